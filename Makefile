@@ -1,0 +1,56 @@
+# Everything a newcomer needs: `make run` starts a node, `make test` proves it. Both set up what they use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := src tests tools bench
+
+.PHONY: help install dev run test lint fmt generate bench interop clean
+
+help: ## What there is to make
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.installed ## A virtual environment with all that `make run` needs
+dev: $(VENV)/.developed ## ... and with all that tests, checks and benchmarks need
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "barnabas needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing barnabas into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.developed: $(VENV)/.installed
+	@echo "installing the tools for development into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+run: install ## Start a node on 127.0.0.1:9092 with its data in ./data
+	@$(BIN)/barnabas serve
+
+test: lint ## All checks and tests
+	$(BIN)/python -m pytest -n auto
+
+lint: dev ## Style, types and layers
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check --quiet $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: dev ## Format the sources
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+generate: dev ## Write the classes of barnabas.wire from schema/*.txt
+	$(BIN)/python tools/generate.py
+
+bench: dev ## Measure barnabas beside its peers in one run
+	$(BIN)/python -m bench
+
+interop: dev ## Apache Kafka 4.3.1 and its tools against barnabas (needs Java 17 and Maven)
+	BARNABAS_INTEROP=1 $(BIN)/python -m pytest tests/interop
+
+clean: ## Remove what was made here, except ./data
+	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

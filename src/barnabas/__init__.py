@@ -1,0 +1,3 @@
+"""barnabas: a Kafka-compatible broker and control plane in Python."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,79 @@
+"""ApiVersions (18), versions 0 to 4.
+
+Answers which APIs this listener serves in which versions, which features the node supports, and which levels the
+cluster has agreed on. Versions that do not exist get error 35 in the form of version 0, with the one row of ApiVersions
+itself; from version 3 the client's name and version must be well formed (INVALID_REQUEST).
+
+Version 3 leaves out supported features whose minimum is 0 (its readers take 0 for "not supported"); version 4 shows them.
+The Produce row begins at 0, although 0 to 2 are refused: older librdkafka gives up compression otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+
+from barnabas.broker.context import Context, Encoded
+from barnabas.broker.served import served_apis, served_versions
+from barnabas.wire import ApiKey, ErrorCode, encode
+from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+SUPPORTED_FEATURES = {
+    "group.version": (0, 1),
+    "kraft.version": (0, 1),
+    "metadata.version": (7, 30),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    "transaction.version": (0, 2),
+    "eligible.leader.replicas.version": (0, 1),
+}
+
+KEY = ApiKey.API_VERSIONS
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_encoded: dict[
+    tuple[str, int], tuple[int, bytes]
+] = {}  # by listener kind and version: the epoch it holds for, the body
+
+
+def handle(context: Context, request: ApiVersionsRequest | None) -> ApiVersionsResponse | bytes:
+    if request is None:
+        return unsupported_version()
+    if context.version >= 3 and not _is_well_formed(request):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    epoch = context.services.finalized_features.epoch
+    kind, version = context.listener.kind, context.version
+    kept = context.services.encoded
+    known = kept.get((KEY, kind, version))
+    if known is None or known.epoch != epoch:
+        known = kept[KEY, kind, version] = Encoded(epoch, encode(_response(context), version))
+    return known.body
+
+
+def unsupported_version() -> ApiVersionsResponse:
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_row(KEY)])
+
+
+def _is_well_formed(request: ApiVersionsRequest) -> bool:
+    names = (request.client_software_name, request.client_software_version)
+    return all(_SOFTWARE.fullmatch(name) for name in names)
+
+
+def _row(key: int) -> ApiVersionsResponse.ApiVersion:
+    versions = served_versions(key)
+    first = 0 if key == ApiKey.PRODUCE else versions.first
+    return ApiVersionsResponse.ApiVersion(api_key=key, min_version=first, max_version=versions.last)
+
+
+def _response(context: Context) -> ApiVersionsResponse:
+    response = ApiVersionsResponse(api_keys=[_row(key) for key in served_apis(context.listener.kind)])
+    response.supported_features = [
+        ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=first, max_version=last)
+        for name, (first, last) in SUPPORTED_FEATURES.items()
+        if first > 0 or context.version >= 4
+    ]
+    features = context.services.finalized_features
+    response.finalized_features_epoch = features.epoch
+    response.finalized_features = [
+        ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in features.levels.items()
+    ]
+    return response

@@ -1,0 +1,113 @@
+"""From a frame to a handler and back to a frame's pieces.
+
+The files of broker/api are the table of APIs: a file's name is the API's, and its `handle(context, request)` the handler,
+imported when the first such request comes. What a listener does not serve is refused here, and an exception that no
+handler expected becomes UNKNOWN_SERVER_ERROR here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import struct
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from barnabas.broker import api as handlers
+from barnabas.broker.context import Context, Listener, Services
+from barnabas.broker.errors import error_response
+from barnabas.broker.served import served_apis, served_versions
+from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
+from barnabas.wire.codec import reader
+from barnabas.wire.frame import encode_response
+from barnabas.wire.messages.header import RequestHeader
+
+log = logging.getLogger(__name__)
+
+Response = Message | bytes | None
+Handler = Callable[[Context, Any], Response | Awaitable[Response]]
+Pieces = list[bytes]
+
+_KEY_AND_VERSION = struct.Struct(">hh")
+_UNREADABLE = (MalformedError, struct.error, IndexError, UnicodeDecodeError)
+
+
+class Refused(Exception):  # noqa: N818  (it ends a connection; it is not an error of ours)
+    """A frame that is not answered: the connection closes, and the text is the log line."""
+
+
+@cache
+def handler_of(key: int) -> Handler:
+    module = import_module(f"{handlers.__name__}.{ApiKey(key).name.lower()}")
+    found: Handler = module.handle
+    return found
+
+
+def dispatch(
+    frame: bytes, services: Services, listener: Listener, host: str
+) -> Pieces | Awaitable[Pieces | None] | None:
+    """The answer's pieces, at once or later; None if the request wants no answer. Raises Refused."""
+    api, version, header, position = _read_header(frame, listener)
+    context = Context(
+        services=services,
+        listener=listener,
+        host=host,
+        version=version,
+        correlation_id=header.correlation_id,
+        client_id=header.client_id,
+    )
+    key = header.request_api_key
+    if version not in served_versions(key):  # only ApiVersions comes here: a client must be able to learn the versions
+        return _answer(api, 0, context, handler_of(key)(context, None))
+    try:
+        request, _ = reader(message_class(api.request), version)(frame, position)
+    except _UNREADABLE as error:
+        raise Refused(f"{api.request} v{version} cannot be read: {error}") from error
+    try:
+        response = handler_of(key)(context, request)
+        if not inspect.isawaitable(response):
+            return _answer(api, version, context, response)
+    except Exception as error:
+        return _failed(api, version, context, request, error)
+    return _later(api, version, context, request, response)
+
+
+def _read_header(frame: bytes, listener: Listener) -> tuple[Api, int, RequestHeader, int]:
+    if len(frame) < 4:
+        raise Refused(f"a frame of {len(frame)} bytes is too short for a request header")
+    key, version = _KEY_AND_VERSION.unpack_from(frame)
+    api = served_apis(listener.kind).get(key)
+    if api is None:
+        name = f"{APIS[key].name} ({key})" if key in APIS else f"API key {key}"
+        raise Refused(f"{name} is not served on the {listener.kind} listener {listener.name}")
+    if version not in served_versions(key) and key != ApiKey.API_VERSIONS:
+        raise Refused(f"{api.name} ({key}) is served in versions {served_versions(key)}, not {version}")
+    try:
+        header, position = reader(RequestHeader, api.request_header_version(version))(frame, 0)
+    except _UNREADABLE as error:
+        raise Refused(f"the header of {api.request} v{version} cannot be read: {error}") from error
+    return api, version, header, position
+
+
+def _answer(api: Api, version: int, context: Context, response: Any) -> Pieces | None:
+    return None if response is None else encode_response(api, version, context.correlation_id, response)
+
+
+async def _later(
+    api: Api, version: int, context: Context, request: Message, response: Awaitable[Response]
+) -> Pieces | None:
+    try:
+        return _answer(api, version, context, await response)
+    except Exception as error:
+        return _failed(api, version, context, request, error)
+
+
+def _failed(api: Api, version: int, context: Context, request: Message, error: Exception) -> Pieces | None:
+    if isinstance(error, KafkaError):
+        code, message = error.code, error.message
+    else:
+        log.error("%s v%d of client %r failed", api.request, version, context.client_id, exc_info=error)
+        code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
+    return _answer(api, version, context, error_response(api, version, request, code, message))

@@ -1,0 +1,72 @@
+"""How an API says that the whole request failed: the error at the top of its response, or on each item that was asked for.
+
+An item of the response stands for an item of the request when their lists have the fields that are keys in common.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barnabas.wire import Api, ErrorCode, Message, Struct, message_class
+from barnabas.wire.schema import MessageSchema, StructSchema
+
+
+def error_response(api: Api, version: int, request: Message, code: ErrorCode, message: str | None = None) -> Message:
+    response = message_class(api.response)()
+    schema = response.schema()
+    if not _mark(response, schema.root, version, code, message):
+        _mark_items(schema, schema.root, response, request, version, code, message)
+    return response
+
+
+def _mark(target: Struct, struct: StructSchema, version: int, code: ErrorCode, message: str | None) -> bool:
+    """Put the error where the struct has room for it; false if it has none."""
+    names = {field.name for field in struct.fields if version in field.versions}
+    if "error_code" not in names:
+        return False
+    target.error_code = int(code)  # type: ignore[attr-defined]
+    if "error_message" in names and message is not None:
+        target.error_message = message  # type: ignore[attr-defined]
+    return True
+
+
+def _mark_items(
+    schema: MessageSchema,
+    struct: StructSchema,
+    target: Struct,
+    source: Struct,
+    version: int,
+    code: ErrorCode,
+    message: str | None,
+) -> None:
+    """Fill the response's lists from those of the request, item by item, with the error on the innermost ones."""
+    lists = [f for f in struct.fields if f.is_array and f.is_struct and version in f.versions]
+    if not lists:
+        return
+    field = lists[0]
+    element = schema.structs[field.type]
+    asked: list[Any] = next((v for v in _values(source) if isinstance(v, list)), [])
+    items = []
+    for wanted in asked:
+        item: Struct = getattr(message_class(schema.name), field.type)()
+        _copy_keys(item, element, wanted)
+        if not _mark(item, element, version, code, message) and isinstance(wanted, Struct):
+            _mark_items(schema, element, item, wanted, version, code, message)
+        items.append(item)
+    setattr(target, field.name, items)
+
+
+def _values(source: Struct) -> list[Any]:
+    return [getattr(source, name) for name in type(source).__slots__]
+
+
+def _copy_keys(item: Struct, element: StructSchema, wanted: Any) -> None:
+    names = [field.name for field in element.fields]
+    if not isinstance(wanted, Struct):  # a list of plain names or numbers: they are what the item is about
+        scalar = next(f.name for f in element.fields if f.type == ("string" if isinstance(wanted, str) else "int32"))
+        setattr(item, scalar, wanted)
+        return
+    for name in type(wanted).__slots__:
+        value = getattr(wanted, name)
+        if name in names and not isinstance(value, list | Struct):
+            setattr(item, name, value)

@@ -1,0 +1,33 @@
+"""What this program serves: the APIs that have a file in broker/api, each in Kafka's versions unless said otherwise here."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+
+from barnabas.broker import api as handlers
+from barnabas.wire import APIS, Api, ApiKey
+from barnabas.wire.schema import Versions
+
+# Versions that Apache Kafka 4.0 took out are still served of the administrative APIs that document them all.
+SERVES_REMOVED_VERSIONS = frozenset({19, 20, 29, 30, 31, 32, 34, 35})
+
+
+@cache
+def served_keys() -> frozenset[int]:
+    """The APIs that have a handler."""
+    return frozenset(ApiKey[module.name.upper()].value for module in pkgutil.iter_modules(handlers.__path__))
+
+
+@cache
+def served_versions(key: int) -> Versions:
+    """What is accepted of an API."""
+    api = APIS[key]
+    versions = api.versions if key in SERVES_REMOVED_VERSIONS else api.kafka
+    return Versions(versions.first, versions.last - 1) if api.latest_unstable else versions
+
+
+@cache
+def served_apis(kind: str) -> dict[int, Api]:
+    """The APIs of a kind of listener, in the order of their keys."""
+    return {key: api for key, api in sorted(APIS.items()) if kind in api.listeners and key in served_keys()}

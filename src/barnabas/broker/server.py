@@ -1,0 +1,166 @@
+"""Listening sockets, and the limits on what may connect to them.
+
+A socket is bound before the node is ready and accepted from afterwards, so early clients wait instead of failing, as with
+Kafka. Above `max.connections` accepting stops until a connection ends; above `max.connections.per.ip` a connection is closed
+at once; one that was silent for `connections.max.idle.ms` is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from barnabas.broker.connection import Connection
+from barnabas.broker.context import Listener, Services
+
+log = logging.getLogger(__name__)
+
+UNLIMITED = 2**31 - 1
+BACKLOG = 1024
+ACCEPT_PAUSE_S = 0.1  # after the process has run out of file descriptors
+
+
+class Limits(NamedTuple):
+    """Kafka's limits on connections, by their names there."""
+
+    request_max_bytes: int = 100 * 1024 * 1024
+    connections_max_idle_ms: int = 10 * 60 * 1000
+    max_connections: int = UNLIMITED
+    max_connections_per_ip: int = UNLIMITED
+    max_connections_per_ip_overrides: Mapping[str, int] = {}
+
+
+class Server:
+    """All endpoints of a node; `max.connections` counts over all of them."""
+
+    def __init__(self, services: Services, limits: Limits) -> None:
+        self.services = services
+        self.limits = limits
+        self.endpoints: list[Endpoint] = []
+        self.connections: set[Connection] = set()
+        self.by_host: Counter[str] = Counter()
+        self.room = asyncio.Event()
+        self.room.set()
+        self._idle_check: asyncio.Task[None] | None = None
+
+    def bind(self, listener: Listener, host: str, port: int) -> tuple[str, int]:
+        """Bind and listen, without accepting yet; gives the address with the real port."""
+        sock = _listening_socket(host, port)
+        endpoint = Endpoint(self, listener, sock)
+        self.endpoints.append(endpoint)
+        address = sock.getsockname()
+        return address[0], address[1]
+
+    def start(self) -> None:
+        """Accept, from now on."""
+        for endpoint in self.endpoints:
+            endpoint.start()
+        if self.limits.connections_max_idle_ms > 0:
+            self._idle_check = asyncio.get_running_loop().create_task(self._close_idle())
+
+    async def stop(self) -> None:
+        """Accept no more, let the requests that are under way finish, then close every connection."""
+        for endpoint in self.endpoints:
+            await endpoint.stop()
+        if self._idle_check is not None:
+            await _cancelled(self._idle_check)
+        under_way = [c.under_way for c in self.connections if c.under_way is not None]
+        if under_way:
+            await asyncio.wait(under_way, timeout=5)
+        for connection in list(self.connections):
+            connection.close()
+
+    def admit(self, host: str) -> bool:
+        limits = self.limits
+        limit = limits.max_connections_per_ip_overrides.get(host, limits.max_connections_per_ip)
+        return self.by_host[host] < limit
+
+    def opened(self, connection: Connection) -> None:
+        self.connections.add(connection)
+        self.by_host[connection.host] += 1
+        if len(self.connections) >= self.limits.max_connections:
+            self.room.clear()
+
+    def closed(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.by_host[connection.host] -= 1
+        if not self.by_host[connection.host]:
+            del self.by_host[connection.host]
+        if len(self.connections) < self.limits.max_connections:
+            self.room.set()
+
+    async def _close_idle(self) -> None:
+        limit_s = self.limits.connections_max_idle_ms / 1000
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(max(limit_s / 4, 0.01), 30))
+            oldest = loop.time() - limit_s
+            for connection in [c for c in self.connections if c.last_active_s < oldest and c.under_way is None]:
+                log.info("closing the connection of %s: idle for more than %g s", connection.host, limit_s)
+                connection.close()
+
+
+class Endpoint:
+    """One listening socket and its accept loop."""
+
+    def __init__(self, server: Server, listener: Listener, sock: socket.socket) -> None:
+        self.server = server
+        self.listener = listener
+        self.services = server.services
+        self.limits = server.limits
+        self.loop = asyncio.get_running_loop()
+        self.opened = server.opened
+        self.closed = server.closed
+        self._socket = sock
+        self._accepting: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._accepting = self.loop.create_task(self._accept())
+
+    async def stop(self) -> None:
+        if self._accepting is not None:
+            await _cancelled(self._accepting)
+        self._socket.close()
+
+    async def _accept(self) -> None:
+        while True:
+            await self.server.room.wait()
+            try:
+                sock, address = await self.loop.sock_accept(self._socket)
+            except OSError as error:
+                log.error("cannot accept a connection on %s: %s", self.listener.name, error)
+                await asyncio.sleep(ACCEPT_PAUSE_S)
+                continue
+            host = address[0].removeprefix("::ffff:")
+            if not self.server.admit(host):
+                log.info("closing a connection of %s on %s: too many from this address", host, self.listener.name)
+                sock.close()
+                continue
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                await self.loop.connect_accepted_socket(lambda h=host: Connection(self, h), sock)  # type: ignore[misc]
+            except OSError as error:  # the client went away in between
+                log.info("a connection of %s on %s ended at once: %s", host, self.listener.name, error)
+                sock.close()
+
+
+def _listening_socket(host: str, port: int) -> socket.socket:
+    """An empty host means every interface, over IPv6 and IPv4 where the machine has both."""
+    if not host and socket.has_dualstack_ipv6():
+        sock = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
+    else:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    sock.setblocking(False)
+    return sock
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

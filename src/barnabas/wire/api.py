@@ -1,0 +1,38 @@
+"""What is known of an API without its messages: names, versions, listeners, and which header goes before it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from barnabas.wire.schema import Versions
+
+API_VERSIONS_KEY = 18
+
+
+class Api(NamedTuple):
+    """One row of the protocol's table of APIs."""
+
+    name: str
+    versions: Versions  # what this project can encode and decode
+    kafka: Versions  # what Apache Kafka 4.3 serves
+    flexible_from: int | None
+    listeners: tuple[str, ...]
+    latest_unstable: bool
+
+    @property
+    def request(self) -> str:
+        return f"{self.name}Request"
+
+    @property
+    def response(self) -> str:
+        return f"{self.name}Response"
+
+    def is_flexible(self, version: int) -> bool:
+        return self.flexible_from is not None and version >= self.flexible_from
+
+    def request_header_version(self, version: int) -> int:
+        return 2 if self.is_flexible(version) else 1
+
+    def response_header_version(self, version: int) -> int:
+        """A client that does not know the server's versions must be able to read ApiVersions: its header stays at 0."""
+        return 1 if self.is_flexible(version) and self.name != "ApiVersions" else 0

@@ -1,0 +1,66 @@
+"""The small types of the wire that Python does not have: Kafka's uuid, and variable-length integers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from barnabas.wire.errors import MalformedError
+
+
+class Uuid(bytes):
+    """Sixteen bytes, shown as Kafka shows them: 22 characters of URL-safe base64."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Uuid:
+        """From base64 in either alphabet, padded or not."""
+        if not isinstance(text, str):
+            raise TypeError(f"a uuid is parsed from a string, not {type(text).__name__}")
+        try:
+            value = base64.b64decode(text.rstrip("=").translate(_STANDARD_ALPHABET) + "==", validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise ValueError(f"not a uuid: {text!r}") from error
+        if len(value) != 16:
+            raise ValueError(f"not a uuid: {text!r} has {len(value)} bytes instead of 16")
+        return cls(value)
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(self).rstrip(b"=").decode("ascii")
+
+    def __repr__(self) -> str:
+        return f"Uuid({str(self)!r})"
+
+
+_STANDARD_ALPHABET = str.maketrans("-_", "+/")
+ZERO_UUID = Uuid(16)
+
+
+def encode_unsigned_varint(value: int) -> bytes:
+    """At most five bytes: the value is an unsigned 32-bit integer."""
+    if value < 128:
+        return bytes((value,))
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def decode_unsigned_varint(data: Any, position: int) -> tuple[int, int]:
+    """The value and where it ends. As in Kafka, values of 32 bits are read as signed ones."""
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            break
+        shift += 7
+        if shift > 28:
+            raise MalformedError("a varint is longer than five bytes")
+    value &= 0xFFFFFFFF
+    return (value - (1 << 32) if value >> 31 else value), position

@@ -1,0 +1,83 @@
+"""A raw client of the protocol, for tests that care about bytes, and a server to point it at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import AsyncIterator
+from typing import Any
+
+from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.server import Limits, Server
+
+TIMEOUT_S = 20.0
+LEVELS = {"kraft.version": 1, "metadata.version": 21}
+
+
+class Services:
+    """The least that a server needs."""
+
+    def __init__(self) -> None:
+        self.encoded: dict[tuple[Any, ...], Encoded] = {}
+        self.finalized_features = FinalizedFeatures(36, dict(LEVELS))
+
+
+class RawClient:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def connect(cls, address: tuple[str, int], receive_buffer_bytes: int | None = None) -> RawClient:
+        sock = socket.socket()
+        if receive_buffer_bytes is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, address)
+        return cls(*await asyncio.open_connection(sock=sock))
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def frame(self) -> bytes:
+        """The next frame without its size."""
+        async with asyncio.timeout(TIMEOUT_S):
+            (size,) = struct.unpack(">i", await self.reader.readexactly(4))
+            return await self.reader.readexactly(size)
+
+    async def call(self, frame: bytes) -> bytes:
+        self.send(struct.pack(">i", len(frame)) + frame)
+        return await self.frame()
+
+    async def is_closed(self, within_s: float = TIMEOUT_S) -> bool:
+        """Whether the server ends the stream without another byte; if it does, this side is closed as well."""
+        try:
+            async with asyncio.timeout(within_s):
+                ended = await self.reader.read(1) == b""
+        except ConnectionResetError:
+            ended = True
+        except TimeoutError:
+            ended = False
+        if ended:
+            await self.close()
+        return ended
+
+    async def close(self) -> None:
+        self.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def running_server(**limits: Any) -> AsyncIterator[tuple[Server, tuple[str, int], tuple[str, int]]]:
+    """A server with a broker and a controller listener, and their addresses."""
+    server = Server(Services(), Limits(**limits))
+    broker = server.bind(Listener("PLAINTEXT", is_controller=False), "127.0.0.1", 0)
+    controller = server.bind(Listener("CONTROLLER", is_controller=True), "127.0.0.1", 0)
+    server.start()
+    try:
+        yield server, broker, controller
+    finally:
+        await server.stop()
