@@ -1,0 +1,193 @@
+"""Access control entries: what one says, which filters select it, and whether it may be created.
+
+Its one rule: codes mean what they mean in Kafka, and a code that Kafka does not know is UNKNOWN. It does not decide
+whether a request is allowed (see authorizer), and it does not refuse the code 0, which on the wire is a malformed request.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+WILDCARD = "*"
+WILDCARD_PRINCIPAL = "User:*"
+CLUSTER_NAME = "kafka-cluster"
+
+
+class _Code(IntEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> _Code | None:
+        return cls["UNKNOWN"] if isinstance(value, int) else None
+
+
+class ResourceType(_Code):
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(_Code):
+    """MATCH is for filters: every pattern that covers a name."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class AclOperation(_Code):
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class AclPermissionType(_Code):
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AclEntry:
+    """One statement: this principal, from this host, may or may not do this to the resources of this pattern."""
+
+    resource_type: ResourceType
+    resource_name: str
+    pattern_type: PatternType
+    principal: str
+    host: str
+    operation: AclOperation
+    permission: AclPermissionType
+
+    def __str__(self) -> str:
+        return (
+            f"{self.permission.name} {self.principal} from {self.host} {self.operation.name} "
+            f"{self.resource_type.name} {self.pattern_type.name} {self.resource_name}"
+        )
+
+    def covers(self, name: str) -> bool:
+        """Whether the pattern is one for a resource of this name."""
+        if self.pattern_type == PatternType.PREFIXED:
+            return name.startswith(self.resource_name)
+        return self.resource_name in (name, WILDCARD)
+
+
+@dataclass(frozen=True, slots=True)
+class AclFilter:
+    """Which entries are meant; None and ANY leave a field open."""
+
+    resource_type: ResourceType = ResourceType.ANY
+    resource_name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: AclOperation = AclOperation.ANY
+    permission: AclPermissionType = AclPermissionType.ANY
+
+    def matches(self, entry: AclEntry) -> bool:
+        return (
+            self.resource_type in (ResourceType.ANY, entry.resource_type)
+            and self._matches_pattern(entry)
+            and self.principal in (None, entry.principal)
+            and self.host in (None, entry.host)
+            and self.operation in (AclOperation.ANY, entry.operation)
+            and self.permission in (AclPermissionType.ANY, entry.permission)
+        )
+
+    def _matches_pattern(self, entry: AclEntry) -> bool:
+        if self.pattern_type == PatternType.MATCH:
+            return self.resource_name is None or entry.covers(self.resource_name)
+        return self.pattern_type in (PatternType.ANY, entry.pattern_type) and (
+            self.resource_name in (None, entry.resource_name)
+        )
+
+
+def validate_creations(entries: Iterable[AclEntry]) -> list[KafkaError | None]:
+    """What is wrong with each entry of one CreateAcls request, or None.
+
+    A filter's value (ANY, MATCH) in one entry fails all of them, as in Kafka.
+    """
+    errors = [validate_new(entry) for entry in entries]
+    for error in errors:
+        if error is not None and error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            return [error] * len(errors)
+    return errors
+
+
+def validate_new(entry: AclEntry) -> KafkaError | None:
+    """Why the entry cannot be created, in Kafka's words and in its order of checks, or None."""
+    if (
+        entry.resource_type == ResourceType.ANY
+        or entry.pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or entry.operation == AclOperation.ANY
+        or entry.permission == AclPermissionType.ANY
+    ):
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    message = _invalid(entry)
+    return None if message is None else KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _invalid(entry: AclEntry) -> str | None:
+    if entry.resource_type == ResourceType.CLUSTER and entry.resource_name != CLUSTER_NAME:
+        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    if not entry.resource_name:
+        return "Invalid empty resource name"
+    if entry.resource_type == ResourceType.UNKNOWN:
+        return "Invalid resourceType UNKNOWN"
+    if entry.pattern_type == PatternType.UNKNOWN:
+        return "Invalid patternType UNKNOWN"
+    if entry.operation == AclOperation.UNKNOWN:
+        return "Invalid operation UNKNOWN"
+    if entry.permission == AclPermissionType.UNKNOWN:
+        return "Invalid permissionType UNKNOWN"
+    if ":" not in entry.principal:
+        return (
+            f"Could not parse principal from `{entry.principal}` "
+            "(no colon is present separating the principal type from the principal name)"
+        )
+    return None
+
+
+def validate_filter(filter: AclFilter) -> KafkaError | None:
+    """Why a filter of DeleteAcls is refused, or None. DescribeAcls refuses none: an UNKNOWN field selects nothing."""
+    if filter.resource_type == ResourceType.UNKNOWN or filter.pattern_type == PatternType.UNKNOWN:
+        return KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
+    if filter.operation == AclOperation.UNKNOWN or filter.permission == AclPermissionType.UNKNOWN:
+        return KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
+    return None
+
+
+def host_text(address: str) -> str:
+    """An IP address as Java writes it, which is what the host of an entry is compared with: `0:0:0:0:0:0:0:1`."""
+    if ":" not in address:
+        return address
+    parsed = ipaddress.IPv6Address(address)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    groups = ":".join(f"{group:x}" for group in struct.unpack(">8H", parsed.packed))
+    return groups if parsed.scope_id is None else f"{groups}%{parsed.scope_id}"

@@ -1,0 +1,254 @@
+"""Whether a principal may do something, and which entry decided: Kafka's StandardAuthorizer as functions.
+
+Its one rule: any entry that denies wins over all that allow. It reads entries through `Acls` and holds no state, so
+an image of the metadata, a proposed change or a list of entries can be asked alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+from typing import Protocol
+
+from barnabas.security.acl import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclEntry,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from barnabas.security.principal import KafkaPrincipal, parse_principal
+
+_Op = AclOperation
+
+SUPPORTED_OPERATIONS: Mapping[ResourceType, tuple[AclOperation, ...]] = {
+    ResourceType.TOPIC: (
+        _Op.READ,
+        _Op.WRITE,
+        _Op.CREATE,
+        _Op.DELETE,
+        _Op.ALTER,
+        _Op.DESCRIBE,
+        _Op.DESCRIBE_CONFIGS,
+        _Op.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (_Op.READ, _Op.DELETE, _Op.DESCRIBE, _Op.DESCRIBE_CONFIGS, _Op.ALTER_CONFIGS),
+    ResourceType.CLUSTER: (
+        _Op.CREATE,
+        _Op.ALTER,
+        _Op.DESCRIBE,
+        _Op.CLUSTER_ACTION,
+        _Op.DESCRIBE_CONFIGS,
+        _Op.ALTER_CONFIGS,
+        _Op.IDEMPOTENT_WRITE,
+    ),
+    ResourceType.TRANSACTIONAL_ID: (_Op.WRITE, _Op.DESCRIBE, _Op.TWO_PHASE_COMMIT),
+    ResourceType.DELEGATION_TOKEN: (_Op.DESCRIBE,),
+    ResourceType.USER: (_Op.CREATE_TOKENS, _Op.DESCRIBE_TOKENS),
+}
+
+# Only what is allowed implies more: to deny READ does not deny DESCRIBE.
+_IMPLIED_BY = {
+    _Op.DESCRIBE: (_Op.READ, _Op.WRITE, _Op.DELETE, _Op.ALTER),
+    _Op.DESCRIBE_CONFIGS: (_Op.ALTER_CONFIGS,),
+}
+_ALLOWED_BY = tuple((operation, _Op.ALL, *_IMPLIED_BY.get(operation, ())) for operation in _Op)
+
+
+class Acls(Protocol):
+    """The entries as decisions read them."""
+
+    def covering(self, resource_type: ResourceType, name: str) -> Iterable[Mapping[str, tuple[AclEntry, ...]]]:
+        """Per pattern that covers the name, its entries by principal: longest name first, the wildcard last."""
+
+    def of_type(self, resource_type: ResourceType) -> Iterable[AclEntry]:
+        """All entries for resources of the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizerSettings:
+    """`enabled`: authorizer.class.name is set. The others have the names of their configs."""
+
+    enabled: bool = False
+    super_users: frozenset[str] = frozenset()
+    allow_everyone_if_no_acl_found: bool = False
+
+
+class Reason(StrEnum):
+    NO_AUTHORIZER = "no authorizer is configured"
+    SUPER_USER = "the principal is a super user"
+    DENIED = "an entry denies it"
+    ALLOWED = "an entry allows it"
+    NOT_ALLOWED = "the resource has entries, and none of them allows it"
+    NO_ACL_FOUND = "the resource has no entries"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """True when allowed; `entry` is the one that decided, if one did."""
+
+    allowed: bool
+    reason: Reason
+    entry: AclEntry | None = None
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+_NO_AUTHORIZER = Decision(True, Reason.NO_AUTHORIZER)
+_SUPER_USER = Decision(True, Reason.SUPER_USER)
+_NOT_ALLOWED = Decision(False, Reason.NOT_ALLOWED)
+
+
+def parse_super_users(text: str) -> frozenset[str]:
+    """The value of super.users: principals with semicolons between them; ValueError when one has no colon."""
+    users = [user.strip() for user in text.split(";")]
+    return frozenset(str(parse_principal(user)) for user in users if user)
+
+
+def authorize(
+    acls: Acls,
+    settings: AuthorizerSettings,
+    principal: KafkaPrincipal,
+    host: str,
+    operation: AclOperation,
+    resource_type: ResourceType,
+    resource_name: str,
+) -> Decision:
+    """Whether the principal may do this from this host (as `host_text` writes it).
+
+    Of several entries that decide the same, the one named is that of Kafka's audit log.
+    """
+    if not settings.enabled:
+        return _NO_AUTHORIZER
+    user = str(principal)
+    if user in settings.super_users:
+        return _SUPER_USER
+    found = False
+    allowing: AclEntry | None = None
+    for entries in acls.covering(resource_type, resource_name):
+        found = True
+        of_user = (*entries.get(user, ()), *entries.get(WILDCARD_PRINCIPAL, ()))
+        applying = [entry for entry in of_user if _mismatch(entry, host, operation) is None]
+        denying = [entry for entry in applying if entry.permission == AclPermissionType.DENY]
+        if denying:
+            return Decision(False, Reason.DENIED, min(denying, key=_order))
+        if applying:
+            allowing = max(applying, key=_order)
+    if allowing is not None:
+        return Decision(True, Reason.ALLOWED, allowing)
+    return _NOT_ALLOWED if found else Decision(settings.allow_everyone_if_no_acl_found, Reason.NO_ACL_FOUND)
+
+
+def _mismatch(entry: AclEntry, host: str, operation: AclOperation) -> str | None:
+    if entry.host not in (WILDCARD, host):
+        return "another host"
+    if entry.permission == AclPermissionType.ALLOW:
+        covered = entry.operation in _ALLOWED_BY[operation]
+    else:
+        covered = entry.operation in (operation, AclOperation.ALL)
+    return None if covered else "another operation"
+
+
+def _order(entry: AclEntry) -> tuple[int, str, str, int]:
+    return entry.operation, entry.principal, entry.host, entry.permission
+
+
+def authorize_by_resource_type(
+    acls: Acls,
+    settings: AuthorizerSettings,
+    principal: KafkaPrincipal,
+    host: str,
+    operation: AclOperation,
+    resource_type: ResourceType,
+) -> Decision:
+    """Whether the principal may do this to at least one resource of the type, whatever its name.
+
+    Kafka asks for a resource called "hardcode" first, which finds super users, wildcards and the default; after that only
+    entries of the operation itself (or ALL) count, without those that imply it.
+    """
+    decision = authorize(acls, settings, principal, host, operation, resource_type, "hardcode")
+    if decision.allowed:
+        return decision
+    users = (str(principal), WILDCARD_PRINCIPAL)
+    denied_names: set[str] = set()
+    denied_prefixes: set[str] = set()
+    allowing: list[AclEntry] = []
+    for entry in acls.of_type(resource_type):
+        if (
+            entry.principal not in users
+            or entry.host not in (WILDCARD, host)
+            or entry.operation not in (operation, AclOperation.ALL)
+        ):
+            continue
+        if entry.permission == AclPermissionType.ALLOW:
+            allowing.append(entry)
+        elif entry.pattern_type == PatternType.PREFIXED:
+            denied_prefixes.add(entry.resource_name)
+        elif entry.resource_name == WILDCARD:
+            return Decision(False, Reason.DENIED, entry)
+        else:
+            denied_names.add(entry.resource_name)
+    for entry in allowing:
+        name, literal = entry.resource_name, entry.pattern_type == PatternType.LITERAL
+        if literal and name == WILDCARD:
+            return Decision(True, Reason.ALLOWED, entry)
+        if literal and name in denied_names:
+            continue
+        if not any(name[:length] in denied_prefixes for length in range(1, len(name) + 1)):
+            return Decision(True, Reason.ALLOWED, entry)
+    return _NOT_ALLOWED
+
+
+def authorized_operations(
+    acls: Acls,
+    settings: AuthorizerSettings,
+    principal: KafkaPrincipal,
+    host: str,
+    resource_type: ResourceType,
+    resource_name: str,
+) -> int:
+    """The operations that the principal may do to the resource, as a bit field; all of its type without an authorizer."""
+    bits = 0
+    for operation in SUPPORTED_OPERATIONS[resource_type]:
+        if authorize(acls, settings, principal, host, operation, resource_type, resource_name):
+            bits |= 1 << operation
+    return bits
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entry for the resource: `mismatch` says why it does not apply to the request, None that it does."""
+
+    entry: AclEntry
+    mismatch: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    decision: Decision
+    candidates: tuple[Candidate, ...]
+
+
+def explain(
+    acls: Acls,
+    settings: AuthorizerSettings,
+    principal: KafkaPrincipal,
+    host: str,
+    operation: AclOperation,
+    resource_type: ResourceType,
+    resource_name: str,
+) -> Explanation:
+    """The decision of `authorize`, with every entry for the resource and why it applies or does not."""
+    users = (str(principal), WILDCARD_PRINCIPAL)
+    candidates = [
+        Candidate(entry, _mismatch(entry, host, operation) if entry.principal in users else "another principal")
+        for entries in acls.covering(resource_type, resource_name)
+        for entry in sorted(chain.from_iterable(entries.values()), key=_order)
+    ]
+    decision = authorize(acls, settings, principal, host, operation, resource_type, resource_name)
+    return Explanation(decision, tuple(candidates))

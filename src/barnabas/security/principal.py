@@ -1,0 +1,30 @@
+"""Who a connection speaks for: a type and a name, written `User:alice`.
+
+Its one rule: the type ends at the first colon; a name may hold further ones. It does not authenticate anyone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+USER_TYPE = "User"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPrincipal:
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
+
+ANONYMOUS = KafkaPrincipal(USER_TYPE, "ANONYMOUS")
+
+
+def parse_principal(text: str) -> KafkaPrincipal:
+    """The principal that is written so; ValueError when the text has no colon."""
+    principal_type, colon, name = text.partition(":")
+    if not colon:
+        raise ValueError(f"expected a string in format principalType:principalName but got {text}")
+    return KafkaPrincipal(principal_type, name)
