@@ -11,7 +11,10 @@ import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, cast
 
+from barnabas.broker.context import Peer
 from barnabas.broker.dispatch import Pieces, Refused, dispatch
+from barnabas.security.acl import host_text
+from barnabas.security.principal import ANONYMOUS
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.frame import FrameBuffer
 
@@ -29,6 +32,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, endpoint: Endpoint, host: str) -> None:
         self.endpoint = endpoint
         self.host = host
+        self.peer = Peer(host_text(host), ANONYMOUS, endpoint.listener)
         self.last_active_s = endpoint.loop.time()
         self.buffer = FrameBuffer(endpoint.limits.request_max_bytes)
         self.under_way: asyncio.Task[None] | None = None
@@ -78,7 +82,7 @@ class Connection(asyncio.Protocol):
                 if frame is None:
                     self._resume_reading()
                     return
-                answer = dispatch(frame, endpoint.services, endpoint.listener, self.host)
+                answer = dispatch(frame, endpoint.services, self.peer)
             except (Refused, MalformedError) as error:
                 self.refuse(str(error))
                 return

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from barnabas.broker import api as handlers
-from barnabas.broker.context import Context, Listener, Services
+from barnabas.broker.context import Context, Listener, Peer, Services
 from barnabas.broker.errors import error_response
 from barnabas.broker.served import served_apis, served_versions
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
@@ -45,19 +45,10 @@ def handler_of(key: int) -> Handler:
     return found
 
 
-def dispatch(
-    frame: bytes, services: Services, listener: Listener, host: str
-) -> Pieces | Awaitable[Pieces | None] | None:
+def dispatch(frame: bytes, services: Services, peer: Peer) -> Pieces | Awaitable[Pieces | None] | None:
     """The answer's pieces, at once or later; None if the request wants no answer. Raises Refused."""
-    api, version, header, position = _read_header(frame, listener)
-    context = Context(
-        services=services,
-        listener=listener,
-        host=host,
-        version=version,
-        correlation_id=header.correlation_id,
-        client_id=header.client_id,
-    )
+    api, version, header, position = _read_header(frame, peer.listener)
+    context = Context(services, peer, version, header.correlation_id, header.client_id)
     key = header.request_api_key
     if version not in served_versions(key):  # only ApiVersions comes here: a client must be able to learn the versions
         return _answer(api, 0, context, handler_of(key)(context, None))

@@ -45,7 +45,7 @@ def _mark_items(
         return
     field = lists[0]
     element = schema.structs[field.type]
-    asked: list[Any] = next((v for v in _values(source) if isinstance(v, list)), [])
+    asked: list[Any] = next((v for v in _values(source) if isinstance(v, list) and v), [])
     items = []
     for wanted in asked:
         item: Struct = getattr(message_class(schema.name), field.type)()

@@ -72,7 +72,7 @@ def encode(message: Message, version: int) -> bytes:
     try:
         write(message, pieces.append)
         return b"".join(pieces)
-    except (struct.error, TypeError, AttributeError, UnicodeEncodeError, OverflowError) as error:
+    except (struct.error, TypeError, AttributeError, UnicodeEncodeError, OverflowError, LookupError) as error:
         from barnabas.wire.faults import explain  # noqa: PLC0415  (only when something is wrong)
 
         raise EncodeError(explain(message, version) or f"{type(message).__name__} v{version}: {error}") from error
@@ -146,7 +146,8 @@ def decode_record(data: bytes, name_or_group: str | type[Message] = "metadata") 
     if not _has_int16_frame(schema.name, schema.kind, schema.group):
         # The version is the first field of the body; an unknown newer one is laid out as the newest that is known.
         version = min(_int16(data), schema.versions.last) if schema.group == "control" else schema.versions.last
-        return DecodedRecord(decode(cls, max(version, schema.versions.first), data), version)
+        version = max(version, schema.versions.first)
+        return DecodedRecord(decode(cls, version, data), version)
     if _is_key(schema.name, schema.group):
         return _decode_by_group(str(schema.group), data)
     version = _int16(data)

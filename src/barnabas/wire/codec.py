@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.wire.errors import EncodeError, MalformedError
-from barnabas.wire.message import Message
+from barnabas.wire.message import LAZY_DEFAULTS, Message, Struct
 from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, encode_unsigned_varint
 from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, MessageSchema, StructSchema
 
@@ -211,8 +211,9 @@ class _ReaderCompiler(_Compiler):
         return name
 
     def read_struct(self, schema: StructSchema, var: str) -> None:
+        owner = self.cls if schema is self.schema.root else getattr(self.cls, schema.name)
         for field in schema.absent_in(self.version):
-            self.default(field, f"{var}.{field.name}")
+            self.default(owner, field, f"{var}.{field.name}")
         for field in schema.fields_in(self.version):
             self.read_field(field, f"{var}.{field.name}", in_tag=False)
         if not self.flexible:
@@ -223,7 +224,7 @@ class _ReaderCompiler(_Compiler):
         self.flush()
         tagged = schema.tagged_in(self.version)
         for field in tagged:
-            self.default(field, f"{var}.{field.name}")
+            self.default(owner, field, f"{var}.{field.name}")
         if not tagged:
             self.line(f"if {count}: {var}.unknown_tagged_fields, pos = read_tags(buf, pos, {count})")
             self.line(f"else: {var}.unknown_tagged_fields = None")
@@ -253,17 +254,13 @@ class _ReaderCompiler(_Compiler):
         self.line(f"    {var}.unknown_tagged_fields[{tag}] = {value}")
         self.depth -= 1
 
-    def default(self, field: FieldSchema, target: str) -> None:
+    def default(self, owner: type[Struct], field: FieldSchema, target: str) -> None:
         if field.default is None:
             self.line(f"{target} = None")
         elif field.is_array:
             self.line(f"{target} = []")
         elif field.default is ...:
-            var = self.name("d")
-            self.line(f"{var} = {target} = new({self.class_of(field)})")
-            for inner in self.struct_of(field).fields:
-                self.default(inner, f"{var}.{inner.name}")
-            self.line(f"{var}.unknown_tagged_fields = None")
+            LAZY_DEFAULTS[owner, field.name] = getattr(self.cls, field.type)
         elif field.type == "uuid":
             self.line(f"{target} = ZERO_UUID")
         elif field.type in ("bytes", "records"):

@@ -8,7 +8,7 @@ from barnabas.wire.codec import MAX_STRING_LENGTH
 from barnabas.wire.message import Message, Struct
 from barnabas.wire.schema import FieldSchema, MessageSchema, StructSchema, is_tagged
 
-_RANGES = {
+RANGES = {
     "int8": (-(1 << 7), (1 << 7) - 1),
     "int16": (-(1 << 15), (1 << 15) - 1),
     "uint16": (0, (1 << 16) - 1),
@@ -51,8 +51,8 @@ def _in_struct(schema: MessageSchema, struct: StructSchema, value: Struct, versi
 def _in_value(schema: MessageSchema, field: FieldSchema, value: Any, version: int, path: str) -> str | None:
     if field.is_struct:
         return _in_struct(schema, schema.structs[field.type], value, version, path)
-    if field.type in _RANGES:
-        first, last = _RANGES[field.type]
+    if field.type in RANGES:
+        first, last = RANGES[field.type]
         if not isinstance(value, int):
             return f"{path} must be an {field.type}, not {value!r}"
         return None if first <= value <= last else f"{path} must be an {field.type}: {value} is out of range"

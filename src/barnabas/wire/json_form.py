@@ -7,10 +7,10 @@ default are left out. The schema is walked, not compiled: this is for people and
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any, TypeVar
 
 from barnabas.wire.errors import EncodeError, MalformedError
+from barnabas.wire.faults import RANGES, explain
 from barnabas.wire.message import Message, Struct
 from barnabas.wire.primitives import Uuid
 from barnabas.wire.schema import NO_VERSIONS, FieldSchema, MessageSchema, StructSchema, is_tagged
@@ -21,7 +21,10 @@ M = TypeVar("M", bound=Message)
 def to_json(message: Message, version: int) -> dict[str, Any]:
     schema = message.schema()
     schema.check_version(version)
-    return _struct_to_json(schema, schema.root, message, version, schema.name)
+    try:
+        return _struct_to_json(schema, schema.root, message, version, schema.name)
+    except (TypeError, AttributeError) as error:
+        raise EncodeError(explain(message, version) or f"{schema.name} v{version}: {error}") from error
 
 
 def from_json(cls: type[M], content: dict[str, Any], version: int) -> M:
@@ -107,7 +110,7 @@ def _field_from_json(cls: type[Message], field: FieldSchema, value: Any, version
         return struct
     try:
         return _scalar_from_json(field.type, value)
-    except (ValueError, TypeError, binascii.Error) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise MalformedError(f"{path} must be a {field.type}, not {value!r}: {error}") from error
 
 
@@ -119,4 +122,6 @@ def _scalar_from_json(kind: str, value: Any) -> Any:
     wanted = {"string": (str,), "bool": (bool,), "float64": (float, int)}.get(kind, (int,))
     if type(value) not in wanted:
         raise TypeError(f"it is a {type(value).__name__}")
+    if kind in RANGES and not RANGES[kind][0] <= value <= RANGES[kind][1]:
+        raise ValueError("it is out of range")
     return float(value) if kind == "float64" else value

@@ -5,7 +5,7 @@ A class stands for a message in all its versions. Nothing here knows bytes: `wir
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from barnabas.wire.schema import MessageSchema, parse
 
@@ -14,6 +14,9 @@ EMPTY: Final[list[Any]] = []
 
 
 _SCHEMAS: dict[str, MessageSchema] = {}
+
+LAZY_DEFAULTS: dict[tuple[type[Struct], str], type[Struct]] = {}
+"""Structs that readers leave out when they are at their default: made when they are first looked at."""
 
 
 class Struct:
@@ -31,6 +34,16 @@ class Struct:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    if not TYPE_CHECKING:  # a checker would take any name for a field
+
+        def __getattr__(self, name: str) -> Any:
+            default = LAZY_DEFAULTS.get((type(self), name))
+            if default is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = default()
+            setattr(self, name, value)
+            return value
 
     def __repr__(self) -> str:
         fields = [f"{name}={getattr(self, name)!r}" for name in type(self).__slots__]

@@ -38,10 +38,17 @@ _STANDARD_ALPHABET = str.maketrans("-_", "+/")
 ZERO_UUID = Uuid(16)
 
 
+_ONE_BYTE = tuple(bytes((value,)) for value in range(128))
+
+
 def encode_unsigned_varint(value: int) -> bytes:
-    """At most five bytes: the value is an unsigned 32-bit integer."""
-    if value < 128:
-        return bytes((value,))
+    """At most five bytes: the value is an unsigned 32-bit integer. Lengths of one to three bytes are nearly all there are."""
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    if value < 0x4000:
+        return bytes((value & 127 | 128, value >> 7))
+    if value < 0x200000:
+        return bytes((value & 127 | 128, value >> 7 & 127 | 128, value >> 14))
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -52,15 +59,20 @@ def encode_unsigned_varint(value: int) -> bytes:
 
 def decode_unsigned_varint(data: Any, position: int) -> tuple[int, int]:
     """The value and where it ends. As in Kafka, values of 32 bits are read as signed ones."""
-    value = shift = 0
-    while True:
+    byte = data[position]
+    if byte < 128:
+        return byte, position + 1
+    value = byte & 127
+    byte = data[position + 1]
+    if byte < 128:
+        return value | byte << 7, position + 2
+    value |= (byte & 127) << 7
+    position += 2
+    for shift in (14, 21, 28):
         byte = data[position]
         position += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            break
-        shift += 7
-        if shift > 28:
-            raise MalformedError("a varint is longer than five bytes")
-    value &= 0xFFFFFFFF
-    return (value - (1 << 32) if value >> 31 else value), position
+            value &= 0xFFFFFFFF
+            return (value - (1 << 32) if value >> 31 else value), position
+    raise MalformedError("a varint is longer than five bytes")

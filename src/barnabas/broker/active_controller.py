@@ -1,0 +1,50 @@
+"""The controller on the node that leads the metadata quorum: runs decisions and waits for their commits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any, TypeVar
+
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller.situation import Situation
+from barnabas.metadata.image import MetadataImage, Provenance
+from barnabas.metadata.replay import replay
+from barnabas.replicated.loop import Appender, Batch, Loop, Result
+from barnabas.wire import ErrorCode, KafkaError
+
+R = TypeVar("R")
+
+
+def apply_batch(image: MetadataImage, batch: Batch) -> MetadataImage:
+    return replay(image, batch.records, Provenance(batch.last_offset, batch.epoch, batch.timestamp_ms))
+
+
+class ActiveController:
+    """Implements `broker.context.Controller` over a `Loop`."""
+
+    def __init__(
+        self, image: MetadataImage, config: ServerConfig, log: Appender, now_ms: Callable[[], int], random: Random
+    ) -> None:
+        self.loop = Loop(image, apply_batch, log, now_ms)
+        self._config = config
+        self._now_ms = now_ms
+        self._random = random
+
+    @property
+    def image(self) -> MetadataImage:
+        """What is committed."""
+        return self.loop.image
+
+    async def write(self, decision: Callable[..., Result[R]], *arguments: Any, timeout_ms: int | None = None) -> R:
+        def decide(head: MetadataImage) -> Result[R]:
+            return decision(Situation(head, self._config, self._now_ms(), self._random), *arguments)
+
+        if timeout_ms is None:
+            return await self.loop.write(decide)
+        try:
+            async with asyncio.timeout(max(timeout_ms, 0) / 1000):
+                return await self.loop.write(decide)
+        except TimeoutError:
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None

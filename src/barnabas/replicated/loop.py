@@ -1,0 +1,152 @@
+"""One replicated machine: its committed image, its head, and the writers that wait for a commit.
+
+Decisions are pure functions of the head: they give records and a response. The records are appended to the log and
+applied to the head at once; the response waits until the log says that they are committed. Readers see the committed
+image only. When leadership is lost the head is dropped and every writer that waits is told so: taking back what was not
+committed is one assignment.
+
+The loop knows its log only as something that appends. Whoever drives the log calls `gained`, `lost`, `committed` and `advance`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from barnabas.wire import ErrorCode, KafkaError, Message
+
+Image = TypeVar("Image")
+R = TypeVar("R")
+
+Records = Sequence[tuple[Message, int]]  # each with the version to write it in
+
+
+class Result(NamedTuple, Generic[R]):
+    """What a decision gives: the records that make it true, and the answer once they are committed."""
+
+    records: Records
+    response: R
+
+
+class Appender(Protocol):
+    """The side of a log that a leader writes to."""
+
+    def append(self, epoch: int, records: Records) -> int:
+        """Give the records to the log; the offset of the last one. Raises KafkaError when this is not the leader."""
+        ...
+
+
+class Batch(NamedTuple):
+    """Records with their place in the log."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+    timestamp_ms: int
+    records: Sequence[Message]
+
+
+Apply = Callable[[Image, Batch], Image]
+Subscriber = Callable[[Image, Image, Sequence[Message]], None]
+
+
+class _Pending(NamedTuple):
+    last_offset: int
+    image: Any
+    records: Sequence[Message]
+
+
+class Loop(Generic[Image]):
+    """A machine's two images and its waiting writers. Not thread-safe: it belongs to one event loop."""
+
+    def __init__(self, image: Image, apply: Apply[Image], log: Appender, now_ms: Callable[[], int]) -> None:
+        self.image = image
+        self.head: Image | None = None
+        self.epoch = -1
+        self._apply = apply
+        self._log = log
+        self._now_ms = now_ms
+        self._committed_offset = -1
+        self._head_offset = -1
+        self._pending: deque[_Pending] = deque()
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._subscribers: list[Subscriber[Image]] = []
+
+    @property
+    def is_leader(self) -> bool:
+        return self.head is not None
+
+    def subscribe(self, subscriber: Subscriber[Image]) -> None:
+        """Call with (old image, new image, records) after each commit."""
+        self._subscribers.append(subscriber)
+
+    # --- the writers' side
+
+    async def write(self, decide: Callable[[Image], Result[R]]) -> R:
+        """Decide on the head, append, and answer when it is committed. A decision that raises changes nothing."""
+        if self.head is None:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "this node is not the leader")
+        result = decide(self.head)
+        if result.records:
+            self._append(result.records)
+        # Also without records: the answer may rest on what is not committed yet.
+        await self._wait_committed(self._head_offset)
+        return result.response
+
+    def _append(self, records: Records) -> None:
+        assert self.head is not None
+        last_offset = self._log.append(self.epoch, records)
+        plain = [record for record, _ in records]
+        batch = Batch(last_offset - len(plain) + 1, last_offset, self.epoch, self._now_ms(), plain)
+        self.head = self._apply(self.head, batch)
+        self._head_offset = last_offset
+        self._pending.append(_Pending(last_offset, self.head, plain))
+
+    async def _wait_committed(self, offset: int) -> None:
+        if offset <= self._committed_offset:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((offset, future))
+        await future
+
+    # --- the log's side
+
+    def gained(self, epoch: int, end_offset: int) -> None:
+        """This node leads, and everything before `end_offset` is committed and applied."""
+        self.epoch = epoch
+        self.head = self.image
+        self._head_offset = self._committed_offset = end_offset - 1
+
+    def lost(self) -> None:
+        """This node leads no more: what was not committed is forgotten, and who waits for it is told."""
+        self.head = None
+        self._pending.clear()
+        for _, future in self._waiting:
+            if not future.done():
+                future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "leadership moved before this was committed"))
+        self._waiting.clear()
+
+    def committed(self, offset: int) -> None:
+        """Everything up to and including `offset` of what this leader appended is committed."""
+        if offset <= self._committed_offset:
+            return
+        self._committed_offset = offset
+        while self._pending and self._pending[0].last_offset <= offset:
+            pending = self._pending.popleft()
+            self._publish(pending.image, pending.records)
+        while self._waiting and self._waiting[0][0] <= offset:
+            _, future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+
+    def advance(self, image: Image, last_offset: int, records: Sequence[Message] = ()) -> None:
+        """What the log holds up to `last_offset` and this node did not append itself: a batch, or a snapshot."""
+        self._committed_offset = last_offset
+        self._publish(image, records)
+
+    def _publish(self, image: Image, records: Sequence[Message]) -> None:
+        old, self.image = self.image, image
+        for subscriber in self._subscribers:
+            subscriber(old, image, records)

@@ -1,0 +1,126 @@
+"""A node's services in memory: decisions run, records are applied and committed at once; no disk, no network.
+
+node = MemoryNode(brokers=4)
+response = node.call(CreateTopicsRequest(...), version=7)
+frame = node.answer(bytes.fromhex(capture["request_hex"]))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from barnabas import wire
+from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.context import Encoded, FinalizedFeatures, Listener, Peer
+from barnabas.broker.dispatch import dispatch
+from barnabas.config import server
+from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
+from barnabas.metadata.replay import replay
+from barnabas.security.acl_index import AclIndex
+from barnabas.security.authorizer import AuthorizerSettings
+from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
+from barnabas.wire import APIS, ApiKey, Message, Uuid
+from barnabas.wire.messages.header import RequestHeader
+from barnabas.wire.records.metadata import FeatureLevelRecord, RegisterBrokerRecord
+
+FEATURES = {"metadata.version": 30, "eligible.leader.replicas.version": 1, "group.version": 1, "transaction.version": 2}
+
+
+def register_broker(broker_id: int, *, rack: str | None = None, fenced: bool = False) -> RegisterBrokerRecord:
+    """A broker as the golden cluster has them: node 1 listens on 19091, and so on."""
+    return RegisterBrokerRecord(
+        broker_id=broker_id,
+        incarnation_id=Uuid(bytes([broker_id]) * 16),
+        broker_epoch=100 + broker_id,
+        end_points=[RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=19090 + broker_id)],
+        rack=rack,
+        fenced=fenced,
+        log_dirs=[Uuid(bytes([broker_id, 1]) * 8)],
+    )
+
+
+class _MemoryLog:
+    def __init__(self, offset: int) -> None:
+        self.end_offset = offset + 1
+        self.records: list[tuple[Message, int]] = []
+        self.controller: ActiveController
+
+    def append(self, epoch: int, records: Sequence[tuple[Message, int]]) -> int:
+        for record, version in records:
+            assert wire.decode_record(wire.encode_record(record, version)) == (record, version)
+        self.records += records
+        self.end_offset += len(records)
+        asyncio.get_running_loop().call_soon(self.controller.loop.committed, self.end_offset - 1)
+        return self.end_offset - 1
+
+
+class MemoryNode:
+    """Services over an image; `records` are what decisions have written."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        brokers: int = 1,
+        records: Sequence[Message] = (),
+        features: Mapping[str, int] | None = None,
+        image: MetadataImage | None = None,
+        authorizer: AuthorizerSettings | None = None,
+        now_ms: int = 1_700_000_000_000,
+    ) -> None:
+        self.config = server.load(None, dict(properties or {}))
+        self.encoded: dict[tuple[Any, ...], Encoded] = {}
+        self.authorizer = authorizer or AuthorizerSettings()
+        if image is None:
+            levels = FEATURES if features is None else features
+            start: list[Message] = [FeatureLevelRecord(name=n, feature_level=v) for n, v in levels.items()]
+            start += [register_broker(i) for i in range(1, brokers + 1)]
+            image = replay(EMPTY_IMAGE, [*start, *records], Provenance(len(start) + len(records) - 1, 1, now_ms))
+        self._log = _MemoryLog(image.offset)
+        self.controller = ActiveController(image, self.config, self._log, lambda: now_ms, Random(1))
+        self._log.controller = self.controller
+        self.controller.loop.gained(1, self._log.end_offset)
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.controller.image
+
+    @property
+    def acls(self) -> AclIndex:
+        return AclIndex()
+
+    @property
+    def finalized_features(self) -> FinalizedFeatures:
+        return FinalizedFeatures(self.image.offset, dict(self.image.features))
+
+    @property
+    def written(self) -> list[Message]:
+        return [record for record, _ in self._log.records]
+
+    def answer(
+        self, frame: bytes, *, listener: str = "broker", principal: KafkaPrincipal = ANONYMOUS, host: str = "127.0.0.1"
+    ) -> bytes | None:
+        """The answer to a request frame (header and body), without its size."""
+
+        async def run() -> bytes | None:
+            peer = Peer(host, principal, Listener(listener.upper(), is_controller=listener == "controller"))
+            answer = dispatch(frame, self, peer)
+            pieces = await answer if inspect.isawaitable(answer) else answer
+            return None if pieces is None else b"".join(pieces)[4:]
+
+        return asyncio.run(run())
+
+    def call(self, request: Message, version: int, **peer: Any) -> Any:
+        """The response to a request, through its bytes."""
+        api = APIS[ApiKey(request.schema().key or 0)]
+        header = RequestHeader(
+            request_api_key=request.schema().key or 0, request_api_version=version, correlation_id=5, client_id="test"
+        )
+        frame = wire.encode(header, api.request_header_version(version)) + wire.encode(request, version)
+        answer = self.answer(frame, **peer)
+        assert answer is not None
+        return wire.decode(api.response, version, answer[4 + api.response_header_version(version) :])
