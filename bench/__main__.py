@@ -1,0 +1,48 @@
+"""`python -m bench [SECTION ...] [--check]`: run the sections, print one table, keep it in results/latest.json."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.apache_kafka import Missing, NotStarted
+
+from bench import codec, server
+from bench.table import Row, render, write_json
+
+SECTIONS: dict[str, Callable[[], list[Row]]] = {"codec": codec.run, "server": server.run}
+RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=sys.modules["bench"].__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}; all by default")
+    parser.add_argument("--check", action="store_true", help="exit with 1 when a target is missed or a section failed")
+    arguments = parser.parse_args()
+    unknown = set(arguments.sections) - set(SECTIONS)
+    if unknown:
+        parser.error(f"no section is called {', '.join(sorted(unknown))}")
+    rows: list[Row] = []
+    notes: list[str] = []
+    for name in arguments.sections or SECTIONS:
+        started = time.monotonic()
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        try:
+            rows += SECTIONS[name]()
+        except (Missing, NotStarted) as error:
+            notes.append(f"{name} was not measured: {error}")
+        print(f"{name} took {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    print(render(rows))
+    for note in notes:
+        print(f"\n{note}")
+    write_json(RESULTS, rows, notes)
+    missed = [row for row in rows if row.ok is False]
+    print(f"\n{len(missed)} of {sum(row.ok is not None for row in rows)} targets missed")
+    return 1 if arguments.check and (missed or notes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
