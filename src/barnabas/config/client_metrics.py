@@ -1,0 +1,76 @@
+"""The settings of a client metrics subscription: what clients push, how often, and which clients are meant."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from barnabas.config.definitions import ConfigError, Definition, parse_all, parse_table
+from barnabas.wire.errors import ErrorCode
+
+MIN_INTERVAL_MS = 100
+MAX_INTERVAL_MS = 3_600_000
+MATCH_KEYS = (
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
+
+
+@cache
+def definitions() -> Mapping[str, Definition]:
+    """The settings of a subscription."""
+    return parse_table(_TABLE)
+
+
+def validate(configs: Mapping[str, str | None]) -> None:
+    """Check all that a subscription sets; raises `ConfigError`."""
+    if nulls := [name for name, text in configs.items() if text is None]:
+        raise ConfigError(nulls[0], f"Null value not supported for client metrics configs: {','.join(nulls)}")
+    for name in configs:
+        if name not in definitions():
+            raise ConfigError(name, f"Unknown client metrics configuration: {name}", ErrorCode.INVALID_REQUEST)
+    values = parse_all(definitions(), configs)
+    interval_ms, match = values["interval.ms"], values["match"]
+    if not isinstance(interval_ms, int) or not MIN_INTERVAL_MS <= interval_ms <= MAX_INTERVAL_MS:
+        raise ConfigError(
+            "interval.ms",
+            f"Invalid value {interval_ms} for interval.ms, "
+            f"interval must be between {MIN_INTERVAL_MS} and {MAX_INTERVAL_MS} (1 hour)",
+            ErrorCode.INVALID_REQUEST,
+        )
+    parse_match(match if isinstance(match, tuple) else ())
+
+
+def parse_match(entries: Iterable[str]) -> dict[str, re.Pattern[str]]:
+    """The regular expression for each key; a client fits when every one matches the whole of its text.
+
+    Expressions are Python's, with named groups also in Java's spelling. What only Java has (`\\p{Alpha}`, `\\Q..\\E`,
+    `[a-z&&[b]]`) is refused.
+    """
+    patterns = {}
+    for entry in entries:
+        key, equals, expression = (part.strip() for part in entry.partition("="))
+        if not equals or "=" in expression or not expression or key not in MATCH_KEYS:
+            raise ConfigError("match", f"Illegal client matching pattern: {entry}")
+        try:
+            with warnings.catch_warnings(action="error", category=FutureWarning):
+                patterns[key] = re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", expression))
+        except (re.error, FutureWarning):
+            raise ConfigError("match", f"Illegal client matching pattern: {entry}") from None
+    return patterns
+
+
+_TABLE = """\
+metrics list "" medium list+empty
+    Prefixes of the metrics that clients should push; * is all, empty is none.
+interval.ms int 300000 medium
+    How often a matching client pushes its metrics.
+match list "" medium list+empty
+    Clients that are meant, as key=regular expression pairs that must all fit; empty is every client.
+"""

@@ -1,0 +1,79 @@
+"""The text format of Java's .properties files, as java.util.Properties reads it.
+
+Text in, keys and values out, all of them text. Kafka reads server.properties as Latin-1; `dumps` writes ASCII with
+escapes, which reads the same in every encoding. One oddity is left out: a lone backslash that ends the file is no key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from barnabas.config.values import ConfigError
+
+_BLANKS = " \t\f"
+_LINE_END = r"\r\n|\r|\n"
+_CONTINUED = r"(?:^|[^\\])(?:\\\\)*\\\Z"
+_LINE = r"(?s)((?:\\.|[^\\=: \t\f])*+)[ \t\f]*+[=:]?+[ \t\f]*+(.*)"
+_ESCAPE = r"(?s)\\(u[0-9a-fA-F]{4}|.)"
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_WRITTEN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "=:#!"}
+
+
+def loads(text: str) -> dict[str, str]:
+    """Keys and values in the order of their first appearance; of a key given twice the later value counts."""
+    found = {}
+    for line in _logical_lines(text):
+        # A key ends before a blank, `=` or `:` that is not escaped.
+        match = re.fullmatch(_LINE, line)
+        assert match is not None
+        found[_unescape(match[1])] = _unescape(match[2])
+    return found
+
+
+def dumps(items: Mapping[str, str] | Iterable[tuple[str, str]], comment: str | None = None) -> str:
+    """A file of these items in their order, under a line of comment if there is one."""
+    lines = [] if comment is None else [f"#{line}" for line in re.split(_LINE_END, comment)]
+    for key, value in items.items() if isinstance(items, Mapping) else items:
+        # A blank in a key would end it, and one at the beginning of a value would belong to the separator.
+        lines.append(_escape(key).replace(" ", "\\ ") + ("=\\" if value[:1] == " " else "=") + _escape(value))
+    return "".join(line + "\n" for line in lines)
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines joined where they end in a backslash, without blanks before them, comments and empty lines left out."""
+    joined = ""
+    for natural in re.split(_LINE_END, text):
+        line = natural.lstrip(_BLANKS)
+        if not joined and (not line or line[0] in "#!"):
+            continue
+        if re.search(_CONTINUED, line):
+            joined += line[:-1]
+        else:
+            yield joined + line
+            joined = ""
+    if joined:
+        yield joined
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+
+    def plain(match: re.Match[str]) -> str:
+        escape = match[1]
+        if escape == "u":
+            raise ConfigError("", "Malformed \\uxxxx encoding.")
+        return chr(int(escape[1:], 16)) if len(escape) == 5 else _ESCAPED.get(escape, escape)
+
+    # Characters beyond the first plane come as two escapes, which are one character here.
+    units = re.sub(_ESCAPE, plain, text).encode("utf-16-le", "surrogatepass")
+    return units.decode("utf-16-le", "surrogatepass")
+
+
+def _escape(text: str) -> str:
+    units = text.encode("utf-16-be", "surrogatepass")
+    chars = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
+    return "".join(
+        _WRITTEN.get(chr(char)) or (chr(char) if 0x20 <= char < 0x7F else f"\\u{char:04X}") for char in chars
+    )

@@ -1,0 +1,63 @@
+"""The quotas of users, clients and addresses, and the check of one quota's value.
+
+Quotas travel as doubles, not as text; which of them an entity may have depends on whether it is an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from barnabas.config.definitions import ConfigError, ConfigType, Definition, parse_table
+from barnabas.wire.errors import ErrorCode
+
+_LARGEST = {ConfigType.INT: 2.0**31 - 1, ConfigType.LONG: 2.0**63}
+_FRACTION_TOLERATED = 1e-6
+
+
+@cache
+def user_or_client_definitions() -> Mapping[str, Definition]:
+    """The quotas of a user, a client id, or both."""
+    return parse_table(_USER_OR_CLIENT_TABLE)
+
+
+@cache
+def ip_definitions() -> Mapping[str, Definition]:
+    """The quotas of an address."""
+    return parse_table(_IP_TABLE)
+
+
+def validate(definitions: Mapping[str, Definition], key: str, value: float) -> None:
+    """Check one quota of an entity whose quotas are `definitions`; raises `ConfigError`."""
+
+    def refused(message: str) -> ConfigError:
+        return ConfigError(key, message, ErrorCode.INVALID_REQUEST)
+
+    if key not in definitions:
+        raise refused(f"Invalid configuration key {key}")
+    if not value > 0:
+        raise refused(f"Quota {key} must be greater than 0")
+    config_type = definitions[key].type
+    if config_type in _LARGEST:
+        if value > _LARGEST[config_type]:
+            article = "an" if config_type is ConfigType.INT else "a"
+            raise refused(f"Proposed value for {key} is too large for {article} {config_type.name}.")
+        if value % 1 > _FRACTION_TOLERATED:
+            raise refused(f"{key} cannot be a fractional value.")
+
+
+_USER_OR_CLIENT_TABLE = """\
+producer_byte_rate long 9223372036854775807 medium
+    Bytes a second that may be produced.
+consumer_byte_rate long 9223372036854775807 medium
+    Bytes a second that may be fetched.
+request_percentage double 2.147483647E9 medium
+    Share of handler and network time, in percent of one thread.
+controller_mutation_rate double 2.147483647E9 medium
+    Partitions a second that may be created or deleted.
+"""
+
+_IP_TABLE = """\
+connection_creation_rate int 2147483647 medium >=0
+    New connections a second that an address may open.
+"""

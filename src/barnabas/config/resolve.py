@@ -1,0 +1,246 @@
+"""The value a setting has, and every place that gives it one, as DescribeConfigs shows them.
+
+A topic's own setting comes first, then what was set for the running broker, then for all running brokers, then the
+server.properties, then the default. A setting may have synonyms (log.retention.ms, .minutes, .hours). In the value the
+first name counts that has one at all; the list of sources goes place by place and begins where the setting's first name
+does, so that a value can come from a place that is not in its list. Both are as in Kafka.
+
+Texts are taken to be valid: they were checked when they were set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import IntEnum
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from barnabas.config import broker, client_metrics, group, topic
+from barnabas.config.definitions import ConfigType, Definition, UpdateMode, Value
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class ConfigSource(IntEnum):
+    """Where a value was set, by the number DescribeConfigs gives it."""
+
+    UNKNOWN = 0
+    TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    CLIENT_METRICS_CONFIG = 7
+    GROUP_CONFIG = 8
+
+
+class Layers(NamedTuple):
+    """The texts set for a broker: on it while it runs, on all brokers while they run, and in its server.properties."""
+
+    broker: Mapping[str, str] = _NOTHING
+    default: Mapping[str, str] = _NOTHING
+    static: Mapping[str, str] = _NOTHING
+
+
+class SourcedValue(NamedTuple):
+    """A name, the text it was given, and where. The text of a sensitive setting is None."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class Entry(NamedTuple):
+    """A setting as DescribeConfigs shows it; `synonyms` are all places that give it a value, the strongest first."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    synonyms: tuple[SourcedValue, ...]
+    type: ConfigType
+    sensitive: bool
+    read_only: bool
+    doc: str | None
+
+
+def broker_value(name: str, layers: Layers) -> Value:
+    """The value of a broker setting."""
+    definition = broker.definitions()[name]
+    text = _broker_text(name, layers)
+    return definition.default_value() if text is None else definition.parse(text)
+
+
+def broker_texts(layers: Layers) -> dict[str, str]:
+    """The texts in force on a broker, as a server.properties would have them; `server.load` checks them together."""
+    names = dict.fromkeys([*layers.static, *layers.default, *layers.broker])
+    return {name: text for name in names if (text := _broker_text(name, layers)) is not None}
+
+
+def topic_value(name: str, configs: Mapping[str, str], layers: Layers) -> Value:
+    """The value of a topic's setting, given what the topic sets."""
+    definition = topic.definitions()[name]
+    return definition.parse(configs[name]) if name in configs else _inherited(definition, layers)
+
+
+def topic_defaults(layers: Layers) -> dict[str, Value]:
+    """The values of a topic that sets nothing."""
+    return {name: _inherited(definition, layers) for name, definition in topic.definitions().items()}
+
+
+def group_value(name: str, configs: Mapping[str, str], layers: Layers) -> Value:
+    """The value a group works with: a bound that the broker sets later cuts off what the group had set before."""
+    definition = group.definitions()[name]
+    value = definition.parse(configs[name]) if name in configs else _inherited(definition, layers)
+    if name in group.bounds():
+        _, min_name, max_name = group.bounds()[name]
+        value = min(_number(value), _number(broker_value(max_name, layers)))
+        if min_name is not None:
+            value = max(value, _number(broker_value(min_name, layers)))
+    return value
+
+
+def _number(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def describe_broker(layers: Layers, names: Collection[str] = ()) -> list[Entry]:
+    """A broker's settings, all or those named; unknown names appear when they were set."""
+    shown = (name for name, definition in broker.definitions().items() if not definition.internal)
+    known = dict.fromkeys([*layers.broker, *layers.default, *layers.static, *shown])
+    return [_broker_entry(name, layers) for name in known if not names or name in names]
+
+
+def describe_broker_default(layers: Layers, names: Collection[str] = ()) -> list[Entry]:
+    """What was set for all running brokers, all or those named."""
+    entries = []
+    for name in layers.default:
+        if not names or name in names:
+            entry = _broker_entry(name, Layers(default=layers.default))
+            only = tuple(each for each in entry.synonyms if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+            entries.append(entry._replace(value=None if entry.sensitive else layers.default[name], synonyms=only))
+    return entries
+
+
+def describe_topic(configs: Mapping[str, str], layers: Layers, names: Collection[str] = ()) -> list[Entry]:
+    """A topic's settings, all or those named."""
+    entries = []
+    for name, definition in _shown(topic.definitions(), names):
+        value = definition.format(topic_value(name, configs, layers))
+        sources = _broker_sources(definition.synonyms[0].name, layers) if definition.synonyms else ()
+        if name in configs:
+            sources = (SourcedValue(name, value, ConfigSource.TOPIC_CONFIG), *sources)
+        entries.append(_entry(definition, value, sources))
+    return entries
+
+
+def describe_group(configs: Mapping[str, str], layers: Layers, names: Collection[str] = ()) -> list[Entry]:
+    """A group's settings, all or those named."""
+    entries = []
+    for name, definition in _shown(group.definitions(), names):
+        value = definition.parse(configs[name]) if name in configs else _inherited(definition, layers)
+        if definition.synonyms:
+            sources = _broker_sources(definition.synonyms[0].name, layers)
+        else:
+            sources = (SourcedValue(name, definition.default, ConfigSource.DEFAULT_CONFIG),)
+        if name in configs:
+            sources = (SourcedValue(name, definition.format(value), ConfigSource.GROUP_CONFIG), *sources)
+        entries.append(_entry(definition, definition.format(value), sources))
+    return entries
+
+
+def describe_client_metrics(configs: Mapping[str, str], names: Collection[str] = ()) -> list[Entry]:
+    """A subscription's settings, all or those named."""
+    entries = []
+    for name, definition in _shown(client_metrics.definitions(), names):
+        text = definition.format(definition.parse(configs.get(name, definition.default)))
+        sources = (SourcedValue(name, text, ConfigSource.CLIENT_METRICS_CONFIG),) if name in configs else ()
+        entries.append(_entry(definition, text, sources))
+    return entries
+
+
+def _shown(definitions: Mapping[str, Definition], names: Collection[str]) -> Iterable[tuple[str, Definition]]:
+    return (
+        (name, definition)
+        for name, definition in definitions.items()
+        if not definition.internal and (not names or name in names)
+    )
+
+
+def _entry(
+    definition: Definition, value: str | None, sources: tuple[SourcedValue, ...], read_only: bool = False
+) -> Entry:
+    source = sources[0].source if sources else ConfigSource.DEFAULT_CONFIG
+    return Entry(
+        definition.name, value, source, sources, definition.type, definition.sensitive, read_only, definition.doc
+    )
+
+
+def _broker_entry(name: str, layers: Layers) -> Entry:
+    text, definition = _broker_text(name, layers), broker.find(name)
+    if definition is None:
+        # What is not known might be a secret.
+        sources = tuple(each._replace(value=None) for each in _broker_sources(name, layers))
+        source = sources[0].source if sources else ConfigSource.DEFAULT_CONFIG
+        return Entry(name, None, source, sources, ConfigType.UNKNOWN, True, True, None)
+    if definition.name != name:
+        value = None if definition.sensitive else text
+    else:
+        value = definition.default if text is None else definition.format(definition.parse(text))
+    read_only = definition.name != name or definition.update is UpdateMode.READ_ONLY
+    return _entry(definition, value, _broker_sources(name, layers), read_only)._replace(name=name)
+
+
+def _broker_text(name: str, layers: Layers) -> str | None:
+    """The strongest text; what is set while running hides its synonyms in the layers below."""
+    hiding = _hiding().get(name, ())
+    for layer in layers:
+        if name in layer:
+            return layer[name]
+        if layer is not layers.static and any(each in layer for each in hiding):
+            return None
+    return None
+
+
+@cache
+def _hiding() -> Mapping[str, list[str]]:
+    hiding: dict[str, list[str]] = {}
+    for name in broker.definitions():
+        for synonym in broker.synonym_names(name):
+            hiding.setdefault(synonym, []).append(name)
+    return hiding
+
+
+def _inherited(definition: Definition, layers: Layers) -> Value:
+    """The value by the broker's settings, or the own default where there is none."""
+    for synonym in definition.synonyms:
+        value = broker_value(synonym.name, layers)
+        if isinstance(value, int) and synonym.factor != 1:
+            value *= synonym.factor
+        if value is not None:
+            # Any negative time to keep records is forever.
+            return max(value, -1) if definition.name == "retention.ms" and isinstance(value, int) else value
+    return definition.default_value()
+
+
+def _broker_sources(name: str, layers: Layers) -> tuple[SourcedValue, ...]:
+    definition = broker.find(name)
+    sensitive = definition is None or definition.sensitive
+    names = broker.synonym_names(name)
+    defaults = {each: known.default for each in names if (known := broker.definitions().get(each)) is not None}
+    places = (
+        (layers.broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
+        (layers.default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        (layers.static, ConfigSource.STATIC_BROKER_CONFIG),
+        ({each: text for each, text in defaults.items() if text is not None}, ConfigSource.DEFAULT_CONFIG),
+    )
+    sources = [
+        SourcedValue(each, None if sensitive else layer[each], source)
+        for layer, source in places
+        for each in names
+        if each in layer
+    ]
+    first = next((at for at, each in enumerate(sources) if each.name == name), len(sources))
+    return tuple(sources[first:])

@@ -1,0 +1,226 @@
+"""A node's whole configuration: from the text of a server.properties to checked, typed values.
+
+`load` either gives a configuration that hangs together or raises `ConfigError`, which names the key; what is odd but
+possible is in `warnings`. Without a file the embedded default holds, which fits one node. Values such as
+`${file:secrets:password}` stay as they are: no provider is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from barnabas.config import broker, properties
+from barnabas.config.definitions import ConfigError, Value, parse_all
+from barnabas.config.endpoints import (
+    ANY_ADDRESS,
+    Endpoint,
+    Voter,
+    parse_addresses,
+    parse_listeners,
+    parse_pairs,
+    parse_protocol_map,
+    parse_voters,
+)
+from barnabas.config.server_checks import check
+from barnabas.config.server_config import ServerConfig
+from barnabas.config.values import split_list
+
+__all__ = ["EMBEDDED_DEFAULTS", "ServerConfig", "load", "parse_override"]
+
+# One node for development: the controller it needs is itself, and no internal topic waits for more brokers.
+EMBEDDED_DEFAULTS: Mapping[str, str] = MappingProxyType(
+    {
+        "node.id": "1",
+        "process.roles": "broker,controller",
+        "listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+        "log.dirs": "./data",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+)
+
+_REPLICATION_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
+
+
+def load(
+    source: str | Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] = MappingProxyType({}),
+    *,
+    broker_count: int | None = None,
+) -> ServerConfig:
+    """Read the text of a server.properties (or its keys and values); None is the embedded default.
+
+    `broker_count` is the number of brokers of the cluster, where it is known; a combined node with a quorum of its own is
+    taken to be alone.
+    """
+    if source is None:
+        given = _embedded(overrides)
+    else:
+        given = {**(properties.loads(source) if isinstance(source, str) else source), **overrides}
+    unknown = [name for name in given if not broker.is_known(name)]
+    _fill_node_id(given)
+    values = parse_all(broker.definitions(), given)
+    config = _assemble(given, values)
+    check(config)
+    warnings = [f"{name} is not a setting that is known; it is ignored" for name in unknown]
+    warnings += _replication_warnings(config, broker_count)
+    return config._replace(warnings=tuple(warnings))
+
+
+def parse_override(text: str) -> tuple[str, str]:
+    """The key and value of a `key=value` argument."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(key, f"An override is written as key=value, not as '{text}'")
+    return key.strip(), value
+
+
+def _embedded(overrides: Mapping[str, str]) -> dict[str, str]:
+    """The embedded default; the quorum is found where the controller listens, unless that is said."""
+    given = {**EMBEDDED_DEFAULTS, **overrides}
+    if "controller.quorum.bootstrap.servers" not in overrides:
+        for entry in split_list(given["listeners"]):
+            name, _, address = entry.partition("://")
+            host, _, port = address.rpartition(":")
+            if name.upper() in split_list(given["controller.listener.names"])[:1]:
+                reachable = "127.0.0.1" if host in ("", ANY_ADDRESS) else host
+                given["controller.quorum.bootstrap.servers"] = f"{reachable}:{port}"
+    return given
+
+
+def _fill_node_id(given: dict[str, str]) -> None:
+    """node.id and broker.id stand for each other."""
+    for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+        if other in given:
+            given.setdefault(name, given[other])
+
+
+def _assemble(given: Mapping[str, str], values: Mapping[str, Value]) -> ServerConfig:
+    def entries(name: str) -> tuple[str, ...]:
+        value = values[name]
+        return value if isinstance(value, tuple) else ()
+
+    controller_names = entries("controller.listener.names")
+    protocols = _protocols(given, values, controller_names)
+    listeners = parse_listeners("listeners", entries("listeners"), protocols)
+    told = parse_listeners("advertised.listeners", entries("advertised.listeners"), protocols, same_port_allowed=True)
+    voters = parse_voters("controller.quorum.voters", entries("controller.quorum.voters"))
+    voter = next((each for each in voters if each.id == values["node.id"]), None)
+    inter_broker_listener_name, inter_broker_security_protocol = _inter_broker(given, values, protocols)
+    return ServerConfig(
+        given=MappingProxyType(dict(given)),
+        values=MappingProxyType(dict(values)),
+        warnings=(),
+        listeners=listeners,
+        advertised_listeners=tuple(each for each in told or listeners if each.listener_name not in controller_names),
+        advertised_controller_listeners=_advertised_controllers(controller_names, listeners, told, voter),
+        listener_security_protocol_map=MappingProxyType(protocols),
+        inter_broker_listener_name=inter_broker_listener_name,
+        inter_broker_security_protocol=inter_broker_security_protocol,
+        controller_quorum_voters=voters,
+        controller_quorum_bootstrap_servers=parse_addresses(
+            "controller.quorum.bootstrap.servers", entries("controller.quorum.bootstrap.servers")
+        ),
+        max_connections_per_ip_overrides=MappingProxyType(_per_ip_overrides(values)),
+    )
+
+
+def _protocols(
+    given: Mapping[str, str], values: Mapping[str, Value], controller_names: Iterable[str]
+) -> dict[str, str]:
+    """The protocol map; controller listeners without an entry are plain as long as no listener is secured."""
+    name = "listener.security.protocol.map"
+    protocols = parse_protocol_map(name, str(values[name]))
+    listeners = values["listeners"]
+    assert isinstance(listeners, tuple)
+    for entry in listeners:
+        if "://" not in entry:
+            raise ConfigError("listeners", f"Unable to parse a listener name from {entry}")
+    if name not in given and not any(_is_secured(entry.partition("://")[0].upper()) for entry in listeners):
+        protocols.update((each, "PLAINTEXT") for each in controller_names if not _is_secured(each))
+    return protocols
+
+
+def _is_secured(listener_name: str) -> bool:
+    return listener_name in ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+def _advertised_controllers(
+    names: Sequence[str], listeners: Iterable[Endpoint], told: Iterable[Endpoint], voter: Voter | None
+) -> tuple[Endpoint, ...]:
+    """What other nodes are told about the controller listeners; an empty host asks the node to tell its own name.
+
+    A listener on every interface is told by this node's entry among the fixed voters, if it is the first of them.
+    """
+    by_name = {each.listener_name: each for each in told}
+    for each in listeners:
+        everywhere = each.host in ("", ANY_ADDRESS)
+        if everywhere and voter is not None and each.listener_name == names[0] and names[0] not in by_name:
+            if voter.host == ANY_ADDRESS:
+                raise ConfigError("controller.quorum.voters", f"Host string ({voter.host}) is not routeable")
+            by_name[each.listener_name] = each._replace(host=voter.host, port=voter.port)
+        else:
+            by_name.setdefault(each.listener_name, each._replace(host="") if everywhere else each)
+    return tuple(by_name[name] for name in names if name in by_name)
+
+
+def _inter_broker(
+    given: Mapping[str, str], values: Mapping[str, Value], protocols: Mapping[str, str]
+) -> tuple[str, str]:
+    """The listener brokers use among themselves and its protocol: one of the two is set, and gives the other."""
+    name = values["inter.broker.listener.name"]
+    if not isinstance(name, str):
+        protocol = str(values["security.inter.broker.protocol"])
+        return protocol, protocol
+    if "security.inter.broker.protocol" in given:
+        raise ConfigError(
+            "inter.broker.listener.name",
+            "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set.",
+        )
+    if name.upper() not in protocols:
+        raise ConfigError(
+            "inter.broker.listener.name",
+            f"Listener with name {name.upper()} defined in inter.broker.listener.name "
+            "not found in listener.security.protocol.map.",
+        )
+    return name.upper(), protocols[name.upper()]
+
+
+def _per_ip_overrides(values: Mapping[str, Value]) -> dict[str, int]:
+    name = "max.connections.per.ip.overrides"
+    overrides = {}
+    for host, count in parse_pairs(name, str(values[name])).items():
+        try:
+            overrides[host] = int(count)
+        except ValueError:
+            raise ConfigError(
+                name, f"Invalid value {count} for configuration {name}: Not a number of type INT"
+            ) from None
+    return overrides
+
+
+def _replication_warnings(config: ServerConfig, broker_count: int | None) -> list[str]:
+    if broker_count is None:
+        quorum = config.controller_quorum_voters or config.controller_quorum_bootstrap_servers
+        alone = config.is_broker and config.is_controller and len(quorum) == 1
+        broker_count = 1 if alone else None
+    if broker_count is None:
+        return []
+    brokers = "1 broker" if broker_count == 1 else f"{broker_count} brokers"
+    return [
+        f"{name}={config.get_int(name)} is more than the cluster has: {brokers}"
+        for name in _REPLICATION_FACTORS
+        if config.get_int(name) > broker_count
+    ]
