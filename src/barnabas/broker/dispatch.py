@@ -7,20 +7,18 @@ handler expected becomes UNKNOWN_SERVER_ERROR here and nowhere else.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import struct
 from collections.abc import Awaitable, Callable
-from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.broker import api as handlers
 from barnabas.broker.context import Context, Listener, Peer, Services
 from barnabas.broker.errors import error_response
 from barnabas.broker.served import served_apis, served_versions
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
-from barnabas.wire.codec import reader
+from barnabas.wire.codec import Reader, reader
 from barnabas.wire.frame import encode_response
 from barnabas.wire.messages.header import RequestHeader
 
@@ -38,7 +36,16 @@ class Refused(Exception):  # noqa: N818  (it ends a connection; it is not an err
     """A frame that is not answered: the connection closes, and the text is the log line."""
 
 
-@cache
+class Route(NamedTuple):
+    """Where one API in one version goes; made when it is first asked for."""
+
+    api: Api
+    version: int
+    read_header: Reader
+    read_request: Reader
+    handle: Handler
+
+
 def handler_of(key: int) -> Handler:
     module = import_module(f"{handlers.__name__}.{ApiKey(key).name.lower()}")
     found: Handler = module.handle
@@ -47,25 +54,27 @@ def handler_of(key: int) -> Handler:
 
 def dispatch(frame: bytes, services: Services, peer: Peer) -> Pieces | Awaitable[Pieces | None] | None:
     """The answer's pieces, at once or later; None if the request wants no answer. Raises Refused."""
-    api, version, header, position = _read_header(frame, peer.listener)
-    context = Context(services, peer, version, header.correlation_id, header.client_id)
-    key = header.request_api_key
-    if version not in served_versions(key):  # only ApiVersions comes here: a client must be able to learn the versions
-        return _answer(api, 0, context, handler_of(key)(context, None))
+    route = _ROUTES.get((peer.listener.is_controller, frame[:4])) or _find_route(peer.listener, frame)
+    api, version, read_header, read_request, handle = route
     try:
-        request, _ = reader(message_class(api.request), version)(frame, position)
+        header, position = read_header(frame, 0)
+        request, _ = read_request(frame, position)
     except _UNREADABLE as error:
         raise Refused(f"{api.request} v{version} cannot be read: {error}") from error
+    context = Context(services, peer, version, header.correlation_id, header.client_id)
     try:
-        response = handler_of(key)(context, request)
-        if not inspect.isawaitable(response):
+        response = handle(context, request)
+        if response is None or isinstance(response, Message | bytes):
             return _answer(api, version, context, response)
     except Exception as error:
         return _failed(api, version, context, request, error)
     return _later(api, version, context, request, response)
 
 
-def _read_header(frame: bytes, listener: Listener) -> tuple[Api, int, RequestHeader, int]:
+_ROUTES: dict[tuple[bool, bytes], Route] = {}
+
+
+def _find_route(listener: Listener, frame: bytes) -> Route:
     if len(frame) < 4:
         raise Refused(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version = _KEY_AND_VERSION.unpack_from(frame)
@@ -73,13 +82,15 @@ def _read_header(frame: bytes, listener: Listener) -> tuple[Api, int, RequestHea
     if api is None:
         name = f"{APIS[key].name} ({key})" if key in APIS else f"API key {key}"
         raise Refused(f"{name} is not served on the {listener.kind} listener {listener.name}")
-    if version not in served_versions(key) and key != ApiKey.API_VERSIONS:
-        raise Refused(f"{api.name} ({key}) is served in versions {served_versions(key)}, not {version}")
-    try:
-        header, position = reader(RequestHeader, api.request_header_version(version))(frame, 0)
-    except _UNREADABLE as error:
-        raise Refused(f"the header of {api.request} v{version} cannot be read: {error}") from error
-    return api, version, header, position
+    read_header = reader(RequestHeader, api.request_header_version(version))
+    if version not in served_versions(key):
+        if key != ApiKey.API_VERSIONS:
+            raise Refused(f"{api.name} ({key}) is served in versions {served_versions(key)}, not {version}")
+        # A client must be able to learn the versions: answered in version 0, whatever the request looks like.
+        return Route(api, 0, read_header, lambda data, position: (None, position), handler_of(key))
+    read_request = reader(message_class(api.request), version)
+    route = _ROUTES[listener.is_controller, frame[:4]] = Route(api, version, read_header, read_request, handler_of(key))
+    return route
 
 
 def _answer(api: Api, version: int, context: Context, response: Any) -> Pieces | None:

@@ -59,6 +59,16 @@ def message_names() -> list[str]:
 
 def message_class(name: str) -> type[Message]:
     """The class of a message or record; its module is imported on first use."""
+    found = _CLASSES.get(name)
+    if found is None:
+        found = _CLASSES[name] = _import_class(name)
+    return found
+
+
+_CLASSES: dict[str, type[Message]] = {}
+
+
+def _import_class(name: str) -> type[Message]:
     module = MODULES.get(name)
     if module is None:
         raise UnsupportedVersionError(f"there is no message or record called {name!r}")
@@ -100,6 +110,10 @@ def decode_from(name_or_class: type[Message] | str, version: int, data: bytes, p
     read = reader(cls, version)
     try:
         return read(data if isinstance(data, bytes) else bytes(data), position)
+    except MalformedError as error:
+        if str(error).startswith(cls.__name__):
+            raise
+        raise MalformedError(f"{cls.__name__} v{version}: {error}") from error
     except (struct.error, IndexError) as error:
         raise MalformedError(f"{cls.__name__} v{version}: truncated after {len(data)} bytes") from error
     except UnicodeDecodeError as error:
