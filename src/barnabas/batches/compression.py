@@ -1,0 +1,249 @@
+"""The codecs of record batches: gzip, snappy, lz4 frames and zstd, written so that Java reads them.
+
+Its one rule: what a stranger sent never grows beyond `max_decompressed_bytes`. zlib is told the limit; for lz4 and
+zstd the most that the blocks can give is added up before they are opened; snappy says its length, which is believed only
+as far as its format can reach. Concatenated gzip members and lz4 or zstd frames are read as one.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import cramjam
+
+from barnabas.batches.errors import BatchError
+from barnabas.batches.format import Buffer, Compression
+from barnabas.wire.errors import EncodeError
+
+DEFAULT_MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
+
+_GZIP_WBITS = 31
+# A length of 258 needs two bits at least, and a block of them a few bytes.
+_GZIP_MAX_RATIO = 1032
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_SIZE = 32 * 1024
+# Three bytes of snappy copy at most 64.
+_SNAPPY_MAX_RATIO = 22
+
+_LZ4_MAGIC = 0x184D2204
+# Java's level 9 stands for its fast compressor; every other level asks for the slow one, which begins at 3 here.
+_LZ4_DEFAULT_LEVEL = 9
+_LZ4_FAST, _LZ4_FIRST_SLOW = 1, 3
+_LZ4_MAX_RATIO = 255
+
+_ZSTD_MAGIC = 0xFD2FB528
+_ZSTD_DEFAULT_LEVEL = 3
+_ZSTD_BLOCK_SIZE = 128 * 1024
+
+_INT32 = struct.Struct(">i")
+_UINT32_LITTLE = struct.Struct("<I")
+
+
+def compress(compression: Compression, data: bytes, level: int | None = None) -> bytes:
+    """`data` in the given codec. The levels are Kafka's; None is Kafka's default; snappy has none."""
+    if compression is Compression.NONE:
+        return data
+    least, most = _LEVELS[compression]
+    if level is not None and not (least <= level <= most or (compression is Compression.GZIP and level == -1)):
+        raise EncodeError(f"{compression.name.lower()} has no level {level}")
+    return _COMPRESSORS[compression](data, level)
+
+
+def decompress(
+    compression: Compression, data: Buffer, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> bytes:
+    """What `data` holds. Raises BatchError if it is not whole, not of this codec, or too much."""
+    if compression is Compression.NONE:
+        return bytes(data)
+    try:
+        return _DECOMPRESSORS[compression](bytes(data), max_decompressed_bytes)
+    except (cramjam.DecompressionError, zlib.error) as error:
+        raise BatchError(f"the {compression.name.lower()} data cannot be read: {error}") from None
+
+
+def most_decompressed_bytes(compression: Compression, data: Buffer) -> int:
+    """No less than `data` holds, found without opening it. Raises BatchError if it is not of this codec."""
+    data = bytes(data)
+    if compression is Compression.LZ4:
+        return _most_of(_most_of_lz4_frame, data)
+    if compression is Compression.ZSTD:
+        return _most_of(_most_of_zstd_frame, data)
+    return len(data) * _MAX_RATIOS[compression]
+
+
+def _too_much(limit: int) -> BatchError:
+    return BatchError(f"the records decompress to more than {limit} bytes")
+
+
+def _compress_gzip(data: bytes, level: int | None) -> bytes:
+    compressor = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, _GZIP_WBITS)
+    return compressor.compress(data) + compressor.flush()
+
+
+def _decompress_gzip(data: bytes, limit: int) -> bytes:
+    member = zlib.decompressobj(_GZIP_WBITS)
+    # One more than the limit tells too much from just enough, and zlib takes 0 for no limit.
+    out = member.decompress(data, limit + 1)
+    if len(out) > limit:
+        raise _too_much(limit)
+    if not member.eof:
+        raise BatchError("the gzip data ends too early")
+    if member.unused_data:
+        return _decompress_into(cramjam.gzip.decompress_into, data, limit)
+    return out
+
+
+def _compress_snappy(data: bytes, level: int | None) -> bytes:
+    out = [_XERIAL_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(data), _XERIAL_BLOCK_SIZE):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_SIZE]))
+        out += (_INT32.pack(len(block)), block)
+    return b"".join(out)
+
+
+def _decompress_snappy(data: bytes, limit: int) -> bytes:
+    if not data.startswith(_XERIAL_MAGIC):
+        return _decompress_snappy_block(data, limit)
+    out = []
+    position, end, room = 0, len(data), limit
+    while position < end:
+        # Where streams were put one after the other, the header stands again in the place of a length.
+        if data.startswith(_XERIAL_MAGIC, position):
+            position += len(_XERIAL_HEADER)
+            continue
+        if end - position < _INT32.size:
+            raise BatchError("the snappy data ends inside a length")
+        length = _INT32.unpack_from(data, position)[0]
+        position += _INT32.size
+        if not 0 < length <= end - position:
+            raise BatchError(f"a snappy block of {length} bytes where {end - position} are left")
+        block = _decompress_snappy_block(data[position : position + length], room)
+        room -= len(block)
+        position += length
+        out.append(block)
+    if position > end:
+        raise BatchError("the snappy data ends inside its header")
+    return b"".join(out)
+
+
+def _decompress_snappy_block(data: bytes, limit: int) -> bytes:
+    length = cramjam.snappy.decompress_raw_len(data)
+    if length > limit:
+        raise _too_much(limit)
+    if length > len(data) * _SNAPPY_MAX_RATIO:
+        raise BatchError(f"{len(data)} bytes of snappy cannot hold {length}")
+    return bytes(cramjam.snappy.decompress_raw(data))
+
+
+def _compress_lz4(data: bytes, level: int | None) -> bytes:
+    if level is None or level == _LZ4_DEFAULT_LEVEL:
+        level = _LZ4_FAST
+    else:
+        level = max(level, _LZ4_FIRST_SLOW)
+    # Java reads no frames whose blocks depend on each other.
+    compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    compressor.compress(data)
+    return bytes(compressor.finish())
+
+
+def _decompress_lz4(data: bytes, limit: int) -> bytes:
+    if _most_of(_most_of_lz4_frame, data) <= limit:
+        return bytes(cramjam.lz4.decompress(data))
+    return _decompress_into(cramjam.lz4.decompress_into, data, limit)
+
+
+def _compress_zstd(data: bytes, level: int | None) -> bytes:
+    return bytes(cramjam.zstd.compress(data, level=_ZSTD_DEFAULT_LEVEL if level is None else level))
+
+
+def _decompress_zstd(data: bytes, limit: int) -> bytes:
+    if _most_of(_most_of_zstd_frame, data) <= limit:
+        return bytes(cramjam.zstd.decompress(data))
+    return _decompress_into(cramjam.zstd.decompress_into, data, limit)
+
+
+def _decompress_into(decompress_into: Callable[[bytes, bytearray], int], data: bytes, limit: int) -> bytes:
+    out = bytearray(limit)
+    length = decompress_into(data, out)
+    return bytes(memoryview(out)[:length])
+
+
+def _most_of(most_of_frame: Callable[[bytes, int], tuple[int, int]], data: bytes) -> int:
+    """The most that the frames in `data` can hold, without opening a block."""
+    position = most = 0
+    try:
+        while position < len(data):
+            frame, position = most_of_frame(data, position)
+            most += frame
+    except (IndexError, struct.error):
+        raise BatchError("the compressed data ends too early") from None
+    return most
+
+
+def _most_of_lz4_frame(data: bytes, position: int) -> tuple[int, int]:
+    if _UINT32_LITTLE.unpack_from(data, position)[0] != _LZ4_MAGIC:
+        raise BatchError("this is no lz4 frame")
+    flags, sizes = data[position + 4], data[position + 5]
+    has_block_checksum, has_content_size = flags & 0x10, flags & 0x08
+    has_content_checksum, has_dictionary = flags & 0x04, flags & 0x01
+    block_size = 1 << (8 + 2 * (sizes >> 4 & 7))
+    position += 7 + (8 if has_content_size else 0) + (4 if has_dictionary else 0)
+    most = 0
+    while True:
+        word: int = _UINT32_LITTLE.unpack_from(data, position)[0]
+        position += 4
+        if word == 0:
+            return most, position + (4 if has_content_checksum else 0)
+        size = word & 0x7FFF_FFFF
+        most += min(block_size, size * _LZ4_MAX_RATIO)
+        position += size + (4 if has_block_checksum else 0)
+
+
+def _most_of_zstd_frame(data: bytes, position: int) -> tuple[int, int]:
+    magic: int = _UINT32_LITTLE.unpack_from(data, position)[0]
+    if magic & 0xFFFF_FFF0 == 0x184D2A50:  # a frame to skip
+        return 0, position + 8 + _UINT32_LITTLE.unpack_from(data, position + 4)[0]
+    if magic != _ZSTD_MAGIC:
+        raise BatchError("this is no zstd frame")
+    descriptor = data[position + 4]
+    is_single_segment, has_checksum = descriptor & 0x20, descriptor & 0x04
+    content_size_bytes = (1 if is_single_segment else 0, 2, 4, 8)[descriptor >> 6]
+    position += 5 + (0 if is_single_segment else 1) + (0, 1, 2, 4)[descriptor & 3] + content_size_bytes
+    most = 0
+    while True:
+        word = data[position] | data[position + 1] << 8 | data[position + 2] << 16
+        is_last, kind, size = word & 1, word >> 1 & 3, word >> 3
+        most += size if kind in (0, 1) else _ZSTD_BLOCK_SIZE
+        position += 3 + (1 if kind == 1 else size)
+        if is_last:
+            return most, position + (4 if has_checksum else 0)
+
+
+_MAX_RATIOS = {
+    Compression.NONE: 1,
+    Compression.GZIP: _GZIP_MAX_RATIO,
+    Compression.SNAPPY: _SNAPPY_MAX_RATIO,
+}
+_LEVELS = {
+    Compression.GZIP: (1, 9),
+    Compression.SNAPPY: (0, 0),
+    Compression.LZ4: (1, 17),
+    Compression.ZSTD: (-131072, 22),
+}
+_COMPRESSORS: dict[Compression, Callable[[bytes, int | None], bytes]] = {
+    Compression.GZIP: _compress_gzip,
+    Compression.SNAPPY: _compress_snappy,
+    Compression.LZ4: _compress_lz4,
+    Compression.ZSTD: _compress_zstd,
+}
+_DECOMPRESSORS: dict[Compression, Callable[[bytes, int], bytes]] = {
+    Compression.GZIP: _decompress_gzip,
+    Compression.SNAPPY: _decompress_snappy,
+    Compression.LZ4: _decompress_lz4,
+    Compression.ZSTD: _decompress_zstd,
+}

@@ -1,0 +1,237 @@
+"""From bytes to batches and records.
+
+Its one rule: nothing is believed. Every length is held against the bytes that are there, a batch gives all its records or
+a BatchError, and memory grows with the input, never with a number that the input claims. Checksums are checked where a
+batch enters (validation, recovery), not here: see `checksum.check_crc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.batches.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, decompress
+from barnabas.batches.errors import BatchError, TruncatedBatchError
+from barnabas.batches.format import (
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Buffer,
+    Headers,
+    Record,
+    TimestampType,
+    decode_whole_header,
+)
+from barnabas.batches.varint import read_raw_varint, read_raw_varlong
+
+# The zigzag forms of -1, which stands for null, and of all deltas of one byte.
+_NULL = 1
+_DELTAS = [(raw >> 1) ^ -(raw & 1) for raw in range(0x80)]
+
+
+def iterate_batches(
+    data: Buffer, position: int = 0, *, tolerate_truncated: bool = False
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Each whole batch from `position` on, as where it begins and its header.
+
+    A batch that is cut off at the end raises TruncatedBatchError, which says where; with `tolerate_truncated` it ends
+    the walk, as a Fetch answer that was cut at its largest size needs it.
+    """
+    end = len(data)
+    while position < end:
+        try:
+            header = decode_whole_header(data, position)
+        except TruncatedBatchError:
+            if tolerate_truncated:
+                return
+            raise
+        yield position, header
+        position += header.size_in_bytes
+
+
+def end_of_whole_batches(data: Buffer, position: int = 0) -> int:
+    """Where the last batch ends that is whole."""
+    for start, header in iterate_batches(data, position, tolerate_truncated=True):
+        position = start + header.size_in_bytes
+    return position
+
+
+def decode_payload(
+    data: Buffer,
+    position: int = 0,
+    header: BatchHeader | None = None,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> bytes:
+    """The records of the batch at `position` as bytes, decompressed."""
+    if header is None:
+        header = decode_whole_header(data, position)
+    payload = data[position + HEADER_SIZE : position + header.size_in_bytes]
+    return decompress(header.compression, payload, max_decompressed_bytes)
+
+
+def decode_records(
+    data: Buffer,
+    position: int = 0,
+    header: BatchHeader | None = None,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> list[Record]:
+    """The records of the batch at `position`."""
+    if header is None:
+        header = decode_whole_header(data, position)
+    if header.records_count == 0 and header.size_in_bytes == HEADER_SIZE:
+        return []  # what compaction leaves of a batch, to remember its producer
+    payload = decode_payload(data, position, header, max_decompressed_bytes=max_decompressed_bytes)
+    return decode_records_of_payload(payload, header)
+
+
+def decode_records_of_payload(payload: bytes, header: BatchHeader) -> list[Record]:
+    """The records of a batch whose payload was decompressed already."""
+    try:
+        records = _decode_records(payload, header.records_count, header.base_offset, header.base_timestamp)
+    except IndexError:
+        raise BatchError(f"the records end before {header.records_count} of them are read") from None
+    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        timestamp = header.max_timestamp
+        return [Record(offset, timestamp, key, value, headers) for offset, _, key, value, headers in records]
+    return records
+
+
+def check_record_lengths(payload: bytes, records_count: int) -> None:
+    """Raises BatchError unless the lengths of that many records, one after the other, fill the payload."""
+    position = 0
+    try:
+        for _ in range(records_count):
+            size = payload[position]
+            position += 1
+            if size >= 0x80:
+                if (byte := payload[position]) < 0x80:
+                    size += (byte << 7) - 0x80
+                    position += 1
+                else:
+                    size, position = read_raw_varint(payload, position - 1)
+            if size & 1:
+                raise BatchError("a record has a negative length")
+            position += size >> 1
+    except IndexError:
+        raise BatchError(f"the records end before {records_count} of them are read") from None
+    if position != len(payload) or records_count < 0:
+        raise BatchError(f"{records_count} records do not fill {len(payload)} bytes")
+
+
+def offset_of_max_timestamp(data: Buffer, position: int = 0, header: BatchHeader | None = None) -> tuple[int, int]:
+    """The largest timestamp in the batch at `position` and the offset of the first record that has it."""
+    if header is None:
+        header = decode_whole_header(data, position)
+    if header.max_timestamp == NO_TIMESTAMP or header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return header.max_timestamp, header.base_offset
+    for record in decode_records(data, position, header):
+        if record.timestamp == header.max_timestamp:
+            return record.timestamp, record.offset
+    raise BatchError(f"no record of the batch at {position} has its largest timestamp {header.max_timestamp}")
+
+
+def _decode_records(data: bytes, count: int, base_offset: int, base_timestamp: int) -> list[Record]:
+    # The hot loop: varints of one and two bytes are read in place, in their zigzag form, where odd is negative. A length
+    # that points past the end gives a short slice, but then the position has left the record or the data, which is seen.
+    records: list[Record] = []
+    append = records.append
+    new = tuple.__new__
+    header_keys: dict[bytes, str] = {}
+    position = signs = 0
+    for _ in range(count):
+        size = data[position]
+        position += 1
+        if size >= 0x80:
+            if (byte := data[position]) < 0x80:
+                size += (byte << 7) - 0x80
+                position += 1
+            else:
+                size, position = read_raw_varint(data, position - 1)
+        end = position + (size >> 1)
+
+        delta = data[position + 1]
+        position += 2
+        if delta < 0x80:
+            timestamp = base_timestamp + _DELTAS[delta]
+        else:
+            if (byte := data[position]) < 0x80:
+                delta += (byte << 7) - 0x80
+                position += 1
+            else:
+                delta, position = read_raw_varlong(data, position - 1)
+            timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1))
+
+        offset = data[position]
+        position += 1
+        if offset >= 0x80:
+            if (byte := data[position]) < 0x80:
+                offset += (byte << 7) - 0x80
+                position += 1
+            else:
+                offset, position = read_raw_varint(data, position - 1)
+        signs |= size | offset
+
+        key = value = None
+        length = data[position]
+        position += 1
+        if length != _NULL:
+            if length >= 0x80:
+                length, position = read_raw_varint(data, position - 1)
+            signs |= length
+            key = data[position : (position := position + (length >> 1))]
+
+        length = data[position]
+        position += 1
+        if length != _NULL:
+            if length >= 0x80:
+                if (byte := data[position]) < 0x80:
+                    length += (byte << 7) - 0x80
+                    position += 1
+                else:
+                    length, position = read_raw_varint(data, position - 1)
+            signs |= length
+            value = data[position : (position := position + (length >> 1))]
+
+        if data[position]:
+            headers, position = _decode_headers(data, position, header_keys)
+        else:
+            headers = ()
+            position += 1
+        if position != end:
+            raise BatchError(f"record {len(records)} of {count} does not keep to its lengths")
+        append(new(Record, (base_offset + (offset >> 1), timestamp, key, value, headers)))
+    if position != len(data) or signs & 1 or count < 0:
+        raise BatchError(f"{count} records do not fill {len(data)} bytes, or one has a negative length")
+    return records
+
+
+def _decode_headers(data: bytes, position: int, keys: dict[bytes, str]) -> tuple[Headers, int]:
+    count = data[position]
+    position += 1
+    if count >= 0x80:
+        count, position = read_raw_varint(data, position - 1)
+    signs = count
+    headers = []
+    for _ in range(count >> 1):
+        length = data[position]
+        position += 1
+        if length >= 0x80:
+            length, position = read_raw_varint(data, position - 1)
+        signs |= length
+        name = data[position : (position := position + (length >> 1))]
+        # The same few keys stand in every record.
+        if (key := keys.get(name)) is None:
+            key = keys[name] = name.decode("utf-8", "surrogateescape")
+        value = None
+        length = data[position]
+        position += 1
+        if length != _NULL:
+            if length >= 0x80:
+                length, position = read_raw_varint(data, position - 1)
+            signs |= length
+            value = data[position : (position := position + (length >> 1))]
+        headers.append((key, value))
+    if signs & 1:
+        raise BatchError("the headers of a record have a negative count or length")
+    return tuple(headers), position

@@ -1,0 +1,47 @@
+"""What a leader writes into a batch before it appends it: offset and epoch, and where the topic says so, its own time.
+
+Its one rule: a batch is changed in place. Offset and epoch lie outside the checksum; a timestamp does not, so the
+checksum is computed again, but only if the timestamp is another one.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from barnabas.batches.checksum import batch_crc
+from barnabas.batches.format import (
+    ATTRIBUTES_POSITION,
+    BASE_OFFSET_POSITION,
+    CRC_POSITION,
+    LEADER_EPOCH_POSITION,
+    MAX_TIMESTAMP_POSITION,
+    TIMESTAMP_TYPE_BIT,
+    TimestampType,
+    decode_whole_header,
+)
+
+_INT64 = struct.Struct(">q")
+_INT32 = struct.Struct(">i")
+_INT16 = struct.Struct(">h")
+_UINT32 = struct.Struct(">I")
+
+
+def stamp(batch: bytearray | memoryview, base_offset: int, leader_epoch: int, position: int = 0) -> None:
+    """Gives the batch at `position` its place in the log."""
+    _INT64.pack_into(batch, position + BASE_OFFSET_POSITION, base_offset)
+    _INT32.pack_into(batch, position + LEADER_EPOCH_POSITION, leader_epoch)
+
+
+def stamp_max_timestamp(
+    batch: bytearray | memoryview, timestamp_type: TimestampType, max_timestamp: int, position: int = 0
+) -> None:
+    """Gives the batch at `position` its largest timestamp: with LOG_APPEND_TIME, that of all its records."""
+    header = decode_whole_header(batch, position)
+    if header.timestamp_type is timestamp_type and header.max_timestamp == max_timestamp:
+        return
+    attributes = header.attributes & ~TIMESTAMP_TYPE_BIT
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_BIT
+    _INT16.pack_into(batch, position + ATTRIBUTES_POSITION, attributes)
+    _INT64.pack_into(batch, position + MAX_TIMESTAMP_POSITION, max_timestamp)
+    _UINT32.pack_into(batch, position + CRC_POSITION, batch_crc(batch, header.size_in_bytes, position))
