@@ -1,0 +1,31 @@
+"""`barnabas completion`: the script by which a shell completes commands, options and names of messages."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+INSTALL = {
+    "bash": """Add this line to ~/.bashrc:  eval "$(barnabas completion bash)\"""",
+    "zsh": """Add this line to ~/.zshrc, after compinit:  eval "$(barnabas completion zsh)\"""",
+    "fish": "Run this once:  barnabas completion fish > ~/.config/fish/completions/barnabas.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(INSTALL)))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell. Its last line says how to install it.
+
+    \b
+    Examples:
+      eval "$(barnabas completion bash)"       try it in this shell
+      barnabas completion fish                 read it first
+    """
+    cls = get_completion_class(shell)
+    assert cls is not None, shell
+    script = cls(ctx.find_root().command, {}, "barnabas", "_BARNABAS_COMPLETE")
+    # The base's method: bash's own also runs a bash to look at its version.
+    click.echo(ShellComplete.source(script).strip())
+    click.echo(f"# {INSTALL[shell]}")
