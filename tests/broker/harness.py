@@ -17,10 +17,11 @@ from barnabas import wire
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener, Peer
 from barnabas.broker.dispatch import dispatch
+from barnabas.broker.encoded_topics import EncodedTopics
+from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import server
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
-from barnabas.security.acl_index import AclIndex
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.wire import APIS, ApiKey, Message, Uuid
@@ -28,6 +29,8 @@ from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.records.metadata import FeatureLevelRecord, RegisterBrokerRecord
 
 FEATURES = {"metadata.version": 30, "eligible.leader.replicas.version": 1, "group.version": 1, "transaction.version": 2}
+CLUSTER_ID = "Z29sZC1jbHVzdGVyLTAwMQ"
+LISTENER_NAMES = {"broker": "PLAINTEXT", "controller": "CONTROLLER", "sasl": "SASL"}
 
 
 def register_broker(broker_id: int, *, rack: str | None = None, fenced: bool = False) -> RegisterBrokerRecord:
@@ -71,9 +74,12 @@ class MemoryNode:
         image: MetadataImage | None = None,
         authorizer: AuthorizerSettings | None = None,
         now_ms: int = 1_700_000_000_000,
+        kraft_version: int = 0,
     ) -> None:
         self.config = server.load(None, dict(properties or {}))
+        self.cluster_id = CLUSTER_ID
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
+        self.encoded_topics = EncodedTopics()
         self.authorizer = authorizer or AuthorizerSettings()
         if image is None:
             levels = FEATURES if features is None else features
@@ -81,17 +87,27 @@ class MemoryNode:
             start += [register_broker(i) for i in range(1, brokers + 1)]
             image = replay(EMPTY_IMAGE, [*start, *records], Provenance(len(start) + len(records) - 1, 1, now_ms))
         self._log = _MemoryLog(image.offset)
-        self.controller = ActiveController(image, self.config, self._log, lambda: now_ms, Random(1))
+        self.now_ms = now_ms
+        self.controller = ActiveController(
+            image,
+            self.config,
+            self._log,
+            lambda: self.now_ms,
+            Random(1),
+            cluster_id=CLUSTER_ID,
+            kraft_version=lambda: kraft_version,
+        )
         self._log.controller = self.controller
+        self.topic_creation = TopicCreation(self.controller, self.config)
         self.controller.loop.gained(1, self._log.end_offset)
+
+    @property
+    def quorum_leader_id(self) -> int:
+        return self.config.node_id
 
     @property
     def image(self) -> MetadataImage:
         return self.controller.image
-
-    @property
-    def acls(self) -> AclIndex:
-        return AclIndex()
 
     @property
     def finalized_features(self) -> FinalizedFeatures:
@@ -107,9 +123,11 @@ class MemoryNode:
         """The answer to a request frame (header and body), without its size."""
 
         async def run() -> bytes | None:
-            peer = Peer(host, principal, Listener(listener.upper(), is_controller=listener == "controller"))
+            name = LISTENER_NAMES.get(listener, listener.upper())
+            peer = Peer(host, principal, Listener(name, is_controller=listener == "controller"))
             answer = dispatch(frame, self, peer)
             pieces = await answer if inspect.isawaitable(answer) else answer
+            await self.topic_creation.wait_done()
             return None if pieces is None else b"".join(pieces)[4:]
 
         return asyncio.run(run())

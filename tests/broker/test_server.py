@@ -44,7 +44,11 @@ def api_versions(frame: bytes, version: int) -> ApiVersionsResponse:
 
 @pytest.mark.parametrize(
     "capture",
-    [pytest.param(c, id=f"{c['case']}-{c['listener']}") for c in captures("malformed.jsonl.gz")],
+    [
+        pytest.param(c, id=f"{c['case']}-{c['listener']}")
+        for c in captures("malformed.jsonl.gz")
+        if "removed version of CreateTopics" not in c["case"]  # served here
+    ],
 )
 def test_frames_that_cannot_be_read_do_what_they_do_to_kafka(capture: dict[str, Any]) -> None:
     async def scenario() -> None:

@@ -19,6 +19,7 @@ from barnabas.config.resolve import (
     describe_client_metrics,
     describe_group,
     describe_topic,
+    describe_topic_defaults,
     group_value,
     topic_defaults,
     topic_value,
@@ -64,6 +65,15 @@ def test_a_value_in_minutes_or_hours_becomes_milliseconds() -> None:
     assert topic_value("retention.ms", {}, Layers(static={"log.retention.minutes": "5"})) == 300_000
     assert topic_value("retention.ms", {}, Layers(static={"log.retention.hours": "2"})) == 7_200_000
     assert topic_value("segment.ms", {}, Layers()) == 604_800_000
+
+
+def test_topics_share_the_entries_that_they_inherit() -> None:
+    layers = Layers(static={"log.retention.ms": "5"})
+    defaults = describe_topic_defaults(layers)
+    entries = {entry.name: entry for entry in describe_topic({"segment.ms": "7"}, layers, defaults=defaults)}
+    assert list(entries) == list(defaults)
+    assert [name for name, entry in entries.items() if entry is not defaults[name]] == ["segment.ms"]
+    assert list(entries.values()) == describe_topic({"segment.ms": "7"}, layers)
 
 
 def test_any_negative_retention_is_forever() -> None:

@@ -8,10 +8,12 @@ from random import Random
 from typing import Any, TypeVar
 
 from barnabas.config.server_config import ServerConfig
+from barnabas.controller.heartbeats import NO_HEARTBEATS, Heartbeats
 from barnabas.controller.situation import Situation
 from barnabas.metadata.image import MetadataImage, Provenance
 from barnabas.metadata.replay import replay
-from barnabas.replicated.loop import Appender, Batch, Loop, Result
+from barnabas.replicated.decision import Result
+from barnabas.replicated.loop import Appender, Batch, Loop
 from barnabas.wire import ErrorCode, KafkaError
 
 R = TypeVar("R")
@@ -22,15 +24,32 @@ def apply_batch(image: MetadataImage, batch: Batch) -> MetadataImage:
 
 
 class ActiveController:
-    """Implements `broker.context.Controller` over a `Loop`."""
+    """Implements `broker.context.Controller` over a `Loop`.
+
+    `monotonic_ms` is a clock that nobody sets; without one, that of `now_ms` serves. `kraft_version` is the voters'.
+    """
 
     def __init__(
-        self, image: MetadataImage, config: ServerConfig, log: Appender, now_ms: Callable[[], int], random: Random
+        self,
+        image: MetadataImage,
+        config: ServerConfig,
+        log: Appender,
+        now_ms: Callable[[], int],
+        random: Random,
+        *,
+        monotonic_ms: Callable[[], int] | None = None,
+        cluster_id: str = "",
+        kraft_version: Callable[[], int] = lambda: 0,
     ) -> None:
         self.loop = Loop(image, apply_batch, log, now_ms)
+        self.heartbeats: Heartbeats = NO_HEARTBEATS
+        self._heartbeats_epoch = -1
         self._config = config
         self._now_ms = now_ms
+        self._monotonic_ms = monotonic_ms or now_ms
         self._random = random
+        self._cluster_id = cluster_id
+        self._kraft_version = kraft_version
 
     @property
     def image(self) -> MetadataImage:
@@ -39,7 +58,7 @@ class ActiveController:
 
     async def write(self, decision: Callable[..., Result[R]], *arguments: Any, timeout_ms: int | None = None) -> R:
         def decide(head: MetadataImage) -> Result[R]:
-            return decision(Situation(head, self._config, self._now_ms(), self._random), *arguments)
+            return decision(self._situation(head), *arguments)
 
         if timeout_ms is None:
             return await self.loop.write(decide)
@@ -48,3 +67,20 @@ class ActiveController:
                 return await self.loop.write(decide)
         except TimeoutError:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
+
+    def _situation(self, head: MetadataImage) -> Situation:
+        monotonic_ms = self._monotonic_ms()
+        if self._heartbeats_epoch != self.loop.epoch:
+            # Soft state is of one time of leading.
+            self.heartbeats = Heartbeats.started(head, monotonic_ms)
+            self._heartbeats_epoch = self.loop.epoch
+        return Situation(
+            head,
+            self._config,
+            self._now_ms(),
+            self._random,
+            self.heartbeats,
+            monotonic_ms,
+            self._cluster_id,
+            self._kraft_version(),
+        )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import MetadataImage
-from barnabas.replicated.loop import Result
-from barnabas.security.acl import AclOperation, ResourceType
-from barnabas.security.authorizer import Acls, AuthorizerSettings, authorize, authorized_operations
+from barnabas.replicated.decision import Result
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.security.authorizer import AuthorizerSettings, authorize, authorized_operations
 from barnabas.security.principal import KafkaPrincipal
+from barnabas.wire import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.encoded_topics import EncodedTopics
+    from barnabas.broker.topic_creation import TopicCreation
 
 R = TypeVar("R")
 
@@ -45,17 +50,26 @@ class Services(Protocol):
     """What handlers may ask of their node."""
 
     config: ServerConfig
+    cluster_id: str
     encoded: dict[tuple[Any, ...], Encoded]
-    controller: Controller
+    encoded_topics: EncodedTopics
     authorizer: AuthorizerSettings
+
+    @property
+    def controller(self) -> Controller: ...
+
+    @property
+    def topic_creation(self) -> TopicCreation: ...
+
+    @property
+    def quorum_leader_id(self) -> int:
+        """The node that leads the metadata quorum, -1 when it is not known."""
+        ...
 
     @property
     def image(self) -> MetadataImage:
         """What is committed."""
         ...
-
-    @property
-    def acls(self) -> Acls: ...
 
     @property
     def finalized_features(self) -> FinalizedFeatures: ...
@@ -116,11 +130,23 @@ class Context:
         services, peer = self.services, self.peer
         if not services.authorizer.enabled:
             return True
-        return authorize(
-            services.acls, services.authorizer, peer.principal, peer.host, operation, resource_type, name
-        ).allowed
+        acls = services.image.acls.index
+        return authorize(acls, services.authorizer, peer.principal, peer.host, operation, resource_type, name).allowed
+
+    def require_on_cluster(self, operation: AclOperation) -> None:
+        """Raises CLUSTER_AUTHORIZATION_FAILED when the caller may not do this to the cluster."""
+        if not self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME):
+            text = f"The request of {self.peer.principal} from {self.peer.host} needs {operation.name} permission."
+            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
+
+    @property
+    def may_everything(self) -> bool:
+        """Whether nothing is refused to the caller, so that there is no need to ask about each thing."""
+        authorizer = self.services.authorizer
+        return not authorizer.enabled or str(self.peer.principal) in authorizer.super_users
 
     def authorized_operations(self, resource_type: ResourceType, name: str) -> int:
         """The bit field of what the caller may do with a resource."""
         services, peer = self.services, self.peer
-        return authorized_operations(services.acls, services.authorizer, peer.principal, peer.host, resource_type, name)
+        acls = services.image.acls.index
+        return authorized_operations(acls, services.authorizer, peer.principal, peer.host, resource_type, name)

@@ -33,7 +33,10 @@ _UNREADABLE = (MalformedError, struct.error, IndexError, UnicodeDecodeError)
 
 
 class Refused(Exception):  # noqa: N818  (it ends a connection; it is not an error of ours)
-    """A frame that is not answered: the connection closes, and the text is the log line."""
+    """A frame that is not answered: the connection closes, and the text is the log line.
+
+    A handler may raise it too, before it waits for anything.
+    """
 
 
 class Route(NamedTuple):
@@ -66,6 +69,8 @@ def dispatch(frame: bytes, services: Services, peer: Peer) -> Pieces | Awaitable
         response = handle(context, request)
         if response is None or isinstance(response, Message | bytes):
             return _answer(api, version, context, response)
+    except Refused:
+        raise
     except Exception as error:
         return _failed(api, version, context, request, error)
     return _later(api, version, context, request, response)

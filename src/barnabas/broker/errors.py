@@ -7,27 +7,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.wire import Api, ErrorCode, Message, Struct, message_class
+from barnabas.wire import Api, ApiKey, ErrorCode, Message, Struct, message_class
 from barnabas.wire.schema import MessageSchema, StructSchema
+
+# These name what was asked for even when the error stands at the top.
+_ALSO_ON_ITEMS = frozenset(
+    {ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS}
+)
 
 
 def error_response(api: Api, version: int, request: Message, code: ErrorCode, message: str | None = None) -> Message:
     response = message_class(api.response)()
     schema = response.schema()
-    if not _mark(response, schema.root, version, code, message):
+    is_marked = _mark(response, schema.root, version, code, message)
+    if not is_marked or schema.key in _ALSO_ON_ITEMS:
         _mark_items(schema, schema.root, response, request, version, code, message)
     return response
 
 
 def _mark(target: Struct, struct: StructSchema, version: int, code: ErrorCode, message: str | None) -> bool:
     """Put the error where the struct has room for it; false if it has none."""
-    names = {field.name for field in struct.fields if version in field.versions}
-    if "error_code" not in names:
+    fields = {field.name: field for field in struct.fields if version in field.versions}
+    if "error_code" not in fields:
         return False
     target.error_code = int(code)  # type: ignore[attr-defined]
-    if "error_message" in names and message is not None:
-        target.error_message = message  # type: ignore[attr-defined]
+    shown = shown_message(code, message)
+    if "error_message" in fields and (shown is not None or version in fields["error_message"].nullable):
+        target.error_message = shown  # type: ignore[attr-defined]
     return True
+
+
+def shown_message(code: ErrorCode, message: str | None) -> str | None:
+    """What is told beside the code: nothing that only repeats it, and nothing about a fault of ours."""
+    return None if code == ErrorCode.UNKNOWN_SERVER_ERROR or message == code.message else message
 
 
 def _mark_items(

@@ -56,11 +56,12 @@ class Server:
         address = sock.getsockname()
         return address[0], address[1]
 
-    def start(self) -> None:
-        """Accept, from now on."""
+    def start(self, *, is_controller: bool | None = None) -> None:
+        """Accept, from now on; on the listeners of one kind, or on all that do not yet."""
         for endpoint in self.endpoints:
-            endpoint.start()
-        if self.limits.connections_max_idle_ms > 0:
+            if is_controller in (None, endpoint.listener.is_controller):
+                endpoint.start()
+        if self.limits.connections_max_idle_ms > 0 and self._idle_check is None:
             self._idle_check = asyncio.get_running_loop().create_task(self._close_idle())
 
     async def stop(self) -> None:
@@ -120,7 +121,8 @@ class Endpoint:
         self._accepting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._accepting = self.loop.create_task(self._accept())
+        if self._accepting is None:
+            self._accepting = self.loop.create_task(self._accept())
 
     async def stop(self) -> None:
         if self._accepting is not None:

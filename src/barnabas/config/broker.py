@@ -7,10 +7,11 @@ reads it; barnabas' own begin with `barnabas.`. Checks that look at several sett
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from barnabas.config.definitions import ConfigError, Definition, UpdateMode, parse_table
+from barnabas.config.hash_order import hash_order
 from barnabas.wire.errors import ErrorCode
 
 # Settings of the authorizer, which Kafka keeps outside of its table: known, and of no type.
@@ -74,30 +75,49 @@ def is_known(name: str) -> bool:
 def validate_dynamic(configs: Mapping[str, str | None], *, cluster_wide: bool) -> None:
     """Check a change to one running broker, or to all of them; raises `ConfigError`. Unknown names pass, as in Kafka."""
 
-    def refuse(names: list[str], why: str) -> None:
-        if names:
+    def refuse(is_refused: Callable[[str], bool], why: str) -> None:
+        if names := hash_order(name for name in configs if is_refused(name)):
             raise ConfigError(names[0], f"{why}: [{', '.join(names)}]", ErrorCode.INVALID_REQUEST)
 
-    table = definitions()
+    refuse(_is_read_only, "Cannot update these configs dynamically")
     refuse(
-        [name for name in configs if name in table and table[name].update is UpdateMode.READ_ONLY],
-        "Cannot update these configs dynamically",
-    )
-    refuse(
-        [name for name in configs if re.fullmatch(_LISTENER_ONLY, name)],
+        _is_for_listeners,
         "These security configs can be dynamically updated only per-listener using the listener prefix",
     )
-    for name, text in configs.items():
-        if (definition := find(name)) is not None and text is not None:
+    by_base = {base_name(name): name for name in configs}
+    for base, definition in [*dynamic_definitions().items(), *definitions().items()]:
+        if base in by_base and (text := configs[by_base[base]]) is not None:
             try:
                 definition.parse(text)
             except ConfigError as error:
-                raise ConfigError(name, error.message, ErrorCode.INVALID_REQUEST) from None
+                raise ConfigError(by_base[base], error.message, ErrorCode.INVALID_REQUEST) from None
     if cluster_wide:
-        refuse(
-            [name for name in configs if _needs_broker(name)],
-            "Cannot update these configs at default cluster level, broker id must be specified",
-        )
+        refuse(_needs_broker, "Cannot update these configs at default cluster level, broker id must be specified")
+
+
+def effective(configs: Mapping[str, str], *, cluster_wide: bool) -> dict[str, str]:
+    """What counts of the texts that were stored for one broker, or for all: a controller stores more than a broker takes."""
+
+    def counts(name: str, text: str) -> bool:
+        if _is_read_only(name) or _is_for_listeners(name) or (cluster_wide and _needs_broker(name)):
+            return False
+        try:
+            if (definition := find(name)) is not None:
+                definition.parse(text)
+        except ConfigError:
+            return False
+        return True
+
+    return {name: text for name, text in configs.items() if counts(name, text)}
+
+
+def _is_read_only(name: str) -> bool:
+    definition = definitions().get(name)
+    return definition is not None and definition.update is UpdateMode.READ_ONLY
+
+
+def _is_for_listeners(name: str) -> bool:
+    return re.fullmatch(_LISTENER_ONLY, name) is not None
 
 
 def _needs_broker(name: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from barnabas.config.definitions import ConfigError, Definition, parse_all, parse_table
+from barnabas.config.hash_order import hash_order
 from barnabas.wire.errors import ErrorCode
 
 MIN_INTERVAL_MS = 100
@@ -32,7 +33,7 @@ def validate(configs: Mapping[str, str | None]) -> None:
     """Check all that a subscription sets; raises `ConfigError`."""
     if nulls := [name for name, text in configs.items() if text is None]:
         raise ConfigError(nulls[0], f"Null value not supported for client metrics configs: {','.join(nulls)}")
-    for name in configs:
+    for name in hash_order(configs):
         if name not in definitions():
             raise ConfigError(name, f"Unknown client metrics configuration: {name}", ErrorCode.INVALID_REQUEST)
     values = parse_all(definitions(), configs)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from barnabas.config import broker
 from barnabas.config.definitions import ConfigError, Definition, Value, parse_all, parse_table
+from barnabas.config.hash_order import hash_order
 
 
 class Bounds(NamedTuple):
@@ -53,7 +54,7 @@ def validate(configs: Mapping[str, str | None], broker_value: Callable[[str], Va
     """Check all that a group sets; `broker_value` gives the bounds and defaults. Raises `ConfigError`."""
     if nulls := [name for name, text in configs.items() if text is None]:
         raise ConfigError(nulls[0], f"Null value not supported for group configs: {','.join(nulls)}")
-    for name in configs:
+    for name in hash_order(configs):
         if name not in definitions():
             raise ConfigError(name, f"Unknown group config name: {name}")
     values = parse_all(definitions(), configs)

@@ -10,7 +10,7 @@ Texts are taken to be valid: they were checked when they were set.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from barnabas.config import broker, client_metrics, group, topic
 from barnabas.config.definitions import ConfigType, Definition, UpdateMode, Value
+from barnabas.config.hash_order import hash_order, text_hash
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -108,15 +109,15 @@ def _number(value: Value) -> int:
 
 def describe_broker(layers: Layers, names: Collection[str] = ()) -> list[Entry]:
     """A broker's settings, all or those named; unknown names appear when they were set."""
-    shown = (name for name, definition in broker.definitions().items() if not definition.internal)
-    known = dict.fromkeys([*layers.broker, *layers.default, *layers.static, *shown])
-    return [_broker_entry(name, layers) for name in known if not names or name in names]
+    shown = dict.fromkeys(_shown_order(broker.definitions))
+    others = (name for name in hash_order(broker_texts(layers), at_once=True) if name not in shown)
+    return [_broker_entry(name, layers) for name in [*others, *shown] if not names or name in names]
 
 
 def describe_broker_default(layers: Layers, names: Collection[str] = ()) -> list[Entry]:
     """What was set for all running brokers, all or those named."""
     entries = []
-    for name in layers.default:
+    for name in hash_order(sorted(layers.default, key=text_hash)):
         if not names or name in names:
             entry = _broker_entry(name, Layers(default=layers.default))
             only = tuple(each for each in entry.synonyms if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
@@ -124,22 +125,41 @@ def describe_broker_default(layers: Layers, names: Collection[str] = ()) -> list
     return entries
 
 
-def describe_topic(configs: Mapping[str, str], layers: Layers, names: Collection[str] = ()) -> list[Entry]:
-    """A topic's settings, all or those named."""
-    entries = []
-    for name, definition in _shown(topic.definitions(), names):
-        value = definition.format(topic_value(name, configs, layers))
+def describe_topic_defaults(layers: Layers) -> dict[str, Entry]:
+    """The settings of a topic that sets nothing: what `describe_topic` begins with."""
+    entries = {}
+    for name, definition in _shown(topic.definitions):
         sources = _broker_sources(definition.synonyms[0].name, layers) if definition.synonyms else ()
-        if name in configs:
-            sources = (SourcedValue(name, value, ConfigSource.TOPIC_CONFIG), *sources)
-        entries.append(_entry(definition, value, sources))
+        entries[name] = _entry(definition, definition.format(_inherited(definition, layers)), sources)
     return entries
+
+
+def describe_topic(
+    configs: Mapping[str, str],
+    layers: Layers,
+    names: Collection[str] = (),
+    *,
+    defaults: Mapping[str, Entry] | None = None,
+) -> list[Entry]:
+    """A topic's settings, all or those named. Who describes many topics gives `describe_topic_defaults(layers)`."""
+    entries = []
+    for name, entry in (describe_topic_defaults(layers) if defaults is None else defaults).items():
+        if not names or name in names:
+            entries.append(_own_entry(entry, configs[name]) if name in configs else entry)
+    return entries
+
+
+def _own_entry(inherited: Entry, text: str) -> Entry:
+    definition = topic.definitions()[inherited.name]
+    value = definition.format(definition.parse(text))
+    own = SourcedValue(definition.name, value, ConfigSource.TOPIC_CONFIG)
+    return _entry(definition, value, (own, *inherited.synonyms))
 
 
 def describe_group(configs: Mapping[str, str], layers: Layers, names: Collection[str] = ()) -> list[Entry]:
     """A group's settings, all or those named."""
     entries = []
-    for name, definition in _shown(group.definitions(), names):
+    for name, definition in _shown(group.definitions, names):
         value = definition.parse(configs[name]) if name in configs else _inherited(definition, layers)
         if definition.synonyms:
             sources = _broker_sources(definition.synonyms[0].name, layers)
@@ -154,19 +174,25 @@ def describe_group(configs: Mapping[str, str], layers: Layers, names: Collection
 def describe_client_metrics(configs: Mapping[str, str], names: Collection[str] = ()) -> list[Entry]:
     """A subscription's settings, all or those named."""
     entries = []
-    for name, definition in _shown(client_metrics.definitions(), names):
+    for name, definition in _shown(client_metrics.definitions, names):
         text = definition.format(definition.parse(configs.get(name, definition.default)))
         sources = (SourcedValue(name, text, ConfigSource.CLIENT_METRICS_CONFIG),) if name in configs else ()
         entries.append(_entry(definition, text, sources))
     return entries
 
 
-def _shown(definitions: Mapping[str, Definition], names: Collection[str]) -> Iterable[tuple[str, Definition]]:
-    return (
-        (name, definition)
-        for name, definition in definitions.items()
-        if not definition.internal and (not names or name in names)
-    )
+Table = Callable[[], Mapping[str, Definition]]
+
+
+def _shown(table: Table, names: Collection[str] = ()) -> Iterable[tuple[str, Definition]]:
+    definitions = table()
+    return ((name, definitions[name]) for name in _shown_order(table) if not names or name in names)
+
+
+@cache
+def _shown_order(table: Table) -> Sequence[str]:
+    definitions = table()
+    return hash_order(name for name in hash_order(definitions) if not definitions[name].internal)
 
 
 def _entry(

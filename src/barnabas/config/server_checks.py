@@ -26,12 +26,12 @@ def check(config: ServerConfig) -> None:
     _check_share_records(config)
     _check_codec(config, "share.coordinator.state.topic.compression.codec")
     _check_early_start(config)
-    _require(
+    _refuse_unless(
         "classic" in config.get_list("group.coordinator.rebalance.protocols"),
         "group.coordinator.rebalance.protocols",
         "Disabling the 'classic' protocol is not supported.",
     )
-    _require(
+    _refuse_unless(
         config.node_id == config.get_int("broker.id"),
         "node.id",
         "You must set `node.id` to the same value as `broker.id`.",
@@ -51,22 +51,33 @@ def check(config: ServerConfig) -> None:
     _check_sasl(config)
 
 
+class RequirementError(ConfigError):
+    """A requirement of Kafka's server that is not met: where it answers with it, it puts `requirement failed: ` before."""
+
+
 def _require(met: bool, key: str, message: str) -> None:
+    if not met:
+        raise RequirementError(key, message)
+
+
+def _refuse_unless(met: bool, key: str, message: str) -> None:
     if not met:
         raise ConfigError(key, message)
 
 
 def _at_least(config: ServerConfig, name: str, other: str) -> None:
-    _require(config.get_int(name) >= config.get_int(other), name, f"{name} must be greater than or equal to {other}")
+    message = f"{name} must be greater than or equal to {other}"
+    _refuse_unless(config.get_int(name) >= config.get_int(other), name, message)
 
 
 def _at_most(config: ServerConfig, name: str, other: str) -> None:
-    _require(config.get_int(name) <= config.get_int(other), name, f"{name} must be less than or equal to {other}")
+    message = f"{name} must be less than or equal to {other}"
+    _refuse_unless(config.get_int(name) <= config.get_int(other), name, message)
 
 
 def _check_codec(config: ServerConfig, name: str) -> None:
     number = config.get_int(name)
-    _require(number in _CODEC_NUMBERS, name, f"Unknown compression type id: {number}")
+    _refuse_unless(number in _CODEC_NUMBERS, name, f"Unknown compression type id: {number}")
 
 
 def _check_groups(config: ServerConfig, kind: str) -> None:
@@ -81,7 +92,8 @@ def _check_groups(config: ServerConfig, kind: str) -> None:
     check_bounds("heartbeat.interval.ms")
     check_bounds("session.timeout.ms")
     heartbeat, session = f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms"
-    _require(config.get_int(heartbeat) < config.get_int(session), heartbeat, f"{heartbeat} must be less than {session}")
+    message = f"{heartbeat} must be less than {session}"
+    _refuse_unless(config.get_int(heartbeat) < config.get_int(session), heartbeat, message)
     check_bounds("assignment.interval.ms")
 
 
@@ -96,7 +108,7 @@ def _check_share_records(config: ServerConfig) -> None:
 def _check_early_start(config: ServerConfig) -> None:
     known = {each.listener_name for each in config.listeners}
     for name in config.get_list("early.start.listeners"):
-        _require(
+        _refuse_unless(
             name in known,
             "early.start.listeners",
             f"early.start.listeners contains listener {name}, "
@@ -145,7 +157,7 @@ def _check_replication(config: ServerConfig) -> None:
 
 
 def _check_quorum(config: ServerConfig) -> None:
-    _require(
+    _refuse_unless(
         bool(config.controller_quorum_voters or config.controller_quorum_bootstrap_servers),
         "controller.quorum.bootstrap.servers",
         "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of bootstrap "
@@ -180,6 +192,12 @@ def _check_controller(config: ServerConfig) -> None:
             "when process.roles=controller",
         )
     _require(
+        not listener_names.isdisjoint(names),
+        "controller.listener.names",
+        "controller.listener.names must contain at least one value appearing in the 'listeners' configuration "
+        "when running the KRaft controller role",
+    )
+    _require(
         listener_names >= set(names),
         "controller.listener.names",
         "controller.listener.names must only contain values appearing in the 'listeners' configuration "
@@ -203,7 +221,7 @@ def _check_broker_only(config: ServerConfig) -> None:
         "when running KRaft with just the broker role",
     )
     for name in config.controller_listener_names:
-        _require(
+        _refuse_unless(
             name.upper() in config.listener_security_protocol_map,
             "controller.listener.names",
             f"Controller listener with name {name.upper()} defined in controller.listener.names not found in "
@@ -248,7 +266,7 @@ def _check_cordoned(config: ServerConfig) -> None:
         _require(len(cordoned) == 1, "cordoned.log.dirs", message)
     elif missing := [each for each in cordoned if each not in config.log_dirs]:
         message = "All entries in cordoned.log.dirs must be present in log.dirs or log.dir."
-        raise ConfigError("cordoned.log.dirs", f"{message} Missing entries : {', '.join(missing)}")
+        raise RequirementError("cordoned.log.dirs", f"{message} Missing entries : {', '.join(missing)}")
 
 
 def _check_advertised_hosts(config: ServerConfig) -> None:
@@ -273,7 +291,7 @@ def _check_connections(config: ServerConfig) -> None:
         "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
     )
     bad = [host for host in config.max_connections_per_ip_overrides if not re.fullmatch(_HOST, host)]
-    _require(
+    _refuse_unless(
         not bad,
         "max.connections.per.ip.overrides",
         f"max.connections.per.ip.overrides contains invalid addresses : {','.join(bad)}",

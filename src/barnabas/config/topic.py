@@ -7,6 +7,8 @@ from functools import cache
 from types import MappingProxyType
 
 from barnabas.config.definitions import ConfigError, Definition, Value, parse_all, parse_table
+from barnabas.config.hash_order import hash_order
+from barnabas.config.values import invalid
 
 
 @cache
@@ -19,12 +21,13 @@ def validate(
     configs: Mapping[str, str | None],
     defaults: Mapping[str, Value] = MappingProxyType({}),
     *,
+    existing: Mapping[str, str] = MappingProxyType({}),
     remote_storage_system_enabled: bool = False,
 ) -> None:
-    """Check all that a topic sets, over what the broker gives it; raises `ConfigError`."""
+    """Check all that a topic sets, over what the broker gives it and what was set before; raises `ConfigError`."""
     if nulls := [name for name, text in configs.items() if text is None]:
         raise ConfigError(nulls[0], f"Null value not supported for topic configs: {','.join(nulls)}")
-    for name in configs:
+    for name in hash_order(configs):
         if name not in definitions():
             raise ConfigError(name, f"Unknown topic config name: {name}")
     values = parse_all(definitions(), configs)
@@ -35,12 +38,53 @@ def validate(
             "min.compaction.lag.ms",
             f"conflict topic config setting min.compaction.lag.ms ({low}) > max.compaction.lag.ms ({high})",
         )
-    if values["remote.storage.enable"] and not remote_storage_system_enabled:
+    if values["remote.storage.enable"]:
+        _check_tiered(values, remote_storage_system_enabled)
+    elif existing.get("remote.storage.enable", "").lower() == "true" and not values["remote.log.delete.on.disable"]:
+        raise ConfigError(
+            "remote.storage.enable",
+            "It is invalid to disable remote storage without deleting remote data. If you want to keep the remote data "
+            "and turn to read only, please set `remote.storage.enable=true,remote.log.copy.disable=true`. If you want "
+            "to disable remote storage and delete all remote data, please set "
+            "`remote.storage.enable=false,remote.log.delete.on.disable=true`.",
+        )
+
+
+def _check_tiered(values: Mapping[str, Value], remote_storage_system_enabled: bool) -> None:
+    if not remote_storage_system_enabled:
         raise ConfigError(
             "remote.storage.enable",
             "Tiered Storage functionality is disabled in the broker. "
             "Topic cannot be configured with remote log storage.",
         )
+    if values["cleanup.policy"] not in ((), ("delete",)):
+        raise ConfigError(
+            "cleanup.policy",
+            "Remote log storage only supports topics with cleanup.policy=delete or cleanup.policy being an empty list.",
+        )
+    for unit in ("bytes", "ms"):
+        check_local_retention(f"retention.{unit}", values[f"retention.{unit}"], values[f"local.retention.{unit}"])
+    for unit in ("bytes", "ms"):
+        local = values[f"local.retention.{unit}"]
+        if values["remote.log.copy.disable"] and local not in (-2, values[f"retention.{unit}"]):
+            raise ConfigError(
+                f"local.retention.{unit}",
+                f"When `remote.log.copy.disable` is set to true, the `local.retention.{unit}` and `retention.{unit}` "
+                "must be set to the identical value because there will be no more logs copied to the remote storage.",
+            )
+
+
+def check_local_retention(name: str, whole: Value, local: Value) -> None:
+    """What is kept on local disk is not more than what is kept at all; -2 follows it, and -1 is no limit."""
+    assert isinstance(whole, int)
+    assert isinstance(local, int)
+    local_name = name.replace("retention.", "local.retention.")
+    if whole < 0 or local == -2:
+        return
+    if local == -1:
+        raise invalid(local_name, local, f"Value must not be -1 as {name} value is set as {whole}.")
+    if local > whole:
+        raise invalid(local_name, local, f"Value must not be more than {name} property value: {whole}")
 
 
 _TABLE = """\

@@ -6,17 +6,37 @@ from random import Random
 from typing import NamedTuple
 
 from barnabas.config.server_config import ServerConfig
+from barnabas.controller.heartbeats import NO_HEARTBEATS, Heartbeats
 from barnabas.metadata.image import MetadataImage
-from barnabas.wire import Uuid
+from barnabas.metadata.versions import MetadataVersion
+from barnabas.wire import ErrorCode, KafkaError, Uuid
 
 
 class Situation(NamedTuple):
-    """The head image, the node's settings, the time and a source of chance."""
+    """The head image, the node's settings, the time and a source of chance; and what is known but not in the log."""
 
     image: MetadataImage
     config: ServerConfig
     now_ms: int
     random: Random
+    heartbeats: Heartbeats = NO_HEARTBEATS
+    monotonic_ms: int = 0
+    """A clock that nobody sets, to measure silence by."""
+    cluster_id: str = ""
+    kraft_version: int = 0
+
+    @property
+    def next_offset(self) -> int:
+        """Where the first record of this decision will be in the log."""
+        return self.image.offset + 1
+
+    @property
+    def metadata_version(self) -> MetadataVersion:
+        """The finalized level; KafkaError before the first records have set it."""
+        version = self.image.metadata_version
+        if version is None:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "metadata.version is not set yet")
+        return version
 
     def new_uuid(self) -> Uuid:
         """Kafka's random ids have the bits of a version 4 uuid, and never begin with a dash when shown."""

@@ -1,23 +1,260 @@
-"""Topics: created and deleted, and partitions added to them."""
+"""Topics: created and deleted, and partitions added to them.
+
+One bad topic fails alone: its row has the error, and nothing is written for it. A request that would write too much at
+once is refused as a whole. Not supported: policies that judge new topics (create.topic.policy.class.name), and quotas
+on partitions created and deleted (controller_mutation_rate).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
+from barnabas.controller import topic_names
+from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
+from barnabas.controller.placement import default_directory, is_active, place, usable_brokers
 from barnabas.controller.situation import Situation
-from barnabas.replicated.loop import Result
-from barnabas.wire import ErrorCode, KafkaError, Uuid
-from barnabas.wire.records.metadata import RemoveTopicRecord
+from barnabas.controller.topic_configs import TopicConfigs
+from barnabas.metadata.image import MetadataImage
+from barnabas.replicated.decision import Result
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
+from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.records.metadata import PartitionRecord, RemoveTopicRecord, TopicRecord
+
+PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+
+_DEFAULT: Final = -1  # a number of partitions or replicas that the cluster's settings give
+
+Row = CreateTopicsResponse.CreatableTopicResult
+PartitionsRow = CreatePartitionsResponse.CreatePartitionsTopicResult
+
+
+def create(
+    situation: Situation,
+    topics: Sequence[CreateTopicsRequest.CreatableTopic],
+    describable: Collection[str] = (),
+    validate_only: bool = False,
+) -> Result[list[Row]]:
+    """A row for each topic, in their order; no name may be given twice.
+
+    Rows of `describable` topics show the settings in force and the numbers of partitions and replicas.
+    """
+    _refuse_too_many(situation, topics)
+    configs = TopicConfigs(situation)
+    records: list[tuple[Message, int]] = []
+    rows = []
+    for topic in topics:
+        try:
+            row, new = _create_one(situation, topic, configs, topic.name in describable)
+        except KafkaError as error:
+            row, new = Row(name=topic.name, error_code=error.code, error_message=error.message), []
+        rows.append(row)
+        records += new
+        check_size(records)
+    return Result([] if validate_only else records, rows)
+
+
+def _refuse_too_many(situation: Situation, topics: Iterable[CreateTopicsRequest.CreatableTopic]) -> None:
+    total = 0
+    for topic in topics:
+        if topic.assignments:
+            total += len(topic.assignments)
+        elif topic.num_partitions == _DEFAULT:
+            total += situation.config.num_partitions
+        else:
+            total += max(topic.num_partitions, 0)
+    if total > PARTITIONS_PER_REQUEST_MAX:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+
+
+def _create_one(
+    situation: Situation, topic: CreateTopicsRequest.CreatableTopic, configs: TopicConfigs, describe: bool
+) -> tuple[Row, list[tuple[Message, int]]]:
+    """The order of the checks decides which of several errors is told."""
+    image, name = situation.image, topic.name
+    if name in image.topics.ids:
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    topic_names.check(name)
+    if colliding := image.topics.colliding(name):
+        text = f"Topic '{name}' collides with existing topic: {colliding[0]}"
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+    settings = configs.accept(topic.configs)
+    assignment = _manual_assignment(image, topic) if topic.assignments else _automatic_assignment(situation, topic)
+    topic_id = situation.new_uuid()
+    row = Row(name=name, topic_id=topic_id, error_message=None)
+    if describe:
+        row.num_partitions, row.replication_factor = len(assignment), len(assignment[0])
+        row.configs = configs.shown(settings)
+    else:
+        row.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    records = [
+        (TopicRecord(name=name, topic_id=topic_id), 0),
+        *configs.records(name, settings),
+        *_partition_records(situation, topic_id, 0, assignment),
+    ]
+    return row, records
+
+
+def _manual_assignment(image: MetadataImage, topic: CreateTopicsRequest.CreatableTopic) -> list[Sequence[int]]:
+    for given, what in ((topic.replication_factor, "replication factor"), (topic.num_partitions, "numPartitions")):
+        if given != _DEFAULT:
+            text = f"A manual partition assignment was specified, but {what} was not set to -1."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, text)
+    assignment: dict[int, Sequence[int]] = {}
+    replication_factor = None
+    for each in topic.assignments:
+        if each.partition_index in assignment:
+            text = f"Found multiple manual partition assignments for partition {each.partition_index}"
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+        check_assignment(image, each.broker_ids, replication_factor)
+        _check_someone_is_active(image, each.broker_ids, each.partition_index)
+        replication_factor = len(each.broker_ids)
+        assignment[each.partition_index] = each.broker_ids
+    if sorted(assignment) != list(range(len(assignment))):
+        text = "partitions should be a consecutive 0-based integer sequence"
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    return [replicas for _, replicas in sorted(assignment.items())]
+
+
+def _automatic_assignment(situation: Situation, topic: CreateTopicsRequest.CreatableTopic) -> list[Sequence[int]]:
+    partitions, replicas = topic.num_partitions, topic.replication_factor
+    if replicas < _DEFAULT or replicas == 0:
+        text = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+    if partitions < _DEFAULT or partitions == 0:
+        text = "Number of partitions was set to an invalid non-positive value."
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, text)
+    if partitions == _DEFAULT:
+        partitions = situation.config.num_partitions
+    if replicas == _DEFAULT:
+        replicas = situation.config.default_replication_factor
+    try:
+        return [*place(usable_brokers(situation.image), partitions, replicas, situation.random)]
+    except KafkaError as error:
+        text = f"Unable to replicate the partition {replicas} time(s): {error.message}"
+        raise KafkaError(error.code, text) from None
+
+
+def check_assignment(image: MetadataImage, replicas: Sequence[int], replication_factor: int | None) -> None:
+    """Raises INVALID_REPLICA_ASSIGNMENT for replicas that cannot be a partition's."""
+    problem = _problem(image, replicas, replication_factor)
+    if problem is not None:
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}")
+
+
+def _problem(image: MetadataImage, replicas: Sequence[int], replication_factor: int | None) -> str | None:
+    if not replicas:
+        return "an empty replica list."
+    before = None
+    for broker_id in sorted(replicas):
+        if broker_id not in image.brokers:
+            return f"broker {broker_id}, but no such broker is registered."
+        if broker_id == before:
+            return f"the broker {broker_id} more than once."
+        before = broker_id
+    if replication_factor not in (None, len(replicas)):
+        return (
+            f"a partition with {len(replicas)} replica(s), but this is not consistent with previous partitions, "
+            f"which have {replication_factor} replica(s)."
+        )
+    return None
+
+
+def _check_someone_is_active(image: MetadataImage, replicas: Iterable[int], partition_id: int) -> None:
+    if not any(is_active(image, replica) for replica in replicas):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"All brokers specified in the manual partition assignment for partition {partition_id} are fenced or in "
+            "controlled shutdown.",
+        )
+
+
+def _partition_records(
+    situation: Situation, topic_id: Uuid, first: int, assignment: Iterable[Sequence[int]]
+) -> list[tuple[Message, int]]:
+    """New partitions, each led by the first of its replicas that is active."""
+    image, metadata_version = situation.image, situation.metadata_version
+    has_directories = metadata_version.is_directory_assignment_supported
+    active = {broker_id for broker_id in image.brokers if is_active(image, broker_id)}
+    directory = {broker_id: default_directory(image, broker_id) for broker_id in image.brokers}
+    records: list[tuple[Message, int]] = []
+    for partition_id, replicas in enumerate(assignment, first):
+        isr = [replica for replica in replicas if replica in active]
+        record = PartitionRecord(
+            partition_id=partition_id,
+            topic_id=topic_id,
+            replicas=list(replicas),
+            isr=isr,
+            leader=isr[0],
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=[directory[replica] for replica in replicas] if has_directories else [],
+        )
+        records.append((record, metadata_version.partition_record_version))
+    return records
+
+
+def create_partitions(
+    situation: Situation, topics: Iterable[CreatePartitionsRequest.CreatePartitionsTopic], validate_only: bool = False
+) -> Result[list[PartitionsRow]]:
+    """A row for each topic, in their order; no name may be given twice."""
+    records: list[tuple[Message, int]] = []
+    rows = []
+    for topic in topics:
+        row = PartitionsRow(name=topic.name)
+        try:
+            records += _add_partitions(situation, topic, MAX_RECORDS_PER_USER_OPERATION - len(records))
+        except KafkaError as error:
+            row.error_code = error.code
+            row.error_message = None if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message
+        rows.append(row)
+    return Result([] if validate_only else records, rows)
+
+
+def _add_partitions(
+    situation: Situation, wanted: CreatePartitionsRequest.CreatePartitionsTopic, limit: int
+) -> list[tuple[Message, int]]:
+    image = situation.image
+    topic = image.topics.get(wanted.name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    count = len(topic.partitions)
+    if wanted.count == count:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
+    if wanted.count < count:
+        text = f"The topic {topic.name} currently has {count} partition(s); {wanted.count} would not be an increase."
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, text)
+    additional, assignments = wanted.count - count, wanted.assignments
+    if assignments is not None and len(assignments) != additional:
+        text = (
+            f"Attempted to add {additional} additional partition(s), but only {len(assignments)} assignment(s) were "
+            "specified."
+        )
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    if additional > limit:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    replication_factor = len(topic.partitions[0].replicas)
+    assignment: list[Sequence[int]]
+    if assignments is None:
+        assignment = [*place(usable_brokers(image), additional, replication_factor, situation.random)]
+    else:
+        assignment = [each.broker_ids for each in assignments]
+        for partition_id, replicas in enumerate(assignment, count):
+            check_assignment(image, replicas, replication_factor)
+            _check_someone_is_active(image, replicas, partition_id)
+    return _partition_records(situation, topic.topic_id, count, assignment)
 
 
 def delete(situation: Situation, topic_ids: Iterable[Uuid]) -> Result[dict[Uuid, KafkaError | None]]:
     """For each id the error, or None for a topic that is deleted. A topic's configs go with it on replay."""
-    records = []
+    records: list[tuple[Message, int]] = []
     errors: dict[Uuid, KafkaError | None] = {}
     for topic_id in topic_ids:
-        if topic_id in situation.image.topics.by_id:
+        if topic_id not in situation.image.topics.by_id:
+            errors[topic_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        else:
             records.append((RemoveTopicRecord(topic_id=topic_id), 0))
             errors[topic_id] = None
-        else:
-            errors[topic_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+    check_size(records)
     return Result(records, errors)

@@ -15,19 +15,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.replicated.decision import Records, Result
 from barnabas.wire import ErrorCode, KafkaError, Message
 
 Image = TypeVar("Image")
 R = TypeVar("R")
-
-Records = Sequence[tuple[Message, int]]  # each with the version to write it in
-
-
-class Result(NamedTuple, Generic[R]):
-    """What a decision gives: the records that make it true, and the answer once they are committed."""
-
-    records: Records
-    response: R
 
 
 class Appender(Protocol):

@@ -1,7 +1,8 @@
 """Access control entries: what one says, which filters select it, and whether it may be created.
 
-Its one rule: codes mean what they mean in Kafka, and a code that Kafka does not know is UNKNOWN. It does not decide
-whether a request is allowed (see authorizer), and it does not refuse the code 0, which on the wire is a malformed request.
+Its one rule: codes mean what they mean in Kafka; one that Kafka does not know keeps its number and is not `is_known`. It
+does not decide whether a request is allowed (see authorizer), and it does not refuse the code 0, which on the wire is a
+malformed request.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -22,7 +24,16 @@ CLUSTER_NAME = "kafka-cluster"
 class _Code(IntEnum):
     @classmethod
     def _missing_(cls, value: object) -> _Code | None:
-        return cls["UNKNOWN"] if isinstance(value, int) else None
+        # What a newer node has written must survive being read and written here.
+        if not isinstance(value, int):
+            return None
+        stranger = int.__new__(cls, value)
+        stranger._name_, stranger._value_ = f"UNKNOWN_{value}", value
+        return stranger
+
+    @property
+    def is_known(self) -> bool:
+        return 0 < self < len(type(self))
 
 
 class ResourceType(_Code):
@@ -72,8 +83,7 @@ class AclPermissionType(_Code):
     ALLOW = 3
 
 
-@dataclass(frozen=True, slots=True)
-class AclEntry:
+class AclEntry(NamedTuple):
     """One statement: this principal, from this host, may or may not do this to the resources of this pattern."""
 
     resource_type: ResourceType
@@ -86,8 +96,8 @@ class AclEntry:
 
     def __str__(self) -> str:
         return (
-            f"{self.permission.name} {self.principal} from {self.host} {self.operation.name} "
-            f"{self.resource_type.name} {self.pattern_type.name} {self.resource_name}"
+            f"{self.permission.name} {self.principal} from {self.host or 'no host'} to {self.operation.name}"
+            f" on {self.resource_type.name} {self.pattern_type.name} {self.resource_name!r}"
         )
 
     def covers(self, name: str) -> bool:
@@ -157,13 +167,13 @@ def _invalid(entry: AclEntry) -> str | None:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not entry.resource_name:
         return "Invalid empty resource name"
-    if entry.resource_type == ResourceType.UNKNOWN:
+    if not entry.resource_type.is_known:
         return "Invalid resourceType UNKNOWN"
-    if entry.pattern_type == PatternType.UNKNOWN:
+    if not entry.pattern_type.is_known:
         return "Invalid patternType UNKNOWN"
-    if entry.operation == AclOperation.UNKNOWN:
+    if not entry.operation.is_known:
         return "Invalid operation UNKNOWN"
-    if entry.permission == AclPermissionType.UNKNOWN:
+    if not entry.permission.is_known:
         return "Invalid permissionType UNKNOWN"
     if ":" not in entry.principal:
         return (
@@ -174,10 +184,10 @@ def _invalid(entry: AclEntry) -> str | None:
 
 
 def validate_filter(filter: AclFilter) -> KafkaError | None:
-    """Why a filter of DeleteAcls is refused, or None. DescribeAcls refuses none: an UNKNOWN field selects nothing."""
-    if filter.resource_type == ResourceType.UNKNOWN or filter.pattern_type == PatternType.UNKNOWN:
+    """Why a filter of DeleteAcls is refused, or None. DescribeAcls refuses none."""
+    if not (filter.resource_type.is_known and filter.pattern_type.is_known):
         return KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
-    if filter.operation == AclOperation.UNKNOWN or filter.permission == AclPermissionType.UNKNOWN:
+    if not (filter.operation.is_known and filter.permission.is_known):
         return KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
     return None
 

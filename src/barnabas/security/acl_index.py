@@ -1,7 +1,7 @@
-"""A set of entries, found by the resource name that they cover.
+"""Entries, found by the resource name that they cover.
 
 Its one rule: an index never changes; `updated` makes the next one, so that an image may hold it. It does not know the
-entries' ids, and does not decide.
+entries' ids (an entry that came twice has to go twice), and does not decide.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from barnabas.security.acl import WILDCARD, AclEntry, PatternType, ResourceType
 
 _ByPrincipal: TypeAlias = Mapping[str, tuple[AclEntry, ...]]
 _ByName: TypeAlias = Mapping[str, _ByPrincipal]
+_Counts: TypeAlias = dict[AclEntry, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class AclIndex:
         self._replace((), entries)
 
     def updated(self, removed: Iterable[AclEntry] = (), added: Iterable[AclEntry] = ()) -> AclIndex:
-        """This index without the one and then with the other; to remove what is absent or add what is there is nothing."""
-        index = AclIndex()
+        """This index without the one and then with the other; to remove what is absent is nothing."""
+        index = AclIndex.__new__(AclIndex)
         index._types, index._size = self._types, self._size
         index._replace(removed, added)
         return index
@@ -78,25 +79,31 @@ class AclIndex:
         return of_type.prefixed if entry.pattern_type == PatternType.PREFIXED else of_type.literal
 
     def _replace(self, removed: Iterable[AclEntry], added: Iterable[AclEntry]) -> None:
-        # Dicts stand for sets that keep their order, so that no order depends on a hash.
-        drafts: dict[tuple[ResourceType, PatternType], dict[str, dict[str, dict[AclEntry, None]]]] = {}
+        # Dicts keep the order of what came first, so that no order depends on a hash.
+        drafts: dict[tuple[ResourceType, PatternType], dict[str, dict[str, _Counts]]] = {}
 
-        def draft(entry: AclEntry) -> dict[AclEntry, None]:
+        def draft(entry: AclEntry) -> _Counts:
             if entry.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
                 raise ValueError(f"an entry cannot have the pattern type {entry.pattern_type.name}")
             names = drafts.setdefault((entry.resource_type, entry.pattern_type), {})
             by_principal = names.setdefault(entry.resource_name, {})
             if entry.principal not in by_principal:
                 current = self._patterns(entry).get(entry.resource_name, {}).get(entry.principal, ())
-                by_principal[entry.principal] = dict.fromkeys(current)
+                counts = by_principal[entry.principal] = dict.fromkeys(current, 0)
+                for each in current:
+                    counts[each] += 1
             return by_principal[entry.principal]
 
         for entry in removed:
-            self._size -= entry in (entries := draft(entry))
-            entries.pop(entry, None)
+            if entry in (counts := draft(entry)):
+                counts[entry] -= 1
+                self._size -= 1
+                if not counts[entry]:
+                    del counts[entry]
         for entry in added:
-            self._size += entry not in (entries := draft(entry))
-            entries[entry] = None
+            counts = draft(entry)
+            counts[entry] = counts.get(entry, 0) + 1
+            self._size += 1
 
         types = list(self._types)
         for (resource_type, pattern_type), names in drafts.items():
@@ -105,16 +112,21 @@ class AclIndex:
                 types[resource_type] = _OfType(_merged(old.literal, names), old.prefixed, old.prefix_lengths)
             else:
                 prefixed = _merged(old.prefixed, names)
-                lengths = tuple(sorted(set(map(len, prefixed)), reverse=True))
+                same = prefixed.keys() == old.prefixed.keys()
+                lengths = old.prefix_lengths if same else tuple(sorted(set(map(len, prefixed)), reverse=True))
                 types[resource_type] = _OfType(old.literal, prefixed, lengths)
         self._types = tuple(types)
 
 
-def _merged(patterns: _ByName, changes: Mapping[str, Mapping[str, Iterable[AclEntry]]]) -> _ByName:
+def _merged(patterns: _ByName, changes: Mapping[str, Mapping[str, _Counts]]) -> _ByName:
     merged = dict(patterns)
     for name, changed in changes.items():
-        by_principal = {**merged.get(name, {}), **{principal: tuple(entries) for principal, entries in changed.items()}}
+        by_principal = {**merged.get(name, {}), **{user: _repeated(counts) for user, counts in changed.items()}}
         merged[name] = {principal: entries for principal, entries in by_principal.items() if entries}
         if not merged[name]:
             del merged[name]
     return merged
+
+
+def _repeated(counts: _Counts) -> tuple[AclEntry, ...]:
+    return tuple(entry for entry, count in counts.items() for _ in range(count))

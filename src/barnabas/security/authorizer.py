@@ -134,7 +134,7 @@ def authorize(
         found = True
         of_user = (*entries.get(user, ()), *entries.get(WILDCARD_PRINCIPAL, ()))
         applying = [entry for entry in of_user if _mismatch(entry, host, operation) is None]
-        denying = [entry for entry in applying if entry.permission == AclPermissionType.DENY]
+        denying = [entry for entry in applying if entry.permission != AclPermissionType.ALLOW]
         if denying:
             return Decision(False, Reason.DENIED, min(denying, key=_order))
         if applying:

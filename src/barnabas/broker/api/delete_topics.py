@@ -1,87 +1,110 @@
 """DeleteTopics (20), versions 0 to 6.
 
-Topics are named, or from version 6 given by id. Ids that do not exist are UNKNOWN_TOPIC_ID, names UNKNOWN_TOPIC_OR_PARTITION;
-what is given twice, or by both, or by neither, is INVALID_REQUEST and not deleted. A topic that the caller may not
-describe is refused as if it did not matter whether it exists. `delete.topic.enable=false` refuses everything.
+Needs DELETE on the topic or on the cluster. Topics are named, or from version 6 given by id. Ids that do not exist are
+UNKNOWN_TOPIC_ID, names UNKNOWN_TOPIC_OR_PARTITION; what is given twice, or by both, or by neither, is INVALID_REQUEST and
+not deleted. A topic that the caller may not describe is refused in the same row whether it exists or not.
+`delete.topic.enable=false` refuses everything. Rows of ids stand before those of names (Kafka shuffles them all).
+
+Not done: throttling by controller_mutation_rate.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 
 from barnabas.broker.context import Context
 from barnabas.controller import topics
-from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 Row = DeleteTopicsResponse.DeletableTopicResult
+State = DeleteTopicsRequest.DeleteTopicState
 
 
 async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    asked = request.topics if context.version >= 6 else [State(name=name) for name in request.topic_names]
     if not context.config.get_bool("delete.topic.enable"):
-        raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED if context.version >= 3 else ErrorCode.INVALID_REQUEST)
-    rows, names, ids = _asked_for(request)
-    chosen: dict[Uuid, str] = {}
-    for topic_id in ids:
-        _choose_by_id(context, topic_id, chosen, rows)
+        code = ErrorCode.TOPIC_DELETION_DISABLED if context.version >= 3 else ErrorCode.INVALID_REQUEST
+        return _all_failed(asked, code)
+    rows, names, ids = _asked_for(asked)
+    chosen: dict[Uuid, Row] = {}
+    may_delete_all = context.may(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
+    rows += [_choose_by_id(context, topic_id, chosen, may_delete_all) for topic_id in ids]
+    given_ids = {topic.topic_id for topic in asked}
     for name in names:
-        _choose_by_name(context, name, chosen, rows)
-    errors = await context.controller.write(topics.delete, list(chosen), timeout_ms=request.timeout_ms)
-    rows += [_row(chosen[topic_id], topic_id, error) for topic_id, error in errors.items()]
+        _choose_by_name(context, name, chosen, given_ids, may_delete_all, rows)
+    if chosen:
+        try:
+            errors = await context.controller.write(topics.delete, list(chosen), timeout_ms=request.timeout_ms)
+        except KafkaError as error:
+            return _all_failed(asked, error.code)
+        for topic_id, failure in errors.items():
+            if failure is not None:
+                chosen[topic_id].error_code = failure.code
     return DeleteTopicsResponse(responses=rows)
 
 
-def _row(name: str | None, topic_id: Uuid, error: KafkaError | None) -> Row:
-    if error is None:
-        return Row(name=name, topic_id=topic_id)
-    return Row(name=name, topic_id=topic_id, error_code=error.code, error_message=error.message)
+def _all_failed(asked: list[State], code: ErrorCode) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(responses=[Row(name=t.name, topic_id=t.topic_id, error_code=code) for t in asked])
 
 
-def _asked_for(request: DeleteTopicsRequest) -> tuple[list[Row], list[str], list[Uuid]]:
+def _failed(name: str | None, topic_id: Uuid, code: ErrorCode, message: str | None = None) -> Row:
+    return Row(name=name, topic_id=topic_id, error_code=code, error_message=message or code.message)
+
+
+def _asked_for(asked: list[State]) -> tuple[list[Row], list[str], list[Uuid]]:
     """The rows that fail at once, and the names and ids that were given once."""
     rows = []
-    names, ids = Counter(request.topic_names), Counter[Uuid]()
-    for topic in request.topics:
+    names, ids = Counter[str](), Counter[Uuid]()
+    invalid = ErrorCode.INVALID_REQUEST
+    for topic in asked:
         if topic.name is None and topic.topic_id == ZERO_UUID:
-            why = KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
-            rows.append(_row(None, ZERO_UUID, why))
+            rows.append(_failed(None, ZERO_UUID, invalid, "Neither topic name nor id were specified."))
         elif topic.name is None:
             ids[topic.topic_id] += 1
         elif topic.topic_id == ZERO_UUID:
             names[topic.name] += 1
         else:
-            why = KafkaError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-            rows.append(_row(topic.name, topic.topic_id, why))
-    twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    rows += [_row(name, ZERO_UUID, twice) for name, count in names.items() if count > 1]
-    twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic id.")
-    rows += [_row(None, topic_id, twice) for topic_id, count in ids.items() if count > 1]
+            text = "You may not specify both topic name and topic id."
+            rows.append(_failed(topic.name, topic.topic_id, invalid, text))
+    rows += [_failed(n, ZERO_UUID, invalid, "Duplicate topic name.") for n, count in names.items() if count > 1]
+    rows += [_failed(None, i, invalid, "Duplicate topic id.") for i, count in ids.items() if count > 1]
     return rows, [name for name, count in names.items() if count == 1], [i for i, count in ids.items() if count == 1]
 
 
-def _choose_by_id(context: Context, topic_id: Uuid, chosen: dict[Uuid, str], rows: list[Row]) -> None:
+def _choose_by_id(context: Context, topic_id: Uuid, chosen: dict[Uuid, Row], may_delete_all: bool) -> Row:
     topic = context.image.topics.by_id.get(topic_id)
     if topic is None:
-        rows.append(_row(None, topic_id, KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)))
-    elif context.may(AclOperation.DELETE, ResourceType.TOPIC, topic.name):
-        chosen[topic_id] = topic.name
-    else:
-        shown = topic.name if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name) else None
-        rows.append(_row(shown, topic_id, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+        return _failed(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+    if may_delete_all or context.may(AclOperation.DELETE, ResourceType.TOPIC, topic.name):
+        row = chosen[topic_id] = Row(name=topic.name, topic_id=topic_id)
+        return row
+    shown = topic.name if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name) else None
+    return _failed(shown, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _choose_by_name(context: Context, name: str, chosen: dict[Uuid, str], rows: list[Row]) -> None:
+def _choose_by_name(
+    context: Context,
+    name: str,
+    chosen: dict[Uuid, Row],
+    given_ids: Container[Uuid],
+    may_delete_all: bool,
+    rows: list[Row],
+) -> None:
     topic = context.image.topics.get(name)
-    if not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-        rows.append(_row(name, ZERO_UUID, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+    if not may_delete_all and not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+        rows.append(_failed(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     elif topic is None:
-        rows.append(_row(name, ZERO_UUID, KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
-    elif not context.may(AclOperation.DELETE, ResourceType.TOPIC, name):
-        rows.append(_row(name, ZERO_UUID, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
-    elif topic.topic_id in chosen:
-        del chosen[topic.topic_id]
-        why = "The provided topic name maps to an ID that was already supplied."
-        rows.append(_row(name, topic.topic_id, KafkaError(ErrorCode.INVALID_REQUEST, why)))
+        rows.append(_failed(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    elif not may_delete_all and not context.may(AclOperation.DELETE, ResourceType.TOPIC, name):
+        rows.append(_failed(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    elif topic.topic_id in given_ids:
+        if topic.topic_id in chosen:
+            rows.remove(chosen.pop(topic.topic_id))
+        text = "The provided topic name maps to an ID that was already supplied."
+        rows.append(_failed(name, topic.topic_id, ErrorCode.INVALID_REQUEST, text))
     else:
-        chosen[topic.topic_id] = name
+        row = chosen[topic.topic_id] = Row(name=name, topic_id=topic.topic_id)
+        rows.append(row)

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -75,17 +76,19 @@ def _run(config: ServerConfig) -> int:
             click.echo(f"Error: {error}", err=True)
             await node.stop()
             return 1
-        _show_running(node)
-        await _told_to_stop()
+        for line in node.describe():
+            click.echo(line)
+        sys.stdout.flush()
+        failure = await _told_to_stop(node.failed)
         click.echo("stopping (once more to stop at once)")
         await node.stop()
-        return 0
+        return 0 if failure is None else 1
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main())
 
 
-def _loop_factory():  # type: ignore[no-untyped-def]
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop  # noqa: PLC0415
     except ImportError:  # not on every platform
@@ -93,14 +96,8 @@ def _loop_factory():  # type: ignore[no-untyped-def]
     return uvloop.new_event_loop
 
 
-def _show_running(node: object) -> None:
-    for line in node.describe():  # type: ignore[attr-defined]
-        click.echo(line)
-    sys.stdout.flush()
-
-
-async def _told_to_stop() -> None:
-    """Returns at the first SIGINT or SIGTERM; the second ends the process where it stands."""
+async def _told_to_stop(failed: asyncio.Future[None]) -> BaseException | None:
+    """Returns at the first SIGINT or SIGTERM, or when the node cannot go on; a second signal ends the process at once."""
     loop, told = asyncio.get_running_loop(), asyncio.Event()
 
     def on_signal() -> None:
@@ -110,4 +107,10 @@ async def _told_to_stop() -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
-    await told.wait()
+    waiting = asyncio.create_task(told.wait())
+    await asyncio.wait({waiting, failed}, return_when=asyncio.FIRST_COMPLETED)
+    if not failed.done():
+        return None
+    told.set()
+    waiting.cancel()
+    return failed.exception()

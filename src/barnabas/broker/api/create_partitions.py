@@ -1,0 +1,45 @@
+"""CreatePartitions (37), versions 0 to 3.
+
+Needs ALTER on the topic. `count` is how many partitions the topic is to have; new ones are placed by the controller, or
+where `assignments` says, one for each. Every topic has its own row, without a message when it is unknown or refused to the
+caller; a name given twice is INVALID_REQUEST. More than 10,000 new partitions in one request are refused, where Kafka adds
+the first 10,000 and answers UNKNOWN_SERVER_ERROR.
+
+Not done: throttling by controller_mutation_rate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from barnabas.broker.context import Context
+from barnabas.config.hash_order import hash_order
+from barnabas.controller import topics
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+
+Row = CreatePartitionsResponse.CreatePartitionsTopicResult
+
+
+async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    times = Counter(topic.name for topic in request.topics)
+    twice = hash_order(name for name, count in times.items() if count > 1)
+    rows = [Row(name=n, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.") for n in twice]
+    wanted = {topic.name: topic for topic in request.topics if times[topic.name] == 1}
+    accepted = []
+    for name in hash_order(times):
+        if name in wanted and context.may(AclOperation.ALTER, ResourceType.TOPIC, name):
+            accepted.append(wanted[name])
+        elif name in wanted:
+            rows.append(Row(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    if accepted:
+        try:
+            done = await context.controller.write(
+                topics.create_partitions, accepted, request.validate_only, timeout_ms=request.timeout_ms
+            )
+            rows += done
+        except KafkaError as error:
+            message = None if error.message == error.code.message else error.message
+            rows = [Row(name=t.name, error_code=error.code, error_message=message) for t in request.topics]
+    return CreatePartitionsResponse(results=rows)

@@ -1,0 +1,67 @@
+"""CreateTopics (19), versions 0 to 7.
+
+Needs CREATE on the cluster or on the topic. Each topic has its own row: a name given twice, or that of the metadata log, is
+INVALID_REQUEST, and of several faults the first of name, existence, settings, placement is told. Versions from 5 show the
+settings in force to those who may describe them (else topic_config_error_code is TOPIC_AUTHORIZATION_FAILED), version 7 the
+topic's id, even when only validating. More than 10,000 partitions in one request are refused altogether.
+
+Not done: create.topic.policy.class.name, and throttling by controller_mutation_rate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from barnabas.broker.context import Context
+from barnabas.config.hash_order import hash_order
+from barnabas.controller import topics
+from barnabas.controller.topic_names import CLUSTER_METADATA_TOPIC
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+
+Row = CreateTopicsResponse.CreatableTopicResult
+
+_FIRST_VERSION_WITH_CONFIGS = 5
+
+
+async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    times = Counter(topic.name for topic in request.topics)
+    refused = _refused(context, times)
+    accepted = [topic for topic in request.topics if topic.name not in refused]
+    rows: list[Row] = []
+    if accepted:
+        try:
+            rows = await context.controller.write(
+                topics.create, accepted, _describable(context, accepted), request.validate_only,
+                timeout_ms=request.timeout_ms,
+            )  # fmt: skip
+        except KafkaError as error:
+            message = None if error.message == error.code.message else error.message
+            return CreateTopicsResponse(topics=[_failed(t.name, error.code, message) for t in request.topics])
+    return CreateTopicsResponse(topics=[*rows, *refused.values()])
+
+
+def _failed(name: str, code: ErrorCode, message: str | None) -> Row:
+    return Row(name=name, error_code=code, error_message=message)
+
+
+def _refused(context: Context, times: Counter[str]) -> dict[str, Row]:
+    """The rows of topics that the controller is not asked to create."""
+    may_create_all = context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+    twice = [name for name, count in times.items() if count > 1]
+    rows = {name: _failed(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in hash_order(twice)}
+    for name in hash_order(name for name in times if name not in rows):
+        if name == CLUSTER_METADATA_TOPIC:
+            text = f"Creation of internal topic {name} is prohibited."
+            rows[name] = _failed(name, ErrorCode.INVALID_REQUEST, text)
+        elif not may_create_all and not context.may(AclOperation.CREATE, ResourceType.TOPIC, name):
+            rows[name] = _failed(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+    return rows
+
+
+def _describable(context: Context, accepted: list[CreateTopicsRequest.CreatableTopic]) -> frozenset[str]:
+    if context.version < _FIRST_VERSION_WITH_CONFIGS:
+        return frozenset()
+    names = (topic.name for topic in accepted)
+    return frozenset(n for n in names if context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, n))

@@ -1,0 +1,70 @@
+"""DeleteAcls (31), versions 0 to 3.
+
+Needs ALTER on the cluster. The filters' codes must not be 0 (the connection closes); a filter with a code that nobody knows
+is INVALID_REQUEST, the others work. Each filter is answered with all that it selects, so that an entry which several
+filters select is in each of their rows. More than 10,000 entries at once are INVALID_REQUEST for all. Version 0 has no
+pattern types: it deletes literal patterns alone. Without an authorizer every row is SECURITY_DISABLED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from barnabas.broker.context import Context
+from barnabas.broker.dispatch import Refused
+from barnabas.broker.errors import shown_message
+from barnabas.controller import acls
+from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
+
+Row = DeleteAclsResponse.DeleteAclsFilterResult
+Match = DeleteAclsResponse.DeleteAclsMatchingAcl
+
+
+def handle(context: Context, request: DeleteAclsRequest) -> Awaitable[DeleteAclsResponse]:
+    for each in request.filters:
+        codes = (each.resource_type_filter, each.pattern_type_filter, each.operation, each.permission_type)
+        if 0 in codes:
+            raise Refused(f"DeleteAcls with UNKNOWN elements: {codes}")
+    context.require_on_cluster(AclOperation.ALTER)
+    if not context.services.authorizer.enabled:
+        raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    return _delete(context, [_filter(each) for each in request.filters])
+
+
+async def _delete(context: Context, filters: list[AclFilter]) -> DeleteAclsResponse:
+    timeout_ms = context.config.connections_max_idle_ms
+    found = await context.controller.write(acls.delete, filters, timeout_ms=timeout_ms if timeout_ms >= 0 else None)
+    return DeleteAclsResponse(filter_results=[_row(each) for each in found])
+
+
+def _filter(given: DeleteAclsRequest.DeleteAclsFilter) -> AclFilter:
+    return AclFilter(
+        ResourceType(given.resource_type_filter),
+        given.resource_name_filter,
+        PatternType(given.pattern_type_filter),
+        given.principal_filter,
+        given.host_filter,
+        AclOperation(given.operation),
+        AclPermissionType(given.permission_type),
+    )
+
+
+def _row(found: list[AclEntry] | KafkaError) -> Row:
+    if isinstance(found, KafkaError):
+        return Row(error_code=found.code, error_message=shown_message(found.code, found.message))
+    return Row(error_message=None, matching_acls=[_match(entry) for entry in found])
+
+
+def _match(entry: AclEntry) -> Match:
+    return Match(
+        error_message=None,
+        resource_type=entry.resource_type,
+        resource_name=entry.resource_name,
+        pattern_type=entry.pattern_type,
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission,
+    )

@@ -1,0 +1,53 @@
+"""DescribeAcls (29), versions 0 to 3.
+
+Needs DESCRIBE on the cluster. The filter's codes must not be 0 (the connection closes); codes that nobody knows select
+nothing. Version 0 has no pattern types: it sees literal patterns alone. Without an authorizer the answer is
+SECURITY_DISABLED. Resources come sorted, and so do the entries of each (Kafka's come in the order of a hash table).
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from barnabas.broker.context import Context
+from barnabas.broker.dispatch import Refused
+from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.wire import ErrorCode
+from barnabas.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+
+Resource = DescribeAclsResponse.DescribeAclsResource
+Description = DescribeAclsResponse.AclDescription
+
+
+def handle(context: Context, request: DescribeAclsRequest) -> DescribeAclsResponse:
+    codes = (request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type)
+    if 0 in codes:
+        raise Refused(f"DescribeAcls with UNKNOWN elements: {codes}")
+    context.require_on_cluster(AclOperation.DESCRIBE)
+    if not context.services.authorizer.enabled:
+        text = "No Authorizer is configured on the broker"
+        return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=text)
+    selects = AclFilter(
+        ResourceType(request.resource_type_filter),
+        request.resource_name_filter,
+        PatternType(request.pattern_type_filter),
+        request.principal_filter,
+        request.host_filter,
+        AclOperation(request.operation),
+        AclPermissionType(request.permission_type),
+    )
+    found = sorted({entry for entry in context.image.acls.by_id.values() if selects.matches(entry)})
+    return DescribeAclsResponse(resources=[_resource(list(entries)) for _, entries in groupby(found, key=_pattern)])
+
+
+def _pattern(entry: AclEntry) -> tuple[int, str, int]:
+    return entry.resource_type, entry.resource_name, entry.pattern_type
+
+
+def _resource(entries: list[AclEntry]) -> Resource:
+    resource_type, resource_name, pattern_type = _pattern(entries[0])
+    acls = [
+        Description(principal=e.principal, host=e.host, operation=e.operation, permission_type=e.permission)
+        for e in entries
+    ]
+    return Resource(resource_type=resource_type, resource_name=resource_name, pattern_type=pattern_type, acls=acls)

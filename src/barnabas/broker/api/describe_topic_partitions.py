@@ -1,0 +1,98 @@
+"""DescribeTopicPartitions (75), version 0.
+
+Topics by name, or all when none is named, sorted, with their eligible leader replicas. An answer has at most
+`response_partition_limit` partitions (at least 1, at most max.request.partition.size.limit) and says where to go on: the
+cursor is a partition of a topic, or the beginning of one that may not even exist. A cursor that stands outside the topics
+asked for, or at a negative partition, is INVALID_REQUEST for each of them; an empty name without a cursor is
+UNKNOWN_SERVER_ERROR for each of them, as in Kafka. Topics that the caller may not DESCRIBE are refused when named, after
+all others, and left out of all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+from barnabas.broker.context import Context
+from barnabas.broker.encoded_topics import DESCRIBE_TOPIC_PARTITIONS, TopicsView
+from barnabas.controller.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.wire import ErrorCode, encode
+from barnabas.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+
+Cursor = DescribeTopicPartitionsResponse.Cursor
+
+_LIST_AT = 4  # the topics stand after the throttle time
+
+
+def handle(context: Context, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse | bytes:
+    cursor = request.cursor
+    start = "" if cursor is None else cursor.topic_name
+    if cursor is not None and cursor.partition_index < 0:
+        return _failed(request, ErrorCode.INVALID_REQUEST)
+    allowed: Iterable[str]
+    refused: list[str] = []
+    if request.topics:
+        names = sorted({topic.name for topic in request.topics if topic.name >= start})
+        if cursor is not None and start not in names:
+            return _failed(request, ErrorCode.INVALID_REQUEST)
+        refused = [name for name in names if not _may_describe(context, name)]
+        allowed = [name for name in names if name not in refused] if refused else names
+        if cursor is None and "" in allowed:
+            return _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    else:
+        allowed = _all_from(context, start)
+    view = context.services.encoded_topics.view(DESCRIBE_TOPIC_PARTITIONS, context.listener.name, context.image.brokers)
+    rows, next_cursor = _page(context, request, view, allowed)
+    rows += [view.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name) + view.ending() for name in refused]
+    body = encode(DescribeTopicPartitionsResponse(next_cursor=next_cursor), context.version)
+    return b"".join((body[:_LIST_AT], view.length(len(rows)), *rows, body[_LIST_AT + 1 :]))
+
+
+def _failed(request: DescribeTopicPartitionsRequest, code: ErrorCode) -> DescribeTopicPartitionsResponse:
+    topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+    return DescribeTopicPartitionsResponse(topics=[topic(error_code=code, name=each.name) for each in request.topics])
+
+
+def _may_describe(context: Context, name: str) -> bool:
+    return context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+
+
+def _all_from(context: Context, start: str) -> Iterator[str]:
+    """One by one, so that a page costs its own size."""
+    names = context.image.topics.names
+    for at in range(bisect_left(names, start), len(names)):
+        if _may_describe(context, names[at]):
+            yield names[at]
+
+
+def _page(
+    context: Context, request: DescribeTopicPartitionsRequest, view: TopicsView, names: Iterable[str]
+) -> tuple[list[bytes], Cursor | None]:
+    """The topics of this answer, and where the next one begins."""
+    topics, cursor = context.image.topics, request.cursor
+    left = max(min(request.response_partition_limit, context.config.get_int("max.request.partition.size.limit")), 1)
+    operations = context.authorized_operations(ResourceType.TOPIC, "") if context.may_everything else None
+    rows: list[bytes] = []
+    for name in names:
+        if left == 0:
+            return rows, Cursor(topic_name=name)
+        if operations is None:
+            ending = view.ending(context.authorized_operations(ResourceType.TOPIC, name))
+        else:
+            ending = view.ending(operations)
+        topic = topics.get(name)
+        if topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+            rows.append(view.failed(code, name, internal=name in INTERNAL_TOPICS) + ending)
+            continue
+        first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        end = min(len(topic.partitions), first + left)
+        rows.append(view.page(topic, first, end) + ending)
+        if end < len(topic.partitions):
+            return rows, Cursor(topic_name=name, partition_index=end)
+        left -= max(end - first, 0)
+    return rows, None

@@ -1,0 +1,41 @@
+"""ElectLeaders (43), versions 0 to 2.
+
+Elects the preferred replica, or from version 1 on a replica that is not in sync where nobody else is left (unclean).
+Without a list, all partitions are meant: every topic is listed then, but of its partitions only those for which there
+was something to do. What is as wished is ELECTION_NOT_NEEDED; where nobody can be elected it is
+PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE. Needs ALTER on the cluster.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.controller import elections
+from barnabas.security.acl import AclOperation
+from barnabas.wire import KafkaError
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+
+Row = ElectLeadersResponse.PartitionResult
+
+
+async def handle(context: Context, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    context.require_on_cluster(AclOperation.ALTER)
+    asked = request.topic_partitions
+    if asked is not None and not asked:
+        return ElectLeadersResponse()
+    wanted = None if asked is None else [(each.topic, each.partitions) for each in asked]
+    elected = await context.controller.write(
+        elections.elect, request.election_type, wanted, timeout_ms=request.timeout_ms
+    )
+    result = ElectLeadersResponse.ReplicaElectionResult
+    return ElectLeadersResponse(
+        replica_election_results=[
+            result(topic=name, partition_result=[_row(index, error) for index, error in partitions])
+            for name, partitions in elected
+        ]
+    )
+
+
+def _row(index: int, error: KafkaError | None) -> Row:
+    if error is None:
+        return Row(partition_id=index, error_message=None)
+    return Row(partition_id=index, error_code=error.code, error_message=error.message)

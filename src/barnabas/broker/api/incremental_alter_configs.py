@@ -1,0 +1,36 @@
+"""IncrementalAlterConfigs (44), versions 0 and 1.
+
+Sets and unsets single settings of topics, brokers, groups and client metrics, and adds to and takes from those of
+topics and brokers that are lists. Of a broker as AlterConfigs; a resource is changed whole or not at all. Levels of this
+node's loggers are set and reset at once and kept nowhere. An operation that does not exist fails all that goes to the
+controller with UNKNOWN_SERVER_ERROR, as in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker import config_changes
+from barnabas.broker.config_changes import Asked, Operation
+from barnabas.broker.context import Context
+from barnabas.metadata.configs import ConfigResource
+from barnabas.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+Row = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+
+
+async def handle(context: Context, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+    asked = [
+        Asked(
+            ConfigResource(resource.resource_type, resource.resource_name),
+            [Operation(each.name, each.config_operation, each.value) for each in resource.configs],
+        )
+        for resource in request.resources
+    ]
+    answers = await config_changes.alter(context, asked, incremental=True, validate_only=request.validate_only)
+    rows = [
+        Row(error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name)
+        for resource, code, message in answers
+    ]
+    return IncrementalAlterConfigsResponse(responses=rows)

@@ -1,0 +1,40 @@
+"""ListPartitionReassignments (46), version 0.
+
+The partitions that are being reassigned, all (null) or among those named, with the replicas that are added and removed.
+What is not known, or not being reassigned, is left out. Needs DESCRIBE on the cluster.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.controller import reassignments
+from barnabas.metadata.topics import TopicPartition
+from barnabas.security.acl import AclOperation
+from barnabas.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+Row = ListPartitionReassignmentsResponse.OngoingPartitionReassignment
+
+
+def handle(context: Context, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
+    context.require_on_cluster(AclOperation.DESCRIBE)
+    asked = request.topics
+    wanted = None if asked is None else [(topic.name, topic.partition_indexes) for topic in asked]
+    topic_of = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    topics = [
+        topic_of(name=partitions[0].topic.name, partitions=[_row(each) for each in partitions])
+        for partitions in reassignments.ongoing(context.image, wanted)
+    ]
+    return ListPartitionReassignmentsResponse(error_message=None, topics=topics)
+
+
+def _row(ongoing: TopicPartition) -> Row:
+    partition = ongoing.partition
+    return Row(
+        partition_index=ongoing.partition_id,
+        replicas=list(partition.replicas),
+        adding_replicas=list(partition.adding_replicas),
+        removing_replicas=list(partition.removing_replicas),
+    )

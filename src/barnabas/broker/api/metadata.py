@@ -1,0 +1,163 @@
+"""Metadata (3), versions 0 to 13.
+
+Topics by name, from version 12 by id (then names are not looked at), none, or all (null; in version 0 an empty list).
+Those that the caller may not DESCRIBE are left out of all, and refused when asked for, whether they exist or not. A name
+that is unknown is UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION when no topic can have it; with
+`allow_auto_topic_creation` and auto.create.topics.enable asking for it begins its creation, which needs CREATE on the
+cluster or the topic, and does not wait for it.
+
+Brokers are those that are alive and have the listener that was asked; the controller is any of them, for every broker
+forwards. Topics come in the order asked for, known ones first, and all of them by name. Not done: a rebootstrap is never
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from barnabas.broker.context import Context
+from barnabas.broker.encoded_topics import NO_OPERATIONS, TopicsView, metadata_form
+from barnabas.controller.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.metadata.topics import Topic
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, encode
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+_IDS_FROM = 12
+_CLUSTER_OPERATIONS = range(8, 11)
+
+
+def handle(context: Context, request: MetadataRequest) -> MetadataResponse | bytes:
+    try:
+        view = context.services.encoded_topics.view(
+            metadata_form(context.version), context.listener.name, context.image.brokers
+        )
+        return _with_topics(_response(context, request), context.version, _topics(context, request, view))
+    except KafkaError as error:
+        return _failed(request, error.code)
+
+
+def _failed(request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
+    topics = [
+        MetadataResponse.MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+        for topic in request.topics or ()
+    ]
+    return MetadataResponse(topics=topics, error_code=code)
+
+
+def _response(context: Context, request: MetadataRequest) -> MetadataResponse:
+    """Everything but the topics."""
+    listener = context.listener.name
+    alive = [
+        (broker_id, broker.listeners[listener], broker.rack)
+        for broker_id, broker in sorted(context.image.brokers.items())
+        if not broker.fenced and listener in broker.listeners
+    ]
+    response = MetadataResponse(cluster_id=context.services.cluster_id)
+    response.brokers = [
+        MetadataResponse.MetadataResponseBroker(node_id=broker_id, host=endpoint.host, port=endpoint.port, rack=rack)
+        for broker_id, endpoint, rack in alive
+    ]
+    if alive:  # one after another, so that the administrators' requests spread over the brokers
+        response.controller_id = alive[context.correlation_id % len(alive)][0]
+    if context.version in _CLUSTER_OPERATIONS and request.include_cluster_authorized_operations:
+        may_describe = context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+        operations = context.authorized_operations(ResourceType.CLUSTER, CLUSTER_NAME) if may_describe else 0
+        response.cluster_authorized_operations = operations
+    return response
+
+
+def _with_topics(response: MetadataResponse, version: int, topics: bytes) -> bytes:
+    """The response's bytes, with the encoded topics in the place of its empty list."""
+    body = encode(response, version)
+    after = {8: 4, 9: 5, 10: 5, 11: 1, 12: 1, 13: 3}.get(version, 0)
+    end = len(body) - after
+    start = end - (1 if version >= 9 else 4)
+    return b"".join((body[:start], topics, body[end:]))
+
+
+def _topics(context: Context, request: MetadataRequest, view: TopicsView) -> bytes:
+    if request.topics is None or (context.version == 0 and not request.topics):
+        return _all(context, request, view)
+    has_ids = any(topic.name is None or topic.topic_id != ZERO_UUID for topic in request.topics)
+    if has_ids and context.version < _IDS_FROM:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    rows = [*_by_id(context, request, view, ids)] if ids else [*_by_name(context, request, view, names)]
+    return b"".join((view.length(len(rows)), *rows))
+
+
+def _operations(context: Context, request: MetadataRequest, name: str) -> int:
+    if not request.include_topic_authorized_operations:
+        return NO_OPERATIONS
+    return context.authorized_operations(ResourceType.TOPIC, name)
+
+
+def _may_describe(context: Context, name: str) -> bool:
+    return context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+
+
+def _all(context: Context, request: MetadataRequest, view: TopicsView) -> bytes:
+    topics = context.image.topics
+    if context.may_everything:
+        return view.all(topics, _operations(context, request, ""))
+    rows = [
+        _row(context, request, view, topics.by_id[topics.ids[n]]) for n in topics.names if _may_describe(context, n)
+    ]
+    return b"".join((view.length(len(rows)), *rows))
+
+
+def _row(context: Context, request: MetadataRequest, view: TopicsView, topic: Topic) -> bytes:
+    return view.topic(topic) + view.ending(_operations(context, request, topic.name))
+
+
+def _by_id(context: Context, request: MetadataRequest, view: TopicsView, ids: Iterable[Uuid]) -> Iterator[bytes]:
+    by_id = context.image.topics.by_id
+    for topic_id in ids:
+        if topic_id not in by_id:
+            yield view.failed(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id) + view.ending()
+    refused = []
+    for topic in (by_id[topic_id] for topic_id in ids if topic_id in by_id):
+        if _may_describe(context, topic.name):
+            yield _row(context, request, view, topic)
+        else:
+            refused.append(topic.topic_id)
+    for topic_id in refused:  # an id is no secret, the name that belongs to it is
+        yield view.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id) + view.ending()
+
+
+def _by_name(
+    context: Context, request: MetadataRequest, view: TopicsView, names: Iterable[str | None]
+) -> Iterator[bytes]:
+    missing, refused = [], []
+    for name in names:
+        if name is None:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if not _may_describe(context, name):
+            refused.append(name)
+        elif (topic := context.image.topics.get(name)) is None:
+            missing.append(name)
+        else:
+            yield _row(context, request, view, topic)
+    yield from _missing(context, request, view, missing)
+    for name in refused:
+        yield view.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name) + view.ending()
+
+
+def _missing(context: Context, request: MetadataRequest, view: TopicsView, names: list[str]) -> Iterator[bytes]:
+    """Topics that do not exist, and are created if that is wanted and the caller may."""
+    refused: dict[str, None] = {}
+    if request.allow_auto_topic_creation and context.config.get_bool("auto.create.topics.enable") and names:
+        if not context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+            not_mine = (name for name in names if not context.may(AclOperation.CREATE, ResourceType.TOPIC, name))
+            refused = dict.fromkeys(not_mine)
+        context.services.topic_creation.begin(n for n in names if n not in refused and is_valid(n))
+    for name in names:
+        if name not in refused:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+            ending = view.ending(_operations(context, request, name))
+            yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + ending
+    for name in refused:
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + view.ending()

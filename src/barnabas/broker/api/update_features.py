@@ -1,0 +1,37 @@
+"""UpdateFeatures (57), versions 0 to 2.
+
+Raises or lowers feature levels, all of a request or none of them: the error of the first bad one is the answer's.
+Version 0 has a flag that allows to go down, which is ignored as in Apache Kafka: going down needs version 1. A feature that
+comes twice counts as its last. `timeout_ms` is not looked at. The kraft.version is not raised here.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.controller import features
+from barnabas.controller.features import Update
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+
+WAIT_MS = 60_000
+
+
+async def handle(context: Context, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+    if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    updates = {each.feature: Update(each.max_version_level, each.upgrade_type) for each in request.feature_updates}
+    try:
+        await context.controller.write(features.update, updates, request.validate_only, timeout_ms=WAIT_MS)
+    except KafkaError as error:
+        if error.code is not ErrorCode.INVALID_UPDATE_VERSION:
+            raise
+        message = f"The update failed for all features since the following feature had an error: {error.message}"
+        return UpdateFeaturesResponse(error_code=error.code, error_message=message)
+    response = UpdateFeaturesResponse(error_message=None)
+    if context.version <= 1:
+        response.results = [
+            UpdateFeaturesResponse.UpdatableFeatureResult(feature=each.feature, error_message="NONE")
+            for each in request.feature_updates
+        ]
+    return response

@@ -1,0 +1,238 @@
+"""What AlterConfigs and IncrementalAlterConfigs have in common: who may, what the node itself must check, what it forwards.
+
+A broker looks at the whole request first: resources and keys that come twice, values that are missing, levels of its
+loggers, and what is meant for itself. The rest goes to the controller, and the answer has the order of the request. On a
+controller's own listener there is no such first look, so that less is refused there, and differently.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from barnabas.broker import dynamic_config, logger_levels
+from barnabas.broker.context import Context
+from barnabas.config import broker
+from barnabas.config.definitions import ConfigType
+from barnabas.controller import configs
+from barnabas.controller.configs import AlterOperation
+from barnabas.metadata.configs import ConfigResource, ConfigResourceType
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+
+WAIT_MS: Final = 60_000
+"""How long a forwarded request waits: none of these says itself how long it would."""
+
+_OWNERS: Final = {
+    ConfigResourceType.TOPIC: (ResourceType.TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    ConfigResourceType.GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+}
+
+
+class Operation(NamedTuple):
+    name: str
+    operation: int
+    value: str | None
+
+
+class Asked(NamedTuple):
+    """A resource of the request."""
+
+    resource: ConfigResource
+    operations: Sequence[Operation]
+
+
+class Answer(NamedTuple):
+    """A resource of the response."""
+
+    resource: ConfigResource
+    error_code: int = 0
+    error_message: str | None = None
+
+
+async def alter(context: Context, asked: Sequence[Asked], *, incremental: bool, validate_only: bool) -> list[Answer]:
+    """Change settings; with `incremental` only those named, else all of each resource."""
+    if context.listener.is_controller:
+        return await _alter_on_controller(context, asked, incremental, validate_only)
+    answers: dict[int, Answer] = {}
+    counts = Counter(each.resource for each in asked)
+    for at, each in enumerate(asked):
+        try:
+            if counts[each.resource] > 1:
+                raise _invalid("Each resource must appear at most once.")
+            if _prepare(context, each, incremental, validate_only):
+                answers[at] = Answer(each.resource)
+        except KafkaError as error:
+            answers[at] = Answer(each.resource, error.code, _without_the_generic(error))
+    remaining = [each for at, each in enumerate(asked) if at not in answers]
+    try:
+        stored = await _store(context, remaining, incremental, validate_only)
+    except KafkaError as error:
+        stored = [Answer(each.resource, error.code, _without_the_generic(error)) for each in remaining]
+    by_resource = {answer.resource: answer for answer in stored}
+    return [answers[at] if at in answers else by_resource[each.resource] for at, each in enumerate(asked)]
+
+
+async def _alter_on_controller(
+    context: Context, asked: Sequence[Asked], incremental: bool, validate_only: bool
+) -> list[Answer]:
+    answers, levels = [], []
+    once: dict[ConfigResource, Asked] = {}
+    twice: set[ConfigResource] = set()
+    for each in asked:
+        resource = each.resource
+        if resource.type == ConfigResourceType.BROKER_LOGGER and incremental:
+            levels.append(_alter_levels_on_controller(context, each, validate_only))
+        elif resource.type not in set(ConfigResourceType):
+            message = f"Unknown resource type {resource.type}."
+            answers.append(Answer(resource, ErrorCode.UNSUPPORTED_VERSION, message))
+        elif resource in once:
+            del once[resource]
+            twice.add(resource)
+            answers.append(Answer(resource, ErrorCode.INVALID_REQUEST, "Duplicate resource."))
+        elif resource not in twice:
+            once[resource] = each
+    try:
+        return answers + await _store(context, list(once.values()), incremental, validate_only) + levels
+    except KafkaError as error:
+        return [Answer(each.resource, error.code, _without_the_generic(error)) for each in asked]
+
+
+def _alter_levels_on_controller(context: Context, asked: Asked, validate_only: bool) -> Answer:
+    try:
+        _alter_levels(context, asked, AclOperation.CLUSTER_ACTION, validate_only)
+    except KafkaError as error:
+        return Answer(asked.resource, error.code, error.message)
+    return Answer(asked.resource)
+
+
+# --- the broker's first look
+
+
+def _prepare(context: Context, asked: Asked, incremental: bool, validate_only: bool) -> bool:
+    """Whether that was all there is to do for a resource. Raises KafkaError when nothing is to be done for it."""
+    resource, operations = asked
+    if len({each.name for each in operations}) < len(operations):
+        raise _invalid("Error due to duplicate config keys")
+    nulls = [
+        each.name
+        for each in operations
+        if each.value is None and not (incremental and each.operation == AlterOperation.DELETE)
+    ]
+    if nulls:
+        raise _invalid(f"Null value not supported for : {', '.join(nulls)}")
+    match resource.type:
+        case ConfigResourceType.BROKER_LOGGER if incremental:
+            _alter_levels(context, asked, AclOperation.ALTER_CONFIGS, validate_only)
+            return True
+        case ConfigResourceType.BROKER:
+            _check_broker(context, asked, incremental)
+        case ConfigResourceType.TOPIC | ConfigResourceType.CLIENT_METRICS | ConfigResourceType.GROUP:
+            pass
+        case _:
+            raise _invalid(f"Unknown resource type {resource.type}")
+    return False
+
+
+def _alter_levels(context: Context, asked: Asked, needed: AclOperation, validate_only: bool) -> None:
+    if not context.may(needed, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    operations = {each.name: (each.operation, each.value) for each in asked.operations}
+    logger_levels.alter(context.config.node_id, asked.resource.name, operations, validate_only)
+
+
+def _check_broker(context: Context, asked: Asked, incremental: bool) -> None:
+    """Whether this broker could run with it; another broker's settings are not changed here."""
+    name, cluster_wide = asked.resource.name, not asked.resource.name
+    if not cluster_wide:
+        node_id = configs.parse_node_id(name)
+        if node_id is None:
+            raise _invalid(f"Node id must be an integer, but it is: {name}")
+        if node_id != context.config.node_id:
+            raise _invalid(f"Unexpected broker id, expected {context.config.node_id}, but received {name}")
+    texts = {}
+    if incremental:
+        kept = context.image.config(ConfigResourceType.BROKER, name)
+        texts = _changed(broker.effective(kept, cluster_wide=cluster_wide), asked.operations)
+    else:
+        texts = {each.name: each.value or "" for each in asked.operations}
+    dynamic_config.check(context.config, context.image, texts, cluster_wide=cluster_wide)
+
+
+def _changed(texts: dict[str, str], operations: Sequence[Operation]) -> dict[str, str]:
+    for each in operations:
+        if each.operation not in set(AlterOperation):
+            raise _invalid(f"Unknown operations type {each.operation}")
+    for each in operations:
+        operation, value = AlterOperation(each.operation), each.value or ""
+        if operation is AlterOperation.SET:
+            texts[each.name] = value
+        elif operation is AlterOperation.DELETE:
+            texts.pop(each.name, None)
+        else:
+            texts[each.name] = _changed_list(texts.get(each.name), each.name, operation, value)
+    return texts
+
+
+def _changed_list(text: str | None, name: str, operation: AlterOperation, value: str) -> str:
+    definition = broker.definitions().get(name)
+    if definition is None:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {name}")
+    if definition.type is not ConfigType.LIST:
+        why = f"Config value {operation.name.lower()} is not allowed for config key: {name}"
+        raise KafkaError(ErrorCode.INVALID_CONFIG, why)
+    entries = (definition.default if text is None else text) or ""
+    return ",".join(configs.changed_list(filter(None, entries.split(",")), operation, value))
+
+
+# --- the controller's part
+
+
+async def _store(context: Context, asked: Sequence[Asked], incremental: bool, validate_only: bool) -> list[Answer]:
+    """One answer for each; KafkaError when all of them fail together."""
+    answers, allowed = [], []
+    for each in asked:
+        error = _authorization_error(context, each.resource)
+        if error is None:
+            allowed.append(each)
+        else:
+            answers.append(Answer(each.resource, error.code, error.message))
+    if not allowed:
+        return answers
+    if any(each.operation not in set(AlterOperation) for some in allowed for each in some.operations):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    forwarded = not context.listener.is_controller
+    if incremental:
+        changes = {
+            each.resource: {name: (AlterOperation(code), value) for name, code, value in each.operations}
+            for each in allowed
+        }
+        outcome = await context.controller.write(
+            configs.alter_incrementally, changes, validate_only, forwarded, timeout_ms=WAIT_MS
+        )
+    else:
+        texts = {each.resource: {name: value for name, _, value in each.operations} for each in allowed}
+        outcome = await context.controller.write(configs.alter, texts, validate_only, forwarded, timeout_ms=WAIT_MS)
+    for resource, error in outcome.items():
+        answers.append(Answer(resource) if error is None else Answer(resource, error.code, error.message))
+    return answers
+
+
+def _authorization_error(context: Context, resource: ConfigResource) -> KafkaError | None:
+    if resource.type == ConfigResourceType.BROKER_LOGGER:
+        return _invalid("Unexpected resource type BROKER_LOGGER.")
+    kind = ConfigResourceType(resource.type)
+    owner, code = _OWNERS.get(kind, (ResourceType.CLUSTER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+    name = CLUSTER_NAME if owner is ResourceType.CLUSTER else resource.name
+    return None if context.may(AclOperation.ALTER_CONFIGS, owner, name) else KafkaError(code)
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _without_the_generic(error: KafkaError) -> str | None:
+    """A message that says no more than the code is not sent."""
+    generic = error.code is ErrorCode.UNKNOWN_SERVER_ERROR or error.message == error.code.message
+    return None if generic else error.message

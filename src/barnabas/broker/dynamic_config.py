@@ -1,0 +1,110 @@
+"""The configuration that a node runs with: its file, and over it what is set for it while it runs.
+
+`DynamicConfig` follows the committed image. A change that does not hang together is logged and does not count, and the
+node goes on with what it had. `check` says beforehand, to whom asks for the change, whether this node can take it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from barnabas.config import broker, reconfiguration, server
+from barnabas.config.definitions import ConfigError, Value
+from barnabas.config.resolve import Layers, broker_texts, topic_value
+from barnabas.config.server_checks import RequirementError
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller.configs import layers_of
+from barnabas.metadata.configs import ConfigResourceType
+from barnabas.metadata.image import MetadataImage
+from barnabas.wire import ErrorCode, KafkaError, Message
+
+log = logging.getLogger(__name__)
+
+React = Callable[[ServerConfig, ServerConfig], None]
+
+
+class _Watcher(NamedTuple):
+    names: Collection[str]
+    react: React
+
+
+class DynamicConfig:
+    """The configuration in force, kept up to date by `image_changed`, which is a subscriber of the metadata loop."""
+
+    def __init__(self, static: ServerConfig, image: MetadataImage) -> None:
+        self.static = static
+        self.current = static
+        self._image = image
+        self._watchers: list[_Watcher] = []
+        self._update()
+
+    def get(self, name: str) -> Value:
+        """The value of any known broker setting; KeyError for an unknown one."""
+        return self.current.get(name)
+
+    def topic_value(self, topic_name: str, name: str) -> Value:
+        """The value of a topic's setting."""
+        configs = self._image.config(ConfigResourceType.TOPIC, topic_name)
+        return topic_value(name, configs, Layers(static=self.current.given))
+
+    def watch(self, names: Collection[str], react: React) -> None:
+        """Call `react(old, new)` after the value of one of these settings has changed."""
+        self._watchers.append(_Watcher(names, react))
+
+    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Message]) -> None:
+        """Take over what a commit has changed."""
+        self._image = new
+        names = ("", str(self.static.node_id))
+        kind = ConfigResourceType.BROKER
+        if any(old.config(kind, name) is not new.config(kind, name) for name in names):
+            self._update()
+
+    def _update(self) -> None:
+        old = self.current
+        try:
+            self.current = load(layers_of(self._image, self.static))
+        except ConfigError as error:
+            log.error("what is set for this node while it runs does not count: %s", error)
+            return
+        for names, react in self._watchers:
+            if any(old.get(name) != self.current.get(name) for name in names):
+                react(old, self.current)
+
+
+def load(layers: Layers) -> ServerConfig:
+    """The configuration that follows from what is set; raises `ConfigError` when it does not hang together."""
+    texts = broker_texts(layers)
+    for kind in ("consumer", "share", "streams"):
+        _cut_off(texts, kind)
+    return server.load(texts)
+
+
+def _cut_off(texts: dict[str, str], kind: str) -> None:
+    """Bounds may have been drawn narrower in the file since an interval was set."""
+    name, low, high = (f"group.{kind}.{bound}assignment.interval.ms" for bound in ("", "min.", "max."))
+    if name in texts:
+        value, least, most = (
+            broker.definitions()[each].parse(texts.get(each, broker.definitions()[each].default))
+            for each in (name, low, high)
+        )
+        assert isinstance(value, int) and isinstance(least, int) and isinstance(most, int)
+        texts[name] = str(max(least, min(value, most)))
+
+
+def check(config: ServerConfig, image: MetadataImage, texts: Mapping[str, str], *, cluster_wide: bool) -> None:
+    """Raise KafkaError when this node cannot take these texts as all that is set for it, or for every node."""
+    broker.validate_dynamic(texts, cluster_wide=cluster_wide)
+    layers = layers_of(image, config)
+    try:
+        current = load(layers)
+    except ConfigError:
+        current = config
+    try:
+        changed = layers._replace(default=texts) if cluster_wide else layers._replace(broker=texts)
+        reconfiguration.check(current, server.load(broker_texts(changed)))
+    except RequirementError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error.message}") from None
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, error.message) from None

@@ -1,0 +1,144 @@
+"""The broker's relation to the active controller: it registers, stays in touch, and asks to leave.
+
+It talks in Kafka's own requests over the controller's listener, also when the controller is in the same process. A broker
+is fenced until it has seen its own registration, and serves clients only after that; when it stops, it asks first, so that the
+controller can move what it leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from barnabas.broker.api.api_versions import SUPPORTED_FEATURES
+from barnabas.client.connection import Connection
+from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
+from barnabas.config.server_config import ServerConfig
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+log = logging.getLogger(__name__)
+
+REGISTRATION_VERSION = 4
+HEARTBEAT_VERSION = 1
+RETRY_S = 0.1
+SHUTDOWN_HEARTBEAT_S = 0.05
+
+
+class BrokerLifecycle:
+    """`start` returns when the broker is registered and unfenced."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        *,
+        cluster_id: str,
+        incarnation_id: Uuid,
+        listeners: Iterable[Endpoint],
+        log_dirs: Iterable[Uuid],
+        previous_epoch: int,
+        metadata_offset: Callable[[], int],
+        controller_address: Callable[[], tuple[str, int]],
+    ) -> None:
+        self._config = config
+        self._cluster_id = cluster_id
+        self._incarnation_id = incarnation_id
+        self._listeners = list(listeners)
+        self._log_dirs = sorted(log_dirs)
+        self._previous_epoch = previous_epoch
+        self._metadata_offset = metadata_offset
+        self._controller_address = controller_address
+        self._connection: Connection | None = None
+        self._beating: asyncio.Task[None] | None = None
+        self.epoch = -1
+
+    async def start(self) -> None:
+        await self._register()
+        while (await self._beat()).is_fenced:
+            await asyncio.sleep(RETRY_S)
+        self._beating = asyncio.create_task(self._keep_beating())
+
+    async def stop(self, timeout_s: float = 10.0) -> None:
+        """Ask to leave, and wait until the controller lets go, but not for ever."""
+        if self._beating is not None:
+            self._beating.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beating
+            with contextlib.suppress(OSError, KafkaError, TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    while not (await self._beat(want_shut_down=True)).should_shut_down:
+                        await asyncio.sleep(SHUTDOWN_HEARTBEAT_S)
+        if self._connection is not None:
+            self._connection.close()
+
+    async def _register(self) -> None:
+        request = BrokerRegistrationRequest(
+            broker_id=self._config.node_id,
+            cluster_id=self._cluster_id,
+            incarnation_id=self._incarnation_id,
+            listeners=[
+                BrokerRegistrationRequest.Listener(
+                    name=e.listener_name,
+                    host=e.host,
+                    port=e.port,
+                    security_protocol=SECURITY_PROTOCOLS.index(e.security_protocol),
+                )
+                for e in self._listeners
+            ],
+            features=[
+                BrokerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in sorted(SUPPORTED_FEATURES.items())
+            ],
+            rack=self._config.get_str("broker.rack"),
+            log_dirs=self._log_dirs,
+            previous_broker_epoch=self._previous_epoch,
+        )
+        while True:
+            try:
+                response: BrokerRegistrationResponse = await self._call(request, REGISTRATION_VERSION)
+                break
+            except (OSError, TimeoutError) as error:
+                log.info("the controller cannot be reached yet: %s", error)
+            except KafkaError as error:
+                log.info("the controller does not take the registration yet: %s", error)
+                if not error.code.retriable and error.code is not ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+                    raise
+            await asyncio.sleep(RETRY_S)
+        self.epoch = response.broker_epoch
+        log.info("registered as broker %d in epoch %d", self._config.node_id, self.epoch)
+
+    async def _keep_beating(self) -> None:
+        interval_s = self._config.get_int("broker.heartbeat.interval.ms") / 1000
+        while True:
+            await asyncio.sleep(interval_s)
+            try:
+                await self._beat()
+            except KafkaError as error:
+                if error.code is ErrorCode.STALE_BROKER_EPOCH:
+                    await self._register()
+                log.warning("the controller refused a heartbeat: %s", error)
+            except (OSError, TimeoutError) as error:
+                log.warning("a heartbeat did not reach the controller: %s", error)
+
+    async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
+        request = BrokerHeartbeatRequest(
+            broker_id=self._config.node_id,
+            broker_epoch=self.epoch,
+            current_metadata_offset=self._metadata_offset(),
+            want_shut_down=want_shut_down,
+        )
+        response: BrokerHeartbeatResponse = await self._call(request, HEARTBEAT_VERSION)
+        return response
+
+    async def _call(self, request: Message, version: int) -> Any:
+        if self._connection is None or not self._connection.is_open:
+            host, port = self._controller_address()
+            self._connection = await Connection.open(host, port, f"broker-{self._config.node_id}-lifecycle")
+        response = await self._connection.call(request, version)
+        if response.error_code:
+            raise KafkaError(ErrorCode(response.error_code))
+        return response

@@ -1,0 +1,243 @@
+"""This node's replica of the metadata partition: the images that follow from the log, and the snapshots of them.
+
+Raft says what is committed; here it becomes the image that the node sees. While this replica leads, `controller` decides, and
+what it decided becomes the image when it is committed. A log that cannot be replayed stops the node: a wrong image is
+worse than none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.raft_transport import RaftTransport
+from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader
+from barnabas.metadata.snapshot import to_records
+from barnabas.raft.driver import Clock, CommittedBatch, RaftDriver, Snapshot
+from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
+from barnabas.raft.quorum_state import FileQuorumState
+from barnabas.raft.ready import RaftConfig
+from barnabas.raft.stored_log import StoredLog
+from barnabas.raft.voters import VoterSet
+from barnabas.storage.segment import LogConfig
+from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
+from barnabas.wire import encode_record
+
+log = logging.getLogger(__name__)
+
+MAX_GATHERED = 1000  # batches of others that become one image
+
+
+class MetadataQuorum:
+    """One voter or observer; a `raft.driver.Listener`."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        raft: RaftConfig,
+        directory: Path,
+        *,
+        random: Random,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._config = config
+        self._directory = directory
+        self._on_failure = on_failure
+        self._clock = Clock()
+        self._log = StoredLog(directory, _log_config(config), self._clock)
+        for recovery in self._log.recoveries:
+            if recovery.truncated_bytes:
+                where, why = recovery.next_offset, recovery.reason
+                log.warning("cut %d bytes off the metadata log at offset %d: %s", recovery.truncated_bytes, where, why)
+        voters = ",".join(f"{v.id}@{v.host}:{v.port}" for v in config.controller_quorum_voters)
+        self.driver = RaftDriver(
+            raft,
+            self._log,
+            FileQuorumState(directory),
+            RaftTransport(raft.node_id),
+            static_voters=VoterSet.parse(voters, raft.listener_name),
+            clock=self._clock,
+            random=random,
+        )
+        self.controller = ActiveController(
+            EMPTY_IMAGE,
+            config,
+            self.driver,
+            self._clock,
+            random,
+            monotonic_ms=lambda: time.monotonic_ns() // 1_000_000,
+            cluster_id=raft.cluster_id,
+            kraft_version=lambda: self.kraft_version,
+        )
+        self._loader = MetadataLoader()
+        self._gathered: list[MetadataBatch] = []
+        self._active = asyncio.Event()
+        self._snapshotting: asyncio.Task[None] | None = None
+        self._log_bytes_at_snapshot = self._log.size_in_bytes
+        self._last_snapshot_ms = self._clock()
+        self._watching: asyncio.Task[None] | None = None
+        self.driver.subscribe(self)
+
+    @property
+    def image(self) -> MetadataImage:
+        """What is committed."""
+        return self.controller.image
+
+    @property
+    def kraft_version(self) -> int:
+        return self.driver.core.voters.kraft_version
+
+    @property
+    def has_open_transaction(self) -> bool:
+        """Whether the log ends within a transaction that its writer did not live to end."""
+        return self._loader.transaction_start_offset is not None
+
+    # --- life
+
+    async def start(self) -> None:
+        await self.driver.start()
+        self._watching = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._snapshotting is not None:
+            await asyncio.wait([self._snapshotting])
+        await self.driver.stop()
+        self._log.close()
+
+    async def wait_active(self) -> None:
+        """Until this node leads and has caught up."""
+        await self._active.wait()
+
+    async def _watch(self) -> None:
+        try:
+            await self.driver.wait_closed()
+        except Exception as error:
+            self._on_failure(error)
+
+    # --- what raft tells
+
+    async def load_snapshot(self, snapshot: Snapshot) -> None:
+        self._gathered.clear()
+        end_offset, epoch = snapshot.snapshot_id
+        provenance = Provenance(end_offset - 1, epoch, snapshot.last_contained_log_timestamp)
+        published = self._loader.load_snapshot(snapshot.records(), provenance)
+        self.controller.loop.advance(published.image, end_offset - 1)
+
+    def committed(self, batch: CommittedBatch) -> None:
+        loop = self.controller.loop
+        if loop.is_leader:
+            loop.committed(batch.last_offset)
+            self._snapshot_if_due()
+            return
+        self._gathered.append(MetadataBatch(*batch))
+        if len(self._gathered) >= MAX_GATHERED:
+            self._load()
+        elif len(self._gathered) == 1:
+            asyncio.get_running_loop().call_soon(self._load_soon)
+
+    def leadership_gained(self, epoch: int, end_offset: int) -> None:
+        self._load()
+        log.info("leading the metadata quorum in epoch %d, from offset %d on", epoch, end_offset)
+        self.controller.loop.gained(epoch, end_offset)
+        self._active.set()
+
+    def leadership_lost(self, epoch: int) -> None:
+        self._active.clear()
+        self.controller.loop.lost()
+        self._loader = MetadataLoader(self.image)
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        pass
+
+    def _load_soon(self) -> None:
+        try:
+            self._load()
+        except Exception as error:
+            log.critical("the metadata log cannot be replayed", exc_info=error)
+            self._on_failure(error)
+
+    def _load(self) -> None:
+        """One image for all that has gathered."""
+        batches, self._gathered = self._gathered, []
+        if not batches:
+            return
+        records = [record for batch in batches for record in batch.records]
+        for published in self._loader.load(batches):
+            self.controller.loop.advance(published.image, published.image.offset, records)
+        self._snapshot_if_due()
+
+    # --- snapshots
+
+    def _snapshot_if_due(self) -> None:
+        grown = self._log.size_in_bytes - self._log_bytes_at_snapshot
+        if self._snapshotting is not None or self.image.metadata_version is None or grown <= 0:
+            return
+        interval_ms = self._config.get_int("metadata.log.max.snapshot.interval.ms")
+        by_size = grown >= self._config.get_int("metadata.log.max.record.bytes.between.snapshots")
+        by_time = interval_ms > 0 and self._clock() - self._last_snapshot_ms >= interval_ms
+        if by_size or by_time:
+            self._snapshotting = asyncio.create_task(self.snapshot())
+            self._snapshotting.add_done_callback(self._snapshotted)
+
+    def _snapshotted(self, task: asyncio.Task[None]) -> None:
+        self._snapshotting = None
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a snapshot of the metadata could not be written; the log is kept", exc_info=task.exception())
+
+    async def snapshot(self) -> None:
+        """Write what is committed as a snapshot, and drop what is older than the settings want to keep."""
+        image = self.image
+        snapshot_id = OffsetAndEpoch(image.offset + 1, image.provenance.last_contained_epoch)
+        self._log_bytes_at_snapshot, self._last_snapshot_ms = self._log.size_in_bytes, self._clock()
+        if snapshot_id not in self._log.snapshot_ids():
+            await asyncio.to_thread(self._write_snapshot, image, snapshot_id)
+            log.info("wrote a snapshot of the metadata up to offset %d", image.offset)
+            self.driver.snapshot_created(snapshot_id)
+        self._delete_old()
+
+    def _write_snapshot(self, image: MetadataImage, snapshot_id: OffsetAndEpoch) -> None:
+        kraft_version, voters = self.driver.voters_at(snapshot_id.offset)
+        with SnapshotWriter.create(
+            self._directory,
+            SnapshotId(*snapshot_id),
+            self._clock,
+            last_contained_log_timestamp=image.provenance.last_contained_timestamp_ms,
+            kraft_version=kraft_version,
+            voters=voters,
+        ) as writer:
+            writer.append(encode_record(record, version) for record, version in to_records(image))
+            writer.freeze()
+
+    def _delete_old(self) -> None:
+        """By `metadata.max.retention.bytes` and `.ms`; the latest snapshot and what follows it always stay."""
+        max_bytes = self._config.get_int("metadata.max.retention.bytes")
+        max_ms = self._config.get_int("metadata.max.retention.ms")
+        ids = [found for found in self._log.snapshot_ids() if found != BOOTSTRAP_SNAPSHOT_ID]
+        states = [snapshot_path(self._directory, SnapshotId(*found)).stat() for found in ids]
+        begin: OffsetAndEpoch | None = None
+        total = self._log.size_in_bytes + sum(state.st_size for state in states)
+        for state, following in zip(states, ids[1:], strict=False):
+            too_old = 0 <= max_ms < self._clock() - int(state.st_mtime * 1000)
+            if not (0 <= max_bytes < total or too_old):
+                break
+            begin = following
+            total -= state.st_size
+        if begin is not None:
+            self.driver.trim(begin)
+
+
+def _log_config(config: ServerConfig) -> LogConfig:
+    return LogConfig(
+        segment_bytes=config.get_int("metadata.log.segment.bytes"),
+        segment_ms=config.get_int("metadata.log.segment.ms"),
+        metadata=True,
+    )

@@ -1,0 +1,307 @@
+"""One node: builds its parts, starts and stops them in order. The only file that knows every part."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+from barnabas import __version__
+from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.encoded_topics import EncodedTopics
+from barnabas.broker.lifecycle import BrokerLifecycle
+from barnabas.broker.metadata_quorum import MetadataQuorum
+from barnabas.broker.served import served_apis
+from barnabas.broker.server import Limits, Server
+from barnabas.broker.topic_creation import TopicCreation
+from barnabas.config.endpoints import Endpoint
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller import activation
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.versions import KRAFT_VERSION
+from barnabas.raft import formatting
+from barnabas.raft.ready import RaftConfig
+from barnabas.raft.stored_log import metadata_log_directory
+from barnabas.raft.voters import Endpoint as RaftEndpoint
+from barnabas.raft.voters import ReplicaKey, Voter, VoterSet
+from barnabas.security.authorizer import Acls, AuthorizerSettings, parse_super_users
+from barnabas.storage.errors import StorageError
+from barnabas.storage.files import create_directory
+from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
+from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
+from barnabas.wire import Message, Uuid, decode_record
+
+log = logging.getLogger(__name__)
+
+# The order in which Kafka lists features, which is that of a hash table of Java's.
+_FEATURE_ORDER = (
+    "group.version",
+    "kraft.version",
+    "metadata.version",
+    "share.version",
+    "streams.version",
+    "transaction.version",
+    "eligible.leader.replicas.version",
+)
+
+
+class NodeError(Exception):
+    """A node cannot start; the text says why and what to do."""
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Node:
+    """A broker, a controller, or both. `start` returns when it answers requests."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.config = config
+        self.encoded: dict[tuple[Any, ...], Encoded] = {}
+        self.authorizer = AuthorizerSettings(
+            enabled=bool(config.get_str("authorizer.class.name")),
+            super_users=parse_super_users(config.given.get("super.users", "")),
+            allow_everyone_if_no_acl_found=config.given.get("allow.everyone.if.no.acl.found", "").strip().lower()
+            == "true",
+        )
+        self.cluster_id = ""
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.addresses: dict[str, tuple[str, int]] = {}
+        self._random = SystemRandom()
+        self._locks: list[DirectoryLock] = []
+        self._formatted = False
+        self._directory_ids: dict[Path, Uuid] = {}
+        self.encoded_topics = EncodedTopics()
+        self.topic_creation: TopicCreation
+        self.quorum: MetadataQuorum
+        self._has_quorum = False
+        self._lifecycle: BrokerLifecycle | None = None
+        self._server = Server(self, _limits(config))
+
+    # --- what handlers ask
+
+    @property
+    def controller(self) -> ActiveController:
+        return self.quorum.controller
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.quorum.image
+
+    @property
+    def acls(self) -> Acls:
+        return self.image.acls.index
+
+    @property
+    def quorum_leader_id(self) -> int:
+        leader_id = self.quorum.driver.leader_id
+        return -1 if leader_id is None else leader_id
+
+    @property
+    def finalized_features(self) -> FinalizedFeatures:
+        image = self.image
+        levels = {KRAFT_VERSION: self.quorum.kraft_version, **image.features}
+        ordered = {name: levels[name] for name in (*_FEATURE_ORDER, *sorted(levels)) if levels.get(name)}
+        return FinalizedFeatures(image.offset, ordered)
+
+    # --- life
+
+    async def start(self) -> None:
+        try:
+            self._bind()
+            self._open_log_dirs()
+            await self._start_quorum()
+        except StorageError as error:
+            raise NodeError(str(error)) from error
+        self._server.start(is_controller=True)
+        if self.config.is_broker:
+            await self._start_broker()
+        self._server.start()
+
+    async def stop(self) -> None:
+        if self._lifecycle is not None:
+            await self._lifecycle.stop()
+        await self._server.stop()
+        if self._has_quorum:
+            await self.topic_creation.stop()
+            await self.quorum.stop()
+        for lock in self._locks:
+            lock.release()
+
+    def describe(self) -> Iterator[str]:
+        """What is running and how to reach it, in a few lines."""
+        roles = " and ".join(sorted(self.config.process_roles))
+        yield f"barnabas {__version__}: node {self.config.node_id} is {roles} of cluster {self.cluster_id}"
+        if self._formatted:
+            yield f"  formatted {', '.join(map(str, self._directory_ids))} for a new cluster"
+        for endpoint in self.config.listeners:
+            host, port = self.addresses[endpoint.listener_name]
+            kind = "controller" if self._is_controller_listener(endpoint) else "broker"
+            yield f"  {endpoint.listener_name:<12} {host}:{port}   {len(served_apis(kind))} APIs of a {kind}"
+        yield f"  data         {', '.join(self.config.log_dirs)}"
+        clients = [e for e in self.config.listeners if not self._is_controller_listener(e)]
+        if clients:
+            host, port = self.addresses[clients[0].listener_name]
+            yield f"reach it with bootstrap.servers={host}:{port}; stop it with Ctrl-C"
+
+    # --- the parts
+
+    def _is_controller_listener(self, endpoint: Endpoint) -> bool:
+        return endpoint.listener_name in self.config.controller_listener_names
+
+    def _bind(self) -> None:
+        for endpoint in self.config.listeners:
+            listener = Listener(endpoint.listener_name, self._is_controller_listener(endpoint))
+            try:
+                self.addresses[endpoint.listener_name] = self._server.bind(listener, endpoint.host, endpoint.port)
+            except OSError as error:
+                where = f"{endpoint.host or '*'}:{endpoint.port}"
+                raise NodeError(
+                    f"cannot listen on {where} for {endpoint.listener_name}: {error.strerror or error}; "
+                    "choose another port in listeners"
+                ) from error
+
+    def _open_log_dirs(self) -> None:
+        dirs = [Path(each) for each in self.config.log_dirs]
+        metadata_dir = Path(self.config.metadata_log_dir)
+        if metadata_dir not in dirs:
+            dirs.append(metadata_dir)
+        for log_dir in dirs:
+            create_directory(log_dir)
+            self._locks.append(DirectoryLock(log_dir))
+        found = check_log_dirs(dirs, node_id=self.config.node_id)
+        if not found.formatted:
+            self._format(dirs, metadata_dir)
+            found = check_log_dirs(dirs, node_id=self.config.node_id)
+        elif found.empty:
+            raise NodeError(
+                f"{', '.join(map(str, found.empty))} was not formatted, but other log dirs were: "
+                "format it, or take it out of log.dirs"
+            )
+        for log_dir, meta in found.formatted.items():
+            self.cluster_id = meta.cluster_id or self.cluster_id
+            if meta.directory_id is not None:
+                self._directory_ids[log_dir] = meta.directory_id
+
+    def _format(self, dirs: list[Path], metadata_dir: Path) -> None:
+        """An empty directory becomes a new cluster: one voter of a dynamic quorum, or the configured static ones."""
+        ids = {log_dir: self._new_uuid() for log_dir in dirs}
+        voters = None
+        if self.config.is_controller and not self.config.controller_quorum_voters:
+            key = ReplicaKey(self.config.node_id, ids[metadata_dir])
+            voters = VoterSet([Voter(key, self._controller_listeners())])
+        formatting.write_format(
+            formatting.Formatting(
+                cluster_id=str(self._new_uuid()),
+                node_id=self.config.node_id,
+                metadata_log_dir=metadata_dir,
+                directory_ids=ids,
+                bootstrap=formatting.bootstrap_records(formatting.effective_features()),
+                voters=voters,
+            ),
+            now_ms,
+        )
+        self._formatted = True
+
+    def _new_uuid(self) -> Uuid:
+        value = bytearray(self._random.randbytes(16))
+        value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
+        found = Uuid(bytes(value))
+        return self._new_uuid() if str(found).startswith("-") else found
+
+    def _controller_listeners(self) -> tuple[RaftEndpoint, ...]:
+        return tuple(
+            RaftEndpoint(e.listener_name, e.host or self.addresses[e.listener_name][0], self._port(e))
+            for e in self.config.advertised_controller_listeners
+        )
+
+    def _port(self, endpoint: Endpoint) -> int:
+        return endpoint.port or self.addresses[endpoint.listener_name][1]
+
+    async def _start_quorum(self) -> None:
+        metadata_dir = Path(self.config.metadata_log_dir)
+        raft = RaftConfig(
+            node_id=self.config.node_id,
+            directory_id=self._directory_ids.get(metadata_dir, Uuid(16)),
+            cluster_id=self.cluster_id,
+            listener_name=self.config.controller_listener_names[0],
+            listeners=self._controller_listeners(),
+            bootstrap_servers=tuple((a.host, a.port) for a in self.config.controller_quorum_bootstrap_servers),
+            election_timeout_ms=self.config.get_int("controller.quorum.election.timeout.ms"),
+            fetch_timeout_ms=self.config.get_int("controller.quorum.fetch.timeout.ms"),
+            election_backoff_max_ms=self.config.get_int("controller.quorum.election.backoff.max.ms"),
+            request_timeout_ms=self.config.get_int("controller.quorum.request.timeout.ms"),
+        )
+        self.quorum = MetadataQuorum(
+            self.config,
+            raft,
+            metadata_log_directory(metadata_dir),
+            random=self._random,
+            on_failure=self._fail,
+        )
+        self.topic_creation = TopicCreation(self.controller, self.config)
+        self._has_quorum = True
+        await self.quorum.start()
+        await self._first_of(self.quorum.wait_active())
+        await self._activate(metadata_dir)
+
+    async def _start_broker(self) -> None:
+        # Whoever was this broker before is gone: its directories, and their locks, are ours.
+        self.controller.heartbeats.forget(self.config.node_id)
+        name = self.config.controller_listener_names[0]
+        self._lifecycle = BrokerLifecycle(
+            self.config,
+            cluster_id=self.cluster_id,
+            incarnation_id=self._new_uuid(),
+            listeners=[
+                e._replace(host=e.host or self.addresses[e.listener_name][0], port=self._port(e))
+                for e in self.config.advertised_listeners
+            ],
+            log_dirs=self._directory_ids.values(),
+            previous_epoch=-1,
+            metadata_offset=lambda: self.image.offset,
+            controller_address=lambda: self.addresses[name],
+        )
+        await self._first_of(self._lifecycle.start())
+
+    async def _first_of(self, work: Any) -> None:
+        """Wait, but not longer than the node can go on."""
+        waiting = asyncio.ensure_future(work)
+        await asyncio.wait({waiting, self.failed}, return_when=asyncio.FIRST_COMPLETED)
+        if self.failed.done():
+            waiting.cancel()
+            raise NodeError(f"the metadata log cannot be read: {self.failed.exception()}")
+        await waiting
+
+    async def _activate(self, metadata_dir: Path) -> None:
+        if self.quorum.has_open_transaction:
+            await self.controller.write(activation.abort_transaction, "The controller ended before the transaction did")
+        await self.controller.write(activation.write_bootstrap, _read_bootstrap(metadata_dir))
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+
+def _read_bootstrap(metadata_dir: Path) -> list[Message]:
+    path = metadata_dir / BOOTSTRAP_CHECKPOINT
+    if not path.exists():
+        return formatting.bootstrap_records(formatting.effective_features())
+    with SnapshotReader(path) as reader:
+        return [decode_record(value).record for value in reader.values()]
+
+
+def _limits(config: ServerConfig) -> Limits:
+    return Limits(
+        config.socket_request_max_bytes,
+        config.connections_max_idle_ms,
+        config.max_connections,
+        config.max_connections_per_ip,
+        config.max_connections_per_ip_overrides,
+    )

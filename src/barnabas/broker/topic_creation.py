@@ -1,0 +1,110 @@
+"""Topics that come into being because somebody asks for them: those of clients (auto.create.topics.enable), and Kafka's own.
+
+Asking does not wait: the creation is begun, at most one at a time for a name, and who asks again later finds the topic. A
+creation that fails is a line in the log, and the next one who asks begins another. Who may create is not decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from barnabas.controller import topics
+from barnabas.controller.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.wire import KafkaError
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+
+if TYPE_CHECKING:
+    from barnabas.broker.context import Controller
+    from barnabas.config.server_config import ServerConfig
+
+log = logging.getLogger(__name__)
+
+DEFAULT = -1
+
+
+class TopicCreation:
+    """The creations that are under way on this node."""
+
+    def __init__(self, controller: Controller, config: ServerConfig) -> None:
+        self._controller = controller
+        self._config = config
+        self._names: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Create the topics, unless that has begun already. Names have to be valid."""
+        wanted = [name for name in names if name not in self._names]
+        if not wanted:
+            return
+        self._names.update(wanted)
+        task = asyncio.get_running_loop().create_task(self._create(wanted))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def wait_done(self) -> None:
+        """Until nothing is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await self.wait_done()
+
+    async def _create(self, names: list[str]) -> None:
+        wanted = [creatable_topic(name, self._config) for name in names]
+        timeout_ms = self._config.get_int("request.timeout.ms")
+        try:
+            rows = await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)
+        except KafkaError as error:
+            log.warning("creating the topics %s failed: %s", ", ".join(names), error)
+        else:
+            for row in rows:
+                if row.error_code:
+                    log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
+        finally:
+            self._names.difference_update(names)
+
+
+def creatable_topic(name: str, config: ServerConfig) -> CreateTopicsRequest.CreatableTopic:
+    """A topic as the node's own settings want it; what they do not say is left to the controller's."""
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=DEFAULT, replication_factor=DEFAULT)
+    if name == GROUP_METADATA_TOPIC:
+        settings = {"cleanup.policy": "compact", "compression.type": "producer"}
+        _shape(topic, config, "offsets.topic", settings)
+    elif name == TRANSACTION_STATE_TOPIC:
+        settings = {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config.get_int("transaction.state.log.min.isr")),
+            "unclean.leader.election.enable": "false",
+        }
+        _shape(topic, config, "transaction.state.log", settings)
+    elif name == SHARE_GROUP_STATE_TOPIC:
+        settings = {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "min.insync.replicas": str(config.get_int("share.coordinator.state.topic.min.isr")),
+            "retention.ms": "-1",
+        }
+        _shape(topic, config, "share.coordinator.state.topic", settings)
+    else:
+        if "num.partitions" in config.given:
+            topic.num_partitions = config.num_partitions
+        if "default.replication.factor" in config.given:
+            topic.replication_factor = config.default_replication_factor
+    return topic
+
+
+def _shape(
+    topic: CreateTopicsRequest.CreatableTopic, config: ServerConfig, prefix: str, settings: dict[str, str]
+) -> None:
+    topic.num_partitions = config.get_int(f"{prefix}.num.partitions")
+    topic.replication_factor = config.get_int(f"{prefix}.replication.factor")
+    settings["segment.bytes"] = str(config.get_int(f"{prefix}.segment.bytes"))
+    topic.configs = [
+        CreateTopicsRequest.CreatableTopicConfig(name=name, value=value) for name, value in sorted(settings.items())
+    ]

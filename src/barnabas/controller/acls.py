@@ -1,0 +1,49 @@
+"""Access control entries: created and deleted.
+
+An entry that is there is not written again, and that is no error. One bad entry or filter fails alone; a request that
+would write too much at once fails as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
+from barnabas.controller.situation import Situation
+from barnabas.metadata.acls import to_record
+from barnabas.replicated.decision import Result
+from barnabas.security.acl import AclEntry, AclFilter, validate_creations, validate_filter
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
+from barnabas.wire.records.metadata import RemoveAccessControlEntryRecord
+
+
+def create(situation: Situation, entries: Sequence[AclEntry]) -> Result[list[KafkaError | None]]:
+    """For each entry, in their order, the error, or None for one that is there now."""
+    errors = validate_creations(entries)
+    acls = situation.image.acls
+    wanted = dict.fromkeys(entry for entry, error in zip(entries, errors, strict=True) if error is None)
+    records: list[tuple[Message, int]] = [
+        (to_record(situation.new_uuid(), entry), 0) for entry in wanted if entry not in acls.index
+    ]
+    check_size(records)
+    return Result(records, errors)
+
+
+def delete(situation: Situation, filters: Sequence[AclFilter]) -> Result[list[list[AclEntry] | KafkaError]]:
+    """For each filter, in their order, the entries that it selects, sorted, or the error."""
+    by_id = situation.image.acls.by_id
+    chosen: dict[Uuid, None] = {}
+    found: list[list[AclEntry] | KafkaError] = []
+    for selects in filters:
+        error = validate_filter(selects)
+        if error is not None:
+            found.append(error)
+            continue
+        matching = sorted((entry, acl_id) for acl_id, entry in by_id.items() if selects.matches(entry))
+        for _, acl_id in matching:
+            if len(chosen) >= MAX_RECORDS_PER_USER_OPERATION:
+                text = f"Cannot remove more than {MAX_RECORDS_PER_USER_OPERATION} acls in a single delete operation."
+                raise KafkaError(ErrorCode.INVALID_REQUEST, text)
+            chosen[acl_id] = None
+        found.append([entry for entry, _ in matching])
+    return Result([(RemoveAccessControlEntryRecord(id=acl_id), 0) for acl_id in chosen], found)

@@ -1,0 +1,37 @@
+"""What a controller does first when it becomes active: end what its predecessor left open, and begin an empty log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barnabas.controller.situation import Situation
+from barnabas.metadata.versions import METADATA_VERSION, MetadataVersion
+from barnabas.replicated.decision import Result
+from barnabas.wire import Message
+from barnabas.wire.records.metadata import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+)
+
+BOOTSTRAP_TRANSACTION = "Bootstrap records"
+
+
+def abort_transaction(situation: Situation, reason: str) -> Result[None]:
+    """What an earlier controller began and did not end must not be seen."""
+    return Result([(AbortTransactionRecord(reason=reason), 0)], None)
+
+
+def write_bootstrap(situation: Situation, records: Sequence[Message]) -> Result[bool]:
+    """The first records of a cluster, all or none of them; nothing if the log has begun."""
+    if situation.image.metadata_version is not None:
+        return Result([], False)
+    versioned = [(record, 0) for record in records]
+    level = next(
+        (r.feature_level for r in records if isinstance(r, FeatureLevelRecord) and r.name == METADATA_VERSION), 0
+    )
+    if level and MetadataVersion(level).is_metadata_transaction_supported:
+        begin, end = BeginTransactionRecord(name=BOOTSTRAP_TRANSACTION), EndTransactionRecord()
+        versioned = [(begin, 0), *versioned, (end, 0)]
+    return Result(versioned, True)

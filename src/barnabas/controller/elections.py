@@ -1,0 +1,118 @@
+"""Who leads: elections that were asked for, and those that the controller holds by itself from time to time.
+
+The one rule: an election is a PartitionChange of its kind; here is only decided which partitions want one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final
+
+from barnabas.controller.partitions import Election, PartitionChanges, Versioned, check_size, select
+from barnabas.controller.situation import Situation
+from barnabas.metadata.topics import NO_LEADER, Topic
+from barnabas.replicated.decision import Result
+from barnabas.wire import ErrorCode, KafkaError
+
+MAX_ELECTIONS_AT_ONCE: Final = 1000
+
+Elected = list[tuple[str, list[tuple[int, KafkaError | None]]]]
+"""For each topic its partitions, with the error or None for an elected leader."""
+
+
+class ElectionType(IntEnum):
+    """As ElectLeaders has them."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+_ELECTIONS: Final = {
+    ElectionType.PREFERRED: (Election.PREFERRED, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+    ElectionType.UNCLEAN: (Election.UNCLEAN, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+}
+
+
+def elect(situation: Situation, election_type: int, wanted: Iterable[tuple[str, list[int]]] | None) -> Result[Elected]:
+    """Elect the leaders of some partitions, or of all (None), where those that need no election are left out."""
+    if election_type not in list(ElectionType):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}")
+    kind, topics = ElectionType(election_type), situation.image.topics
+    changes = PartitionChanges(situation)
+    records: list[Versioned] = []
+    if wanted is None:
+        elected = [
+            (topic.name, _elect_all(changes, topic, kind, records))
+            for topic in (topics.by_id[topics.ids[name]] for name in topics.names)
+        ]
+    else:
+        elected = [
+            (name, [(index, _elect(changes, name, topics.get(name), index, kind, records)) for index in indexes])
+            for name, indexes in wanted
+        ]
+    check_size(records)
+    return Result(records, elected)
+
+
+def _elect_all(
+    changes: PartitionChanges, topic: Topic, kind: ElectionType, records: list[Versioned]
+) -> list[tuple[int, KafkaError | None]]:
+    rows = []
+    for index in range(len(topic.partitions)):
+        error = _elect(changes, topic.name, topic, index, kind, records)
+        if error is None or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
+            rows.append((index, error))
+    return rows
+
+
+def _elect(
+    changes: PartitionChanges, name: str, topic: Topic | None, index: int, kind: ElectionType, records: list[Versioned]
+) -> KafkaError | None:
+    if topic is None:
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    if not 0 <= index < len(topic.partitions):
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    partition = topic.partitions[index]
+    if kind is ElectionType.PREFERRED and partition.leader == partition.preferred_leader:
+        return KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
+    if kind is ElectionType.UNCLEAN and partition.leader != NO_LEADER:
+        return KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
+    election, unavailable = _ELECTIONS[kind]
+    built = changes.begin(topic, index, election).build()
+    if built is None:
+        return KafkaError(unavailable)
+    records.append(built)
+    return None
+
+
+def balance_leaders(situation: Situation) -> Result[bool]:
+    """Give leadership back to preferred replicas that are in sync; True: there may be more, call again at once.
+
+    Called each leader.imbalance.check.interval.seconds; does nothing unless auto.leader.rebalance.enable.
+    """
+    records: list[Versioned] = []
+    if situation.config.get_bool("auto.leader.rebalance.enable"):
+        changes = PartitionChanges(situation)
+        for topic, index, _ in select(situation.image.topics, lambda p: p.leader != p.preferred_leader):
+            built = changes.begin(topic, index, Election.PREFERRED).build()
+            if built is not None:
+                records.append(built)
+                if len(records) == MAX_ELECTIONS_AT_ONCE:
+                    break
+    return Result(records, len(records) >= MAX_ELECTIONS_AT_ONCE)
+
+
+def elect_unclean_leaders(situation: Situation) -> Result[bool]:
+    """Elect whoever is alive for leaderless partitions of topics that allow it; True: call again at once.
+
+    A topic allows it by unclean.leader.election.enable. Called each unclean.leader.election.interval.ms.
+    """
+    records: list[Versioned] = []
+    changes = PartitionChanges(situation)
+    for topic, index, _ in situation.image.topics.leaderless():
+        if changes.is_unclean_election_enabled(topic.name):
+            _elect(changes, topic.name, topic, index, ElectionType.UNCLEAN, records)
+            if len(records) == MAX_ELECTIONS_AT_ONCE:
+                break
+    return Result(records, len(records) >= MAX_ELECTIONS_AT_ONCE)

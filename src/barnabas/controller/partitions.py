@@ -1,0 +1,331 @@
+"""How a partition changes: who leads, who is in sync, who could lead if nobody were, and when a reassignment is done.
+
+The one rule: every change of a partition is a PartitionChange, so that electing, the eligible leader replicas (KIP-966) and
+the end of a reassignment are the same whatever the cause. Why a partition is to change is known to the callers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from barnabas.config import resolve
+from barnabas.config.resolve import Layers
+from barnabas.controller.configs import layers_of
+from barnabas.controller.placement import default_directory, is_active
+from barnabas.controller.situation import Situation
+from barnabas.metadata.configs import ConfigResourceType
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topics import (
+    LOST_DIR,
+    MIGRATING_DIR,
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    RECOVERING,
+    UNASSIGNED_DIR,
+    Partition,
+    Topic,
+    TopicPartition,
+    Topics,
+)
+from barnabas.metadata.versions import MetadataVersion
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
+from barnabas.wire.records.metadata import PartitionChangeRecord
+
+Versioned = tuple[Message, int]
+
+MAX_RECORDS_PER_USER_OPERATION: Final = 10_000
+
+
+class Election(Enum):
+    PREFERRED = "the preferred replica, if it is in sync; else as ONLINE"
+    ONLINE = "the leader, or the first replica that is in sync or eligible"
+    UNCLEAN = "as ONLINE, else the first replica that is alive, with the loss of what it lacks"
+
+
+class Rules(NamedTuple):
+    """What changes of the partitions of a topic depend on."""
+
+    metadata_version: MetadataVersion
+    is_elr_enabled: bool
+    min_isr: int
+    default_directory: Callable[[int], Uuid]
+
+
+class PartitionChange:
+    """One change in the making: set what is wanted, then `build`, once.
+
+    `is_acceptable_leader` tells of a broker whether it is alive and has the replica's directory.
+    """
+
+    __slots__ = (
+        "_elr",
+        "adding",
+        "directories",
+        "election",
+        "is_acceptable_leader",
+        "isr",
+        "leader_recovery_state",
+        "partition",
+        "partition_id",
+        "removing",
+        "replicas",
+        "rules",
+        "topic_id",
+        "uncleanly_stopped",
+    )
+
+    def __init__(
+        self,
+        topic_id: Uuid,
+        partition_id: int,
+        partition: Partition,
+        rules: Rules,
+        is_acceptable_leader: Callable[[int], bool],
+        election: Election = Election.ONLINE,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partition_id = partition_id
+        self.partition = partition
+        self.rules = rules
+        self.is_acceptable_leader = is_acceptable_leader
+        self.election = election
+        self.isr: Sequence[int] = partition.isr
+        self.replicas: Sequence[int] = partition.replicas
+        self.removing: Sequence[int] = partition.removing_replicas
+        self.adding: Sequence[int] = partition.adding_replicas
+        self.leader_recovery_state = partition.leader_recovery_state
+        self.directories = dict(zip(partition.replicas, partition.directories, strict=True))
+        self.uncleanly_stopped = NO_LEADER
+        self._elr: Sequence[int] = partition.elr
+
+    def build(self) -> tuple[PartitionChangeRecord, int] | None:
+        """The record with its version, or None when nothing changes."""
+        partition = self.partition
+        record = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.partition_id)
+        self._complete_reassignment()
+        self._follow_elr()
+        self._elect(record)
+        if record.leader == NO_LEADER_CHANGE and not set(partition.replicas) <= set(self.replicas):
+            record.leader = partition.leader  # who was a replica must learn by the epoch that it is none
+        if record.isr is not None or not self.rules.is_elr_enabled:
+            self._elr = ()
+        if tuple(self._elr) != partition.elr:
+            record.eligible_leader_replicas = list(self._elr)
+        may_be_empty = self.rules.is_elr_enabled
+        if record.isr is None and (self.isr or may_be_empty) and tuple(self.isr) != partition.isr:
+            record.isr = list(self.isr)
+        self._bump_leader_epoch_of_shrunk_isr(record)
+        self._follow_last_known_leader(record)
+        self._assign(record)
+        if self.leader_recovery_state != partition.leader_recovery_state:
+            record.leader_recovery_state = self.leader_recovery_state
+        if record == PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.partition_id):
+            return None
+        return record, self.rules.metadata_version.partition_change_record_version
+
+    def _complete_reassignment(self) -> None:
+        """Take the removed replicas out once all added ones are in sync and someone is left."""
+        if not self.removing and not self.adding:
+            return
+        isr = [replica for replica in self.isr if replica not in self.removing]
+        replicas = [replica for replica in self.replicas if replica not in self.removing]
+        if self.removing and (not isr or not replicas):
+            return
+        if not set(self.adding) <= set(isr):
+            return
+        if len(self.adding) < len(self.removing) and not set(replicas) <= set(isr):
+            return  # with fewer replicas, those that stay must be in sync first, or too few would be
+        self.isr, self.replicas, self.removing, self.adding = isr, replicas, (), ()
+
+    def _follow_elr(self) -> None:
+        """Who leaves an ISR that is too small has all that was ever acknowledged, and may lead when the ISR is empty."""
+        if not self.rules.is_elr_enabled:
+            return
+        if len(self.isr) >= self.rules.min_isr:
+            self._elr = ()
+            return
+        candidates = {*self._elr, *self.partition.isr} - {*self.isr, self.uncleanly_stopped}
+        self._elr = sorted(candidates)
+
+    def _elect(self, record: PartitionChangeRecord) -> None:
+        leader, is_unclean = self._find_leader()
+        if leader == self.partition.leader:
+            return
+        if leader in self._elr:
+            self.isr = [leader]
+            self._elr = [replica for replica in self._elr if replica != leader]
+        record.leader = leader
+        if is_unclean:
+            record.isr = [leader]
+            if self.partition.leader_recovery_state != RECOVERING:
+                record.leader_recovery_state = RECOVERING
+
+    def _find_leader(self) -> tuple[int, bool]:
+        """The leader, and whether it may lack what was acknowledged."""
+        known = self.partition.last_known_elr
+        preferred = self.replicas[:1] if self.election is Election.PREFERRED else ()
+        for replica in (*preferred, self.partition.leader, *self.replicas):
+            if self._is_valid_leader(replica):
+                return replica, False
+        if (
+            self.rules.is_elr_enabled
+            and not self._elr
+            and not self.isr
+            and len(known) == 1
+            and self.is_acceptable_leader(known[0])
+        ):
+            return known[0], True
+        if self.election is Election.UNCLEAN:
+            for replica in self.replicas:
+                if self.is_acceptable_leader(replica):
+                    return replica, True
+        return NO_LEADER, False
+
+    def _is_valid_leader(self, replica: int) -> bool:
+        return replica in (self.isr or self._elr) and self.is_acceptable_leader(replica)
+
+    def _bump_leader_epoch_of_shrunk_isr(self, record: PartitionChangeRecord) -> None:
+        """Brokers before 3.6 take a smaller ISR only with a new leader epoch."""
+        if self.rules.metadata_version.is_leader_epoch_bump_required_on_isr_shrink and (
+            record.leader == NO_LEADER_CHANGE
+            and record.isr is not None
+            and not set(self.partition.isr) <= set(record.isr)
+        ):
+            record.leader = self.partition.leader
+
+    def _follow_last_known_leader(self, record: PartitionChangeRecord) -> None:
+        """What the log calls last known ELR holds but the last leader, while there is none."""
+        if not self.rules.is_elr_enabled:
+            return
+        known, leader = self.partition.last_known_elr, self.partition.leader
+        if record.leader == NO_LEADER and not known and leader != NO_LEADER:
+            record.last_known_elr = [leader]
+        elif record.leader >= 0 and known:
+            record.last_known_elr = []
+
+    def _assign(self, record: PartitionChangeRecord) -> None:
+        partition = self.partition
+        if self.replicas:
+            if self.rules.metadata_version.is_directory_assignment_supported:
+                known = self.directories
+                directories = [known[r] if r in known else self.rules.default_directory(r) for r in self.replicas]
+                if tuple(directories) != partition.directories:
+                    record.directories = directories
+            if tuple(self.replicas) != partition.replicas:
+                record.replicas = list(self.replicas)
+        if tuple(self.removing) != partition.removing_replicas:
+            record.removing_replicas = list(self.removing)
+        if tuple(self.adding) != partition.adding_replicas:
+            record.adding_replicas = list(self.adding)
+
+
+class PartitionChanges:
+    """The partitions of one situation, ready to be changed; what holds for a topic is looked up once."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.image = situation.image
+        self.metadata_version = situation.metadata_version
+        self._layers = broker_layers(situation)
+        self._settings: dict[str, tuple[int, bool]] = {}
+        self._defaults: tuple[int, bool] | None = None
+
+    def begin(
+        self,
+        topic: Topic,
+        partition_id: int,
+        election: Election | None = None,
+        may_lead: Callable[[int], bool] | None = None,
+    ) -> PartitionChange:
+        """A change of a partition that exists; `may_lead` is for when the image does not show yet who is alive."""
+        partition = topic.partitions[partition_id]
+        image = self.image
+        min_isr, is_unclean_enabled = self._settings_of(topic.name)
+        rules = Rules(
+            self.metadata_version,
+            image.is_elr_enabled,
+            min(min_isr, len(topic.partitions[0].replicas)),
+            lambda broker_id: default_directory(image, broker_id),
+        )
+        if election is None:
+            election = Election.UNCLEAN if is_unclean_enabled else Election.ONLINE
+
+        def is_acceptable_leader(replica: int) -> bool:
+            alive = is_active(image, replica) if may_lead is None else may_lead(replica)
+            return alive and has_online_directory(image, replica, partition.directory(replica))
+
+        return PartitionChange(topic.topic_id, partition_id, partition, rules, is_acceptable_leader, election)
+
+    def is_unclean_election_enabled(self, topic_name: str) -> bool:
+        return self._settings_of(topic_name)[1]
+
+    def _settings_of(self, topic_name: str) -> tuple[int, bool]:
+        """min.insync.replicas and unclean.leader.election.enable."""
+        own = self.image.config(ConfigResourceType.TOPIC, topic_name)
+        if "min.insync.replicas" in own or "unclean.leader.election.enable" in own:
+            if topic_name not in self._settings:
+                self._settings[topic_name] = self._resolve(own)
+            return self._settings[topic_name]
+        if self._defaults is None:
+            self._defaults = self._resolve({})
+        return self._defaults
+
+    def _resolve(self, own: Mapping[str, str]) -> tuple[int, bool]:
+        min_isr = resolve.topic_value("min.insync.replicas", own, self._layers)
+        is_unclean_enabled = resolve.topic_value("unclean.leader.election.enable", own, self._layers)
+        assert isinstance(min_isr, int)
+        return min_isr, bool(is_unclean_enabled)
+
+    def updates(
+        self,
+        partitions: Iterable[TopicPartition],
+        *,
+        removed: int = NO_LEADER,
+        added: int = NO_LEADER,
+        uncleanly_stopped: int = NO_LEADER,
+    ) -> Iterator[Versioned]:
+        """What happens to partitions when a broker leaves, comes, or has lost what it had not flushed.
+
+        The image still shows the broker as it was: who leaves may not lead any more, and who comes already may.
+        """
+        image = self.image
+
+        def may_lead(replica: int) -> bool:
+            return replica not in (removed, uncleanly_stopped) and (replica == added or is_active(image, replica))
+
+        for topic, partition_id, partition in partitions:
+            change = self.begin(topic, partition_id, may_lead=may_lead)
+            change.uncleanly_stopped = uncleanly_stopped
+            change.isr = [replica for replica in partition.isr if replica not in (removed, uncleanly_stopped)]
+            built = change.build()
+            if built is not None:
+                yield built
+
+
+def broker_layers(situation: Situation) -> Layers:
+    """Where topics take their defaults from: what the active controller's own node has set, and all nodes have."""
+    return layers_of(situation.image, situation.config)
+
+
+def has_online_directory(image: MetadataImage, broker_id: int, directory: Uuid | None) -> bool:
+    """Whether a replica in this directory can be served; a directory that is not known yet is taken to be well."""
+    broker = image.brokers.get(broker_id)
+    if broker is None or directory is None or directory == LOST_DIR:
+        return False
+    return directory in (UNASSIGNED_DIR, MIGRATING_DIR) or not broker.log_dirs or directory in broker.log_dirs
+
+
+def select(topics: Topics, wanted: Callable[[Partition], bool]) -> Iterator[TopicPartition]:
+    """By the names of their topics; it looks at every partition."""
+    for name in topics.names:
+        topic = topics.by_id[topics.ids[name]]
+        for partition_id, partition in enumerate(topic.partitions):
+            if wanted(partition):
+                yield TopicPartition(topic, partition_id, partition)
+
+
+def check_size(records: Sequence[Versioned]) -> None:
+    """What one caller asks for must fit into one step of the log."""
+    if len(records) > MAX_RECORDS_PER_USER_OPERATION:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")

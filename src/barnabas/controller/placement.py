@@ -1,0 +1,173 @@
+"""Where the replicas of new partitions go.
+
+The first rule is to spread a partition over racks, the second to spread partitions over the brokers of a rack, the third
+to take fenced brokers only when a rack has no others left; none of them is ever the first replica. So racks take turns,
+and within a rack so do brokers, from a random start and in an order that is shuffled each time round. Brokers that are
+shutting down, or have only cordoned log directories, get nothing. Where there are replicas already is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import NamedTuple, TypeVar
+
+from barnabas.metadata.brokers import Broker
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topics import MIGRATING_DIR, UNASSIGNED_DIR
+from barnabas.wire import ErrorCode, KafkaError, Uuid
+
+T = TypeVar("T")
+
+
+class UsableBroker(NamedTuple):
+    """A broker that may be given replicas."""
+
+    broker_id: int
+    rack: str | None = None
+    fenced: bool = False
+
+
+def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
+    return [
+        UsableBroker(broker_id, broker.rack, broker.fenced)
+        for broker_id, broker in sorted(image.brokers.items())
+        if not broker.in_controlled_shutdown and _has_room(broker)
+    ]
+
+
+def _has_room(broker: Broker) -> bool:
+    if not broker.log_dirs or broker.cordoned_log_dirs is None:
+        return True
+    return any(directory not in broker.cordoned_log_dirs for directory in broker.log_dirs)
+
+
+def is_active(image: MetadataImage, broker_id: int) -> bool:
+    """Whether the broker may lead and be in sync."""
+    broker = image.brokers.get(broker_id)
+    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def default_directory(image: MetadataImage, broker_id: int) -> Uuid:
+    """The log directory of a new replica: known when the broker has but one, else it is for the broker to choose."""
+    version = image.metadata_version
+    if version is None or not version.is_directory_assignment_supported:
+        return MIGRATING_DIR
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        return UNASSIGNED_DIR
+    if not broker.log_dirs:
+        return MIGRATING_DIR
+    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED_DIR
+
+
+def place(
+    brokers: Iterable[UsableBroker], partitions: int, replication_factor: int, random: Random
+) -> list[tuple[int, ...]]:
+    """The replicas of each new partition, the preferred leader first; raises INVALID_REPLICATION_FACTOR."""
+    racks = _Racks(brokers, random)
+    if replication_factor <= 0:
+        raise _refused(f"Invalid replication factor {replication_factor}: the replication factor must be positive.")
+    if not any(rack.unfenced for rack in racks.order):
+        raise _refused("All brokers are currently fenced, or have all their log directories cordoned.")
+    total = sum(rack.size for rack in racks.order)
+    if replication_factor > total:
+        raise _refused(
+            f"The target replication factor of {replication_factor} cannot be reached because only {total} broker(s) "
+            "are registered or some brokers have all their log directories cordoned."
+        )
+    return [racks.place(replication_factor) for _ in range(partitions)]
+
+
+def _refused(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+
+
+class _Rack:
+    """The brokers of a rack, and whose turn it is to lead, to follow, and to follow although fenced."""
+
+    __slots__ = ("fenced", "fenced_turn", "follower_turn", "followers", "leader_turn", "random", "unfenced")
+
+    def __init__(self, brokers: Iterable[UsableBroker], random: Random) -> None:
+        by_fenced: tuple[list[int], list[int]] = [], []
+        for broker in brokers:
+            by_fenced[broker.fenced].append(broker.broker_id)
+        self.unfenced, self.fenced = (_rotated(ids, random) for ids in by_fenced)
+        self.followers = self.unfenced[::-1]  # who leads first follows last
+        self.leader_turn = self.follower_turn = self.fenced_turn = 0
+        self.random = random
+
+    @property
+    def size(self) -> int:
+        return len(self.unfenced) + len(self.fenced)
+
+    def leader(self) -> int:
+        return self.unfenced[self.leader_turn]
+
+    def follower(self, nth: int, *, leads: bool) -> int | None:
+        """The nth broker of this rack that follows in one partition; those of the leader's rack come right after it."""
+        if leads and nth < len(self.unfenced) - 1:
+            return self.unfenced[(self.leader_turn + 1 + nth) % len(self.unfenced)]
+        if not leads and nth < len(self.unfenced):
+            return self.followers[(self.follower_turn + nth) % len(self.followers)]
+        nth -= len(self.unfenced) - leads
+        return self.fenced[(self.fenced_turn + nth) % len(self.fenced)] if nth < len(self.fenced) else None
+
+    def advance(self, took: int, *, leads: bool) -> None:
+        """After a partition in which this rack has `took` followers, and the leader perhaps."""
+        unfenced = min(took, len(self.unfenced) - leads)
+        if took > unfenced:
+            self.fenced_turn = (self.fenced_turn + took - unfenced) % len(self.fenced)
+        if not leads:
+            self.follower_turn = (self.follower_turn + unfenced) % max(len(self.followers), 1)
+            return
+        self.leader_turn += 1
+        if self.leader_turn == len(self.unfenced):
+            # Everyone has led: another order makes other pairs of leader and follower.
+            self.random.shuffle(self.unfenced)
+            self.leader_turn = 0
+
+
+class _Racks:
+    """All racks, in the order in which they take turns."""
+
+    def __init__(self, brokers: Iterable[UsableBroker], random: Random) -> None:
+        by_rack: dict[str | None, list[UsableBroker]] = {}
+        for broker in sorted(brokers):
+            by_rack.setdefault(broker.rack, []).append(broker)
+        names = sorted(by_rack, key=lambda name: (name is not None, name or ""))
+        self.order = _rotated([_Rack(by_rack[name], random) for name in names], random)
+        self.turn = 0
+        self.random = random
+
+    def place(self, replication_factor: int) -> tuple[int, ...]:
+        order, count = self.order, len(self.order)
+        at = self.turn
+        first = next(n for n in (*range(at, count), *range(at)) if order[n].unfenced)
+        chosen = [order[first].leader()]
+        took = {first: 0}
+        passed_first = False
+        while len(chosen) < replication_factor:
+            if at == first and not passed_first:
+                passed_first = True
+            else:
+                follower = order[at].follower(took.get(at, 0), leads=at == first)
+                if follower is not None:
+                    chosen.append(follower)
+                    took[at] = took.get(at, 0) + 1
+            at = (at + 1) % count
+        for n, followers in took.items():
+            order[n].advance(followers, leads=n == first)
+        self._next_turn()
+        return tuple(chosen)
+
+    def _next_turn(self) -> None:
+        self.turn += 1
+        if self.turn == len(self.order):
+            self.random.shuffle(self.order)
+            self.turn = 0
+
+
+def _rotated(items: list[T], random: Random) -> list[T]:
+    start = random.randrange(len(items)) if items else 0
+    return items[start:] + items[:start]

@@ -1,0 +1,127 @@
+"""Reassignments: replicas that are added to a partition, and those that go when the new ones are in sync.
+
+A reassignment is what the partition says of itself: all replicas, old and new, and which of them are being added and
+removed. It ends in the change of the ISR that brings the last added replica in (PartitionChange), or it is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, Election, PartitionChanges, Versioned
+from barnabas.controller.situation import Situation
+from barnabas.controller.topics import check_assignment
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topics import Partition, Topic, TopicPartition
+from barnabas.replicated.decision import Result
+from barnabas.wire import ErrorCode, KafkaError
+
+Target = tuple[int, Sequence[int] | None]
+"""A partition, and the replicas it is to have; None cancels."""
+Altered = list[tuple[str, list[tuple[int, KafkaError | None]]]]
+
+
+def alter(
+    situation: Situation, wanted: Iterable[tuple[str, Sequence[Target]]], allow_replication_factor_change: bool = True
+) -> Result[Altered]:
+    """For each topic its partitions, with the error or None for a reassignment that has begun, or was cancelled."""
+    changes = PartitionChanges(situation)
+    records: list[Versioned] = []
+    altered: Altered = []
+    for name, targets in wanted:
+        topic = situation.image.topics.get(name)
+        rows: list[tuple[int, KafkaError | None]] = []
+        for index, replicas in targets:
+            try:
+                records += _alter_one(changes, name, topic, index, replicas, allow_replication_factor_change)
+                if len(records) > MAX_RECORDS_PER_USER_OPERATION:
+                    records.pop()
+                    raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+                rows.append((index, None))
+            except KafkaError as error:
+                rows.append((index, error))
+        altered.append((name, rows))
+    return Result(records, altered)
+
+
+def _alter_one(
+    changes: PartitionChanges,
+    name: str,
+    topic: Topic | None,
+    index: int,
+    replicas: Sequence[int] | None,
+    allow_replication_factor_change: bool,
+) -> list[Versioned]:
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
+    if not 0 <= index < len(topic.partitions):
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
+    if replicas is None:
+        return _cancel(changes, topic, index)
+    check_assignment(changes.image, replicas, None)
+    partition = topic.partitions[index]
+    if not allow_replication_factor_change:
+        _check_replication_factor(partition, replicas)
+    return _change(changes, topic, index, replicas)
+
+
+def _check_replication_factor(partition: Partition, replicas: Sequence[int]) -> None:
+    """During a reassignment, that is the number there will be after it."""
+    now = len({*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas})
+    if now != len(replicas):
+        message = f"The replication factor is changed from {now} to {len(replicas)}"
+        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+
+
+def _change(changes: PartitionChanges, topic: Topic, index: int, target: Sequence[int]) -> list[Versioned]:
+    """What only changes the order of replicas, or takes away those that are not in sync, is done at once."""
+    partition = topic.partitions[index]
+    removing = sorted(set(partition.replicas) - set(target))
+    adding = sorted(set(target) - set(partition.replicas))
+    change = changes.begin(topic, index, Election.ONLINE)
+    change.replicas = [*target, *removing]
+    change.removing = removing or partition.removing_replicas
+    change.adding = adding or partition.adding_replicas
+    built = change.build()
+    return [] if built is None else [built]
+
+
+def _cancel(changes: PartitionChanges, topic: Topic, index: int) -> list[Versioned]:
+    """Back to the replicas from before. If only added ones are in sync, this loses what the old ones lack."""
+    partition = topic.partitions[index]
+    if not partition.is_reassigning:
+        raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+    replicas = [replica for replica in partition.replicas if replica not in partition.adding_replicas]
+    isr = [replica for replica in partition.isr if replica not in partition.adding_replicas]
+    if not isr:
+        if not replicas:
+            message = "Invalid replica assignment: addingReplicas contains all replicas."
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        if not changes.is_unclean_election_enabled(topic.name):
+            message = (
+                f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
+                "leader election."
+            )
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        isr = replicas[:1]
+    change = changes.begin(topic, index)
+    change.isr, change.replicas, change.removing, change.adding = isr, replicas, (), ()
+    built = change.build()
+    return [] if built is None else [built]
+
+
+def ongoing(image: MetadataImage, wanted: Iterable[tuple[str, Sequence[int]]] | None) -> list[list[TopicPartition]]:
+    """The partitions that are being reassigned, by topic; all, or of those that are wanted."""
+    if wanted is None:
+        by_topic = groupby(image.topics.reassigning(), lambda each: each.topic.name)
+        return [list(partitions) for _, partitions in by_topic]
+    topics = [(image.topics.get(name), indexes) for name, indexes in wanted]
+    found = [[] if topic is None else _ongoing_of(topic, indexes) for topic, indexes in topics]
+    return [partitions for partitions in found if partitions]
+
+
+def _ongoing_of(topic: Topic, indexes: Iterable[int]) -> list[TopicPartition]:
+    known = (index for index in indexes if 0 <= index < len(topic.partitions))
+    partitions = (TopicPartition(topic, index, topic.partitions[index]) for index in known)
+    return [each for each in partitions if each.partition.is_reassigning]

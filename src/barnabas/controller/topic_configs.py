@@ -1,0 +1,113 @@
+"""The settings of a new topic: checked, written as records, and shown with what the cluster adds to them.
+
+Kafka's controller shows them more simply than DescribeConfigs does: a text is shown as it was set, and of several names
+that stand for one setting the nearest place wins (this node's, then all brokers', then the server.properties).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from barnabas.config import topic
+from barnabas.config.definitions import Definition, Synonym, Value
+from barnabas.config.resolve import ConfigSource, Layers, topic_defaults
+from barnabas.controller.partitions import broker_layers
+from barnabas.controller.situation import Situation
+from barnabas.metadata.configs import ConfigResourceType
+from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.records.metadata import ClearElrRecord, ConfigRecord
+
+VALUE_LENGTH_MAX: Final = 2**15 - 1
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+
+
+class _Shown(NamedTuple):
+    value: str | None
+    source: ConfigSource
+    sensitive: bool
+
+
+class TopicConfigs:
+    """The rules for the settings of all topics that one request creates."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._elr = situation.image.is_elr_enabled
+        self._layers = broker_layers(situation)
+        self._remote_storage = situation.config.get("remote.log.storage.system.enable") is True
+        self._defaults: Mapping[str, Value] | None = None
+        self._inherited: Mapping[str, _Shown] | None = None
+
+    def accept(self, given: Iterable[CreateTopicsRequest.CreatableTopicConfig]) -> dict[str, str]:
+        """The settings by name, of one named twice the later; raises INVALID_CONFIG."""
+        nulls = [each.name for each in given if each.value is None]
+        if nulls:
+            text = f"Null value not supported for topic configs: {','.join(nulls)}"
+            raise KafkaError(ErrorCode.INVALID_CONFIG, text)
+        configs = {each.name: each.value for each in given if each.value is not None}
+        if not configs:
+            return {}
+        if any(len(value) > VALUE_LENGTH_MAX for value in configs.values()):
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                "The configuration value cannot be added because it exceeds the maximum value size of "
+                f"{VALUE_LENGTH_MAX} bytes.",
+            )
+        if self._defaults is None:
+            self._defaults = topic_defaults(self._layers)
+        topic.validate(configs, self._defaults, remote_storage_system_enabled=self._remote_storage)
+        return configs
+
+    def records(self, name: str, configs: Mapping[str, str]) -> list[tuple[Message, int]]:
+        """A new minimum of in-sync replicas also makes void who was eligible to lead before."""
+        kind = ConfigResourceType.TOPIC.value
+        records: list[tuple[Message, int]] = [
+            (ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value), 0)
+            for key, value in configs.items()
+        ]
+        if self._elr and MIN_INSYNC_REPLICAS in configs:
+            records.append((ClearElrRecord(topic_name=name), 0))
+        return records
+
+    def shown(self, configs: Mapping[str, str]) -> list[CreateTopicsResponse.CreatableTopicConfigs]:
+        """Every setting in force, by name; internal ones only when they were set."""
+        if self._inherited is None:
+            self._inherited = {
+                name: _inherit(definition, self._layers)
+                for name, definition in topic.definitions().items()
+                if not definition.internal
+            }
+        own = {
+            name: _Shown(value, ConfigSource.TOPIC_CONFIG, topic.definitions()[name].sensitive)
+            for name, value in configs.items()
+        }
+        return [
+            CreateTopicsResponse.CreatableTopicConfigs(
+                name=name,
+                value=None if entry.sensitive else entry.value,
+                config_source=entry.source.value,
+                is_sensitive=entry.sensitive,
+            )
+            for name, entry in sorted({**self._inherited, **own}.items())
+        ]
+
+
+def _inherit(definition: Definition, layers: Layers) -> _Shown:
+    places = (
+        (layers.broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
+        (layers.default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        (layers.static, ConfigSource.STATIC_BROKER_CONFIG),
+    )
+    for layer, source in places:
+        text = _first(definition.synonyms, layer)
+        if text is not None:
+            return _Shown(text, source, definition.sensitive)
+    return _Shown(definition.default, ConfigSource.DEFAULT_CONFIG, definition.sensitive)
+
+
+def _first(synonyms: Sequence[Synonym], layer: Mapping[str, str]) -> str | None:
+    for name, factor in synonyms:
+        if name in layer:
+            return layer[name] if factor == 1 else str(int(layer[name]) * factor)
+    return None

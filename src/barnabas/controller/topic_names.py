@@ -1,0 +1,39 @@
+"""Names of topics: which are allowed, and which are Kafka's own."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from barnabas.wire import ErrorCode, KafkaError
+
+GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+SHARE_GROUP_STATE_TOPIC: Final = "__share_group_state"
+CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+
+INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC})
+"""What clients are told is internal; the metadata log is not a topic to them."""
+
+NAME_LENGTH_MAX: Final = 249
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def is_valid(name: str) -> bool:
+    return bool(_LEGAL.fullmatch(name)) and len(name) <= NAME_LENGTH_MAX and name not in (".", "..")
+
+
+def check(name: str) -> None:
+    """Raises INVALID_TOPIC_EXCEPTION for a name that no topic can have."""
+    if not is_valid(name):
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {_why(name)}")
+
+
+def _why(name: str) -> str:
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > NAME_LENGTH_MAX:
+        return f"the length of '{name}' is longer than the max allowed length {NAME_LENGTH_MAX}"
+    return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"

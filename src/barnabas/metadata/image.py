@@ -1,0 +1,128 @@
+"""The cluster's state as a value, and the draft by which records make the next one.
+
+The one rule: an image never changes. A draft copies a part when it is first touched, and only `replay` writes to it.
+Keeping an old image costs what has changed since. Nothing here knows where records come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from barnabas.metadata.acls import Acls, AclsDraft
+from barnabas.metadata.brokers import Broker, Brokers, Controller, Controllers
+from barnabas.metadata.configs import Config, ConfigResource, Configs
+from barnabas.metadata.features import Features
+from barnabas.metadata.pmap import MapDraft, PMap
+from barnabas.metadata.producer_ids import ProducerIds, ProducerIdsDraft
+from barnabas.metadata.quotas import QuotaEntity, Quotas
+from barnabas.metadata.scram import Scram, ScramCredential, ScramUser
+from barnabas.metadata.tokens import DelegationToken, Tokens
+from barnabas.metadata.topics import Topics, TopicsDraft
+from barnabas.metadata.versions import ELIGIBLE_LEADER_REPLICAS_VERSION, METADATA_VERSION, MetadataVersion
+
+_NOTHING_SET: Config = PMap()
+
+
+class Provenance(NamedTuple):
+    """Up to where the log is in the image. Not batch aligned: a transaction begins inside the next batch."""
+
+    last_contained_offset: int = -1
+    last_contained_epoch: int = -1
+    last_contained_timestamp_ms: int = -1
+    batch_aligned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataImage:
+    provenance: Provenance = field(default_factory=Provenance)
+    features: Features = field(default_factory=PMap)
+    brokers: Brokers = field(default_factory=PMap)
+    controllers: Controllers = field(default_factory=PMap)
+    topics: Topics = field(default_factory=Topics)
+    configs: Configs = field(default_factory=PMap)
+    quotas: Quotas = field(default_factory=PMap)
+    producer_ids: ProducerIds = field(default_factory=ProducerIds)
+    acls: Acls = field(default_factory=Acls)
+    scram: Scram = field(default_factory=PMap)
+    tokens: Tokens = field(default_factory=PMap)
+
+    @property
+    def offset(self) -> int:
+        """The offset of the last record that is in; also the epoch of the finalized features."""
+        return self.provenance.last_contained_offset
+
+    @property
+    def metadata_version(self) -> MetadataVersion | None:
+        """None until the first records have set it."""
+        level = self.features.get(METADATA_VERSION)
+        return None if level is None else MetadataVersion(level)
+
+    @property
+    def is_elr_enabled(self) -> bool:
+        return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) >= 1
+
+    def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
+        """What is set for a resource itself, without any defaults."""
+        return self.configs.get(ConfigResource(resource_type, resource_name), _NOTHING_SET)
+
+
+EMPTY_IMAGE: Final = MetadataImage()
+
+_DRAFTS: Final[dict[str, Callable[[Any], Any]]] = {
+    "features": MapDraft,
+    "brokers": MapDraft,
+    "controllers": MapDraft,
+    "topics": TopicsDraft,
+    "configs": MapDraft,
+    "quotas": MapDraft,
+    "producer_ids": ProducerIdsDraft,
+    "acls": AclsDraft,
+    "scram": MapDraft,
+    "tokens": MapDraft,
+}
+
+Touched = Mapping[str, frozenset[Any]]
+"""For each part of the image that records may have changed, the keys of what they may have changed in it."""
+
+
+class Draft:
+    """The next image in the making: apply records, then `finish`, once.
+
+    `is_supported_config(resource_type, name)` may leave out settings that this node no longer knows.
+    """
+
+    __slots__ = ("_parts", "image", "is_supported_config", *_DRAFTS)
+
+    features: MapDraft[str, int]
+    brokers: MapDraft[int, Broker]
+    controllers: MapDraft[int, Controller]
+    topics: TopicsDraft
+    configs: MapDraft[ConfigResource, Config]
+    quotas: MapDraft[QuotaEntity, PMap[str, float]]
+    producer_ids: ProducerIdsDraft
+    acls: AclsDraft
+    scram: MapDraft[ScramUser, ScramCredential]
+    tokens: MapDraft[str, DelegationToken]
+
+    def __init__(self, image: MetadataImage, *, is_supported_config: Callable[[int, str], bool] | None = None) -> None:
+        self.image = image
+        self.is_supported_config = is_supported_config
+        self._parts: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        # Python comes here only while the slot is unset: the first touch of a part.
+        if name not in _DRAFTS:
+            raise AttributeError(name)
+        draft = _DRAFTS[name](getattr(self.image, name))
+        setattr(self, name, draft)
+        self._parts.append(name)
+        return draft
+
+    def finish(self, provenance: Provenance) -> MetadataImage:
+        parts = {name: getattr(self, name).finish() for name in self._parts}
+        return replace(self.image, provenance=provenance, **parts)
+
+    def touched(self) -> Touched:
+        return {name: frozenset(getattr(self, name).touched) for name in self._parts}

@@ -1,0 +1,41 @@
+"""The next producer id that no broker has been given yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.wire.records.metadata import ProducerIdsRecord
+
+if TYPE_CHECKING:
+    from barnabas.metadata.image import Draft
+
+
+class ProducerIds(NamedTuple):
+    """-1: none was ever given out."""
+
+    next_producer_id: int = -1
+
+
+class ProducerIdsDraft:
+    __slots__ = ("next_producer_id",)
+
+    touched: tuple[()] = ()
+
+    def __init__(self, base: ProducerIds) -> None:
+        self.next_producer_id = base.next_producer_id
+
+    def finish(self) -> ProducerIds:
+        return ProducerIds(self.next_producer_id)
+
+
+def replay_producer_ids(draft: Draft, record: ProducerIdsRecord) -> None:
+    draft.producer_ids.next_producer_id = record.next_producer_id
+
+
+def to_records(producer_ids: ProducerIds) -> Iterator[tuple[ProducerIdsRecord, int]]:
+    if producer_ids.next_producer_id >= 0:
+        yield (
+            ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=producer_ids.next_producer_id),
+            0,
+        )

@@ -1,0 +1,611 @@
+"""The asyncio shell around the core: disk, then network, and what is committed to whoever listens.
+
+Its one rule: the core is told things on the event loop, and its Ready is carried out by one task, one at a time: the
+quorum state on disk, the log written, then requests and answers. A flush runs in a thread; while it does, the loop goes on
+and what is proposed gathers, so that many proposals share one write and one flush.
+
+What is committed is handed on by a task of its own, in slices, so that a long replay does not make a leader look dead. A
+listener that raises ends the driver: an image that is wrong is worse than none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import takewhile
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from barnabas import wire
+from barnabas.batches import BatchHeader, Record, decode_records, iterate_batches
+from barnabas.raft import records as raft_records
+from barnabas.raft import requests
+from barnabas.raft.core import RaftCore
+from barnabas.raft.disk import Disk
+from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch, RaftLog, SnapshotReader
+from barnabas.raft.quorum_state import QuorumStateStore
+from barnabas.raft.ready import DiskWork, Leadership, NotLeaderError, RaftConfig, Ready, Request, Response, Send
+from barnabas.raft.voters import Node, VoterSet
+from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.wire.records.control import VotersRecord
+
+logger = logging.getLogger(__name__)
+
+DELIVERY_BYTES = 1 << 20
+SLICE_S = 0.005
+MAX_KEPT_RECORDS = 100_000
+MAX_SLEEP_S = 60.0
+CLOCK_SLACK_MS = 1000
+
+
+class Transport(Protocol):
+    """How requests reach other nodes, in the newest version that both sides know."""
+
+    async def send(self, destination: Node, request: Message) -> Message:
+        """The answer. Raises OSError or KafkaError when there is none; where the other side knows only versions that
+        cannot carry the request, the answer is one of the right class with UNSUPPORTED_VERSION."""
+        ...
+
+
+class CommittedBatch(NamedTuple):
+    """Committed records with their place in the log. One of control records has none, but offsets."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+    timestamp_ms: int
+    records: Sequence[Message]
+
+
+class Snapshot:
+    """A snapshot to load; `records` decodes them one batch at a time."""
+
+    def __init__(self, reader: SnapshotReader) -> None:
+        self._reader = reader
+        self.snapshot_id = reader.snapshot_id
+        _, first = next(raft_records.snapshot_batches(reader))
+        self.last_contained_log_timestamp = raft_records.last_contained_log_timestamp(first)
+
+    def records(self) -> Iterator[Message]:
+        for header, found in raft_records.snapshot_batches(self._reader):
+            if not header.is_control:
+                yield from _messages(found)
+
+
+class Listener(Protocol):
+    """Who follows the log. Calls come on the event loop, in order; none of them may block for long."""
+
+    async def load_snapshot(self, snapshot: Snapshot) -> None:
+        """Forget everything: the log goes on after this snapshot. It may yield to the loop as often as it likes."""
+        ...
+
+    def committed(self, batch: CommittedBatch) -> None: ...
+    def leadership_gained(self, epoch: int, end_offset: int) -> None:
+        """This node leads, and everything before `end_offset` was handed to `committed`."""
+        ...
+
+    def leadership_lost(self, epoch: int) -> None:
+        """It does not any more, whether it was told that it did or not; what it appended may be committed or not."""
+        ...
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None: ...
+
+
+class Clock:
+    """Milliseconds of the wall clock that never go back, and that run on when the wall clock is set back."""
+
+    def __init__(self) -> None:
+        self._now_ms = time.time() * 1000
+        self._monotonic_s = time.monotonic()
+
+    def __call__(self) -> int:
+        monotonic_s = time.monotonic()
+        self._now_ms += (monotonic_s - self._monotonic_s) * 1000
+        self._monotonic_s = monotonic_s
+        wall_ms = time.time() * 1000
+        if wall_ms > self._now_ms + CLOCK_SLACK_MS:  # the machine slept, or the clock was set
+            self._now_ms = wall_ms
+        return int(self._now_ms)
+
+
+class _Waiter(NamedTuple):
+    offset: int
+    order: int
+    future: asyncio.Future[None]
+
+
+@dataclass(eq=False, slots=True)
+class _Subscription:
+    listener: Listener
+    next_offset: int = -1
+    leader_epoch: int = -1  # of which it knows that this node leads it
+    told: Leadership | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+class RaftDriver:
+    """One replica of the metadata log, running."""
+
+    def __init__(
+        self,
+        config: RaftConfig,
+        log: RaftLog,
+        store: QuorumStateStore,
+        transport: Transport,
+        *,
+        static_voters: VoterSet | None = None,
+        clock: Callable[[], int] | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self.config = config
+        self._log = log
+        self._store = store
+        self._transport = transport
+        self._static_voters = VoterSet() if static_voters is None else static_voters
+        self._clock = Clock() if clock is None else clock
+        self._random = Random() if random is None else random
+        self._disk = Disk(log, self._static_voters)
+        self._executor = ThreadPoolExecutor(2, "raft-disk")  # one to flush the log, one to save votes
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._run_task: asyncio.Task[None] | None = None
+        self._flush_task: asyncio.Task[None] | None = None
+        self._trims: list[OffsetAndEpoch] = []
+        self._answers: dict[int, asyncio.Future[Message]] = {}
+        self._next_request_id = 0
+        self._waiting: list[_Waiter] = []  # a heap
+        self._waiters = 0
+        self._subscriptions: list[_Subscription] = []
+        self._kept: dict[int, CommittedBatch] = {}
+        self._kept_records = 0
+        self._high_watermark = 0
+        self._leadership = Leadership(None, 0)
+        self._failure: BaseException | None = None
+        self._is_stopped = False
+        self._closed: asyncio.Future[None] | None = None
+        self._core: RaftCore | None = None
+
+    # --- from start to stop ------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Read the log and take part. A single voter leads when this returns."""
+        self._closed = asyncio.get_running_loop().create_future()
+        self._closed.add_done_callback(_look_at)
+        view, voters = raft_records.load(self._log, self._static_voters)
+        now_ms = self._clock()
+        self._core = RaftCore(self.config, view, voters, self._store.load(), now_ms, self._random)
+        self._high_watermark = self._core.high_watermark
+        await self._carry_out()
+        self._run_task = asyncio.create_task(self._run(), name="raft")
+        for subscription in self._subscriptions:
+            self._follow(subscription)
+
+    async def stop(self, timeout_ms: int = 5000) -> None:
+        """Leave: a leader with other voters resigns first, and waits for another to lead. The log is flushed."""
+        if self._core is None or self._is_stopped:
+            return
+        if self._run_task is not None and not self._run_task.done():
+            self._core.shutdown(self._clock(), timeout_ms)
+            self._wake.set()
+            await asyncio.wait([self._run_task])
+        self._is_stopped = True
+        if self._flush_task is not None:
+            await asyncio.wait([self._flush_task])
+        await self._cancel_all()
+        if self._failure is None:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._log.flush)
+        self._disk.close()
+        self._executor.shutdown()
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_result(None)
+
+    async def wait_closed(self) -> None:
+        """Until it was stopped; raises what ended it, if something else did."""
+        assert self._closed is not None, "the driver was not started"
+        await asyncio.shield(self._closed)
+
+    def _fail(self, error: BaseException) -> None:
+        """Something is wrong with this node itself: nothing more is written, sent or answered."""
+        if self._failure is not None:
+            return
+        self._failure = error
+        logger.critical("raft ends: %s", error, exc_info=error)
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_exception(error)
+        self._fail_waiting(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the metadata log of this node failed: {error}"))
+        self._wake.set()
+
+    def _fail_waiting(self, error: KafkaError) -> None:
+        futures: list[asyncio.Future[Any]] = [*self._answers.values(), *(waiter.future for waiter in self._waiting)]
+        self._waiting.clear()
+        self._answers.clear()
+        for future in futures:
+            if not future.done():
+                future.set_exception(error)
+                _look_at(future)
+
+    async def _cancel_all(self) -> None:
+        gone = KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the node is stopping")
+        self._fail_waiting(gone)
+        tasks = [*self._tasks, *(each.task for each in self._subscriptions if each.task is not None)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _check_running(self) -> RaftCore:
+        if self._core is None or self._is_stopped or self._failure is not None:
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the metadata log of this node is not running")
+        return self._core
+
+    # --- what can be asked -------------------------------------------------------------------------------------------
+
+    @property
+    def core(self) -> RaftCore:
+        assert self._core is not None, "the driver was not started"
+        return self._core
+
+    @property
+    def is_leader(self) -> bool:
+        return self._core is not None and self._failure is None and self._core.is_leader
+
+    @property
+    def epoch(self) -> int:
+        return self.core.epoch
+
+    @property
+    def leader_id(self) -> int | None:
+        return self.core.leadership.leader_id
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything before it is committed."""
+        return self._high_watermark
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self.core.next_offset
+
+    def voters_at(self, end_offset: int) -> tuple[int, VotersRecord | None]:
+        """The kraft.version and the voters that a snapshot of everything before `end_offset` must begin with."""
+        version, voters = self.core.voters.at(end_offset)
+        return version, None if voters is None or version == 0 else voters.to_record()
+
+    # --- the leader's side -------------------------------------------------------------------------------------------
+
+    def append(self, epoch: int, records: Sequence[tuple[Message, int]]) -> int:
+        """Append records, each with its version, all in one batch; the offset of the last one.
+
+        Raises NotLeaderError unless this node leads `epoch`. They are committed once `wait_committed` returns.
+        """
+        core = self._check_running()
+        now_ms = self._clock()
+        last_offset = core.propose(now_ms, epoch, [wire.encode_record(record, version) for record, version in records])
+        self._keep(CommittedBatch(last_offset - len(records) + 1, last_offset, epoch, now_ms, [r for r, _ in records]))
+        self._wake.set()
+        return last_offset
+
+    def _keep(self, batch: CommittedBatch) -> None:
+        """Records that this node appended need not be read and decoded again, unless they become too many."""
+        if not self._subscriptions:
+            return
+        if self._kept_records + len(batch.records) > MAX_KEPT_RECORDS:
+            self._forget_kept()
+        else:
+            self._kept[batch.base_offset] = batch
+            self._kept_records += len(batch.records)
+
+    def _forget_kept(self, end_offset: int | None = None) -> None:
+        """All of them, or those before an offset."""
+        if end_offset is None:
+            self._kept.clear()
+            self._kept_records = 0
+            return
+        for batch in list(takewhile(lambda kept: kept.last_offset < end_offset, self._kept.values())):
+            del self._kept[batch.base_offset]
+            self._kept_records -= len(batch.records)
+
+    async def wait_committed(self, offset: int) -> None:
+        """Until the record of this offset is committed and was handed to all listeners.
+
+        Raises NotLeaderError when this node stops to lead before: then nobody knows yet whether it will be.
+        """
+        core = self._check_running()
+        if offset < self._delivered_offset():
+            return
+        if not core.is_leader:
+            raise NotLeaderError(f"node {self.config.node_id} does not lead")
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters += 1
+        heappush(self._waiting, _Waiter(offset, self._waiters, future))
+        await future
+
+    def resign(self, epoch: int) -> None:
+        """Give up leading this epoch."""
+        self._check_running().resign(self._clock(), epoch)
+        self._wake.set()
+
+    def snapshot_created(self, snapshot_id: OffsetAndEpoch) -> None:
+        """There is a new snapshot of committed state in the directory of the log."""
+        self._check_running().on_snapshot_created(snapshot_id)
+
+    def trim(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Let the log begin at the end of this snapshot, as soon as it is not being flushed."""
+        self._check_running()
+        self._trims.append(snapshot_id)
+        self._wake.set()
+
+    # --- everybody's side --------------------------------------------------------------------------------------------
+
+    async def handle(self, message: Message, version: int, listener_name: str) -> Message:
+        """The answer to a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch of the metadata log (which
+        may wait as long as it says), FetchSnapshot, DescribeQuorum, and the three that change voters."""
+        core = self._check_running()
+        if not requests.is_answered(message):
+            raise ValueError(f"{type(message).__name__} is no request of the quorum")
+        self._next_request_id += 1
+        request_id = self._next_request_id
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._answers[request_id] = future
+        try:
+            self._step(Request(request_id, message, version, listener_name))
+            return await future
+        finally:
+            if self._answers.pop(request_id, None) is not None:
+                core.cancel(request_id)  # whoever asked is gone
+
+    def subscribe(self, listener: Listener) -> None:
+        """Hand everything that is committed to this listener, from the beginning or the last snapshot on."""
+        subscription = _Subscription(listener)
+        self._subscriptions.append(subscription)
+        if self._run_task is not None:
+            self._follow(subscription)
+
+    # --- the loop ----------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        core = self.core
+        try:
+            while self._failure is None:
+                await self._carry_out()
+                if core.is_shut_down(self._clock()):
+                    return
+                await self._sleep()
+                core.tick(self._clock())
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._tell_leadership(Leadership(None, core.epoch))
+
+    async def _sleep(self) -> None:
+        """Until there is something to do, or the core wants to be told the time."""
+        delay_s = min(max(self.core.deadline_ms() - self._clock(), 0) / 1000, MAX_SLEEP_S)
+        timer = asyncio.get_running_loop().call_later(delay_s, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+            self._wake.clear()
+
+    async def _carry_out(self) -> None:
+        """Do what the core says, until it says nothing more."""
+        core = self.core
+        while self._failure is None:
+            if self._trims and self._flush_task is None:
+                self._trim()
+            ready = core.ready()
+            if ready.quorum_state is not None:
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._executor, self._store.save, ready.quorum_state)
+            if ready.disk is not None:
+                self._write(ready.disk)
+            for send in ready.sends:
+                self._spawn(self._exchange(send))
+            self._answer(ready)
+            if ready.leadership is not None:
+                self._tell_leadership(ready.leadership)
+            if ready.high_watermark is not None:
+                self._high_watermark = ready.high_watermark
+                self._tell_progress()
+            if ready.quorum_state is None and ready.disk is None and not ready.sends and not ready.answers:
+                return
+
+    def _write(self, work: DiskWork) -> None:
+        core = self.core
+        voters = self._disk.write(work)
+        if voters is not None:
+            assert work.chunk is not None
+            core.on_snapshot_installed(self._clock(), work.chunk.snapshot_id, voters)
+            return
+        core.on_appended(self._clock())
+        self._flush_task = asyncio.create_task(self._flush(), name="raft-flush")
+
+    async def _flush(self) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._log.flush)
+            self._flush_task = None
+            self.core.on_flushed(self._clock())
+            self._wake.set()
+        except Exception as error:
+            self._flush_task = None
+            self._fail(error)
+
+    def _trim(self) -> None:
+        for snapshot_id in self._trims:
+            self._log.trim(snapshot_id)
+            self.core.on_trimmed(snapshot_id)
+        self._trims.clear()
+
+    def _answer(self, ready: Ready) -> None:
+        for answer in ready.answers:
+            future = self._answers.pop(answer.request_id, None)
+            if future is not None and not future.done():
+                future.set_result(self._disk.fill(answer))
+
+    async def _exchange(self, send: Send) -> None:
+        response: Message | None = None
+        try:
+            async with asyncio.timeout(self.config.request_timeout_ms / 1000):
+                response = await self._transport.send(send.destination, send.message)
+        except (OSError, TimeoutError, KafkaError, wire.MalformedError, wire.UnsupportedVersionError) as error:
+            logger.debug("no answer of %s to %s: %s", send.destination, type(send.message).__name__, error)
+        except Exception:
+            logger.exception("sending %s to %s went wrong", type(send.message).__name__, send.destination)
+        if self._failure is None:
+            self._step(Response(send.correlation_id, response))
+
+    def _step(self, message: Request | Response) -> None:
+        """Tell the core; if it cannot go on, nothing can."""
+        try:
+            self.core.step(self._clock(), message)
+        except Exception as error:
+            self._fail(error)
+        self._wake.set()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- what is committed -------------------------------------------------------------------------------------------
+
+    def _tell_leadership(self, leadership: Leadership) -> None:
+        """Losing it is told at once; gaining it, when the listener has seen everything before it."""
+        before, self._leadership = self._leadership, leadership
+        if leadership != before:
+            logger.info("epoch %d is led by %s", leadership.epoch, leadership.leader_id)
+        if before.start_offset is not None and leadership != before:
+            self._forget_kept()
+            waiting, self._waiting = self._waiting, []
+            for waiter in waiting:
+                if not waiter.future.done():
+                    waiter.future.set_exception(NotLeaderError(f"node {self.config.node_id} does not lead any more"))
+                    _look_at(waiter.future)
+            for subscription in self._subscriptions:
+                subscription.leader_epoch = -1
+                self._call(subscription.listener.leadership_lost, before.epoch)
+        self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        for subscription in self._subscriptions:
+            subscription.news.set()
+        self._resolve_waiting()
+
+    def _delivered_offset(self) -> int:
+        return min((each.next_offset for each in self._subscriptions), default=self._high_watermark)
+
+    def _resolve_waiting(self) -> None:
+        delivered_offset = self._delivered_offset()
+        while self._waiting and self._waiting[0].offset < delivered_offset:
+            future = heappop(self._waiting).future
+            if not future.done():
+                future.set_result(None)
+
+    def _call(self, callback: Callable[..., None], *arguments: Any) -> None:
+        try:
+            callback(*arguments)
+        except Exception as error:
+            self._fail(error)
+
+    def _follow(self, subscription: _Subscription) -> None:
+        subscription.task = asyncio.create_task(self._deliver(subscription), name="raft-listener")
+
+    async def _deliver(self, subscription: _Subscription) -> None:
+        try:
+            while self._failure is None:
+                await self._catch_up(subscription)
+                self._tell_leader(subscription)
+                await subscription.news.wait()
+                subscription.news.clear()
+        except Exception as error:
+            self._fail(error)
+
+    async def _catch_up(self, subscription: _Subscription) -> None:
+        until = time.monotonic() + SLICE_S
+        while subscription.next_offset < self._high_watermark and self._failure is None:
+            if subscription.next_offset < max(self._log.start_offset, 0):
+                await self._load_snapshot(subscription)
+                continue
+            kept = self._kept.get(subscription.next_offset)
+            if kept is not None and kept.last_offset < self._high_watermark:
+                self._hand(subscription, kept)
+            else:
+                for batch in self._read(subscription.next_offset):
+                    self._hand(subscription, batch)
+                    if time.monotonic() > until:
+                        await asyncio.sleep(0)
+                        until = time.monotonic() + SLICE_S
+            if time.monotonic() > until:
+                await asyncio.sleep(0)
+                until = time.monotonic() + SLICE_S
+
+    async def _load_snapshot(self, subscription: _Subscription) -> bool:
+        """At the beginning, and when the log does not reach back far enough any more."""
+        snapshot_ids = [each for each in self._log.snapshot_ids() if each.offset <= self._high_watermark]
+        if not snapshot_ids or snapshot_ids[-1] == BOOTSTRAP_SNAPSHOT_ID:
+            subscription.next_offset = self._log.start_offset
+            return False
+        reader = self._log.open_snapshot(snapshot_ids[-1])
+        assert reader is not None
+        await subscription.listener.load_snapshot(Snapshot(reader))
+        subscription.next_offset = reader.snapshot_id.offset
+        self._resolve_waiting()
+        return True
+
+    def _hand(self, subscription: _Subscription, batch: CommittedBatch) -> None:
+        subscription.listener.committed(batch)
+        subscription.next_offset = batch.last_offset + 1
+        self._forget_kept(self._delivered_offset())
+        self._resolve_waiting()
+
+    def _read(self, offset: int) -> list[CommittedBatch]:
+        """The next committed batches, from the disk, as far as they are not in memory."""
+        first_kept = min(next(iter(self._kept), self._high_watermark), self._high_watermark)
+        data = self._log.read(offset, DELIVERY_BYTES, first_kept) if first_kept > offset else b""
+        data = data or self._log.read(offset, DELIVERY_BYTES, self._high_watermark)
+        if not data:
+            raise RuntimeError(f"the log has nothing at {offset}, but is committed up to {self._high_watermark}")
+        return [_committed(data, position, header, offset) for position, header in iterate_batches(data)]
+
+    def _tell_leader(self, subscription: _Subscription) -> None:
+        leadership = self._leadership
+        if leadership != subscription.told:
+            subscription.told = leadership
+            subscription.listener.leader_changed(leadership.leader_id, leadership.epoch)
+        start_offset = leadership.start_offset
+        if (
+            start_offset is not None
+            and subscription.leader_epoch != leadership.epoch
+            and subscription.next_offset > start_offset
+        ):
+            subscription.leader_epoch = leadership.epoch
+            subscription.listener.leadership_gained(leadership.epoch, subscription.next_offset)
+
+
+def _committed(data: bytes, position: int, header: BatchHeader, from_offset: int) -> CommittedBatch:
+    """A batch as listeners see it, less what lies before `from_offset`."""
+    found = [] if header.is_control else decode_records(data, position, header)
+    wanted = [record for record in found if record.offset >= from_offset]
+    return CommittedBatch(
+        max(header.base_offset, from_offset),
+        header.last_offset,
+        header.partition_leader_epoch,
+        header.max_timestamp,
+        _messages(wanted),
+    )
+
+
+def _messages(found: Sequence[Record]) -> list[Message]:
+    return [wire.decode_record(record.value or b"").record for record in found]
+
+
+def _look_at(future: asyncio.Future[Any]) -> None:
+    """An exception that nobody waits for is not worth a warning."""
+    if future.done() and not future.cancelled():
+        future.exception()

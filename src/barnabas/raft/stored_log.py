@@ -1,0 +1,132 @@
+"""The metadata log on disk: `raft.log.RaftLog` over `storage`, with its snapshots beside it.
+
+Its one rule: what it finds is made consistent when it is opened (a torn tail is cut, half-written snapshots are dropped, a
+log that ends before its latest snapshot begins again behind it), and from then on it does what it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from barnabas.raft.log import EpochStart, OffsetAndEpoch
+from barnabas.storage import snapshots
+from barnabas.storage.log import Log
+from barnabas.storage.log_dirs import CLUSTER_METADATA, directory_name
+from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
+from barnabas.storage.segment import LogConfig, Recovery
+from barnabas.storage.snapshots import RawSnapshotWriter, SnapshotId, snapshot_path
+from barnabas.wire import Uuid
+
+METADATA_TOPIC_ID = Uuid((1).to_bytes(16))
+
+
+def metadata_log_directory(log_dir: Path) -> Path:
+    return log_dir / directory_name(CLUSTER_METADATA)
+
+
+class StoredLog:
+    """The log in one directory; opening it recovers it."""
+
+    def __init__(self, directory: Path, config: LogConfig, clock: Callable[[], int]) -> None:
+        self.directory = directory
+        self._log = Log.open(directory, config, clock=clock)
+        if read_topic_id(directory) is None:
+            write_topic_id(directory, METADATA_TOPIC_ID)
+        found = snapshots.clean_snapshots(directory, self._log.log_start_offset)
+        if found and found[-1].end_offset > self._log.log_end_offset:
+            self._log.truncate_fully_and_start_at(found[-1].end_offset)
+        elif found and self._log.log_start_offset > 0:
+            # Segments begin where they were rolled: what lies before the first snapshot has no beginning.
+            self._log.advance_log_start_offset(found[0].end_offset)
+        self._log.flush()
+
+    @property
+    def recoveries(self) -> tuple[Recovery, ...]:
+        """What had to be repaired."""
+        return self._log.recoveries
+
+    @property
+    def start_offset(self) -> int:
+        return self._log.log_start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self._log.log_end_offset
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self._log.size_in_bytes
+
+    def epochs(self) -> list[EpochStart]:
+        start = self.start_offset
+        return [EpochStart(entry.epoch, max(entry.start_offset, start)) for entry in self._log.epochs.entries]
+
+    def append(self, batches: bytes) -> None:
+        self._log.append_as_follower(batches)
+
+    def read(self, offset: int, max_bytes: int, end_offset: int | None = None) -> bytes:
+        return self._log.read(offset, max_bytes, end_offset)
+
+    def truncate(self, end_offset: int) -> None:
+        self._log.truncate_to(end_offset)
+
+    def flush(self) -> None:
+        self._log.flush()
+
+    def snapshot_ids(self) -> Sequence[OffsetAndEpoch]:
+        return [OffsetAndEpoch(*found) for found in snapshots.list_snapshots(self.directory)]
+
+    def create_snapshot(self, snapshot_id: OffsetAndEpoch) -> StoredSnapshotWriter:
+        return StoredSnapshotWriter(snapshot_id, RawSnapshotWriter.create(self.directory, SnapshotId(*snapshot_id)))
+
+    def open_snapshot(self, snapshot_id: OffsetAndEpoch) -> StoredSnapshot | None:
+        path = snapshot_path(self.directory, SnapshotId(*snapshot_id))
+        return StoredSnapshot(snapshot_id, path) if path.exists() else None
+
+    def replace_by_snapshot(self, snapshot_id: OffsetAndEpoch) -> None:
+        self._log.truncate_fully_and_start_at(snapshot_id.offset)
+        self.trim(snapshot_id)
+
+    def trim(self, snapshot_id: OffsetAndEpoch) -> None:
+        self._log.advance_log_start_offset(snapshot_id.offset)
+        self._log.delete_old_segments()
+        for old in snapshots.list_snapshots(self.directory):
+            if old.end_offset < snapshot_id.offset:
+                snapshots.delete_snapshot(self.directory, old)
+
+    def close(self) -> None:
+        self._log.close()
+
+
+class StoredSnapshot:
+    """A snapshot file; it is opened for each read, so that a deleted one is soon gone."""
+
+    def __init__(self, snapshot_id: OffsetAndEpoch, path: Path) -> None:
+        self.snapshot_id = snapshot_id
+        self.path = path
+        self.size_in_bytes = path.stat().st_size
+
+    def read(self, position: int, max_bytes: int) -> bytes:
+        with self.path.open("rb") as file:
+            file.seek(position)
+            return file.read(max_bytes)
+
+
+class StoredSnapshotWriter:
+    def __init__(self, snapshot_id: OffsetAndEpoch, raw: RawSnapshotWriter) -> None:
+        self.snapshot_id = snapshot_id
+        self._raw = raw
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self._raw.size
+
+    def append(self, data: bytes) -> None:
+        self._raw.append(data)
+
+    def freeze(self) -> None:
+        self._raw.freeze()
+
+    def close(self) -> None:
+        self._raw.close()

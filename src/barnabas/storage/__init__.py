@@ -1,0 +1,74 @@
+"""One partition's log on disk, in the format of Apache Kafka: segments, indexes, checkpoints, snapshots, and log dirs.
+
+log (append, read, truncate, roll, recover), segment, index, batch_file (walking), loading (opening a log), epochs, checkpoints,
+partition_metadata, log_dirs, quorum_state, snapshots, offline (reading what others own), files (descriptors, fsync), errors.
+It knows batches and nothing of clusters. Everything is synchronous: what runs in a thread is for the caller to say.
+"""
+
+from barnabas.storage.checkpoints import (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    EpochEntry,
+    TopicPartition,
+    read_offset_checkpoint,
+    write_offset_checkpoint,
+)
+from barnabas.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset, LeaderEpochs
+from barnabas.storage.errors import CorruptLogError, OffsetOutOfRangeError, StorageError, UnexpectedOffsetError
+from barnabas.storage.log import AppendInfo, FileRange, Log, LogStatistics
+from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
+from barnabas.storage.quorum_state import read_quorum_state, write_quorum_state
+from barnabas.storage.segment import FoundOffset, LogConfig, Recovery, Segment
+from barnabas.storage.snapshots import (
+    RawSnapshotWriter,
+    SnapshotId,
+    SnapshotReader,
+    SnapshotWriter,
+    clean_snapshots,
+    delete_snapshot,
+    list_snapshots,
+    snapshot_path,
+    write_bootstrap,
+)
+
+__all__ = [
+    "CLEANER_OFFSET_CHECKPOINT",
+    "HIGH_WATERMARK_CHECKPOINT",
+    "LOG_START_OFFSET_CHECKPOINT",
+    "RECOVERY_POINT_CHECKPOINT",
+    "UNDEFINED_EPOCH",
+    "UNDEFINED_OFFSET",
+    "AppendInfo",
+    "CorruptLogError",
+    "EpochEndOffset",
+    "EpochEntry",
+    "FileRange",
+    "FoundOffset",
+    "LeaderEpochs",
+    "Log",
+    "LogConfig",
+    "LogStatistics",
+    "OffsetOutOfRangeError",
+    "RawSnapshotWriter",
+    "Recovery",
+    "Segment",
+    "SnapshotId",
+    "SnapshotReader",
+    "SnapshotWriter",
+    "StorageError",
+    "TopicPartition",
+    "UnexpectedOffsetError",
+    "clean_snapshots",
+    "delete_snapshot",
+    "list_snapshots",
+    "read_offset_checkpoint",
+    "read_quorum_state",
+    "read_topic_id",
+    "snapshot_path",
+    "write_bootstrap",
+    "write_offset_checkpoint",
+    "write_quorum_state",
+    "write_topic_id",
+]

@@ -1,0 +1,112 @@
+"""Kafka's checkpoint files: a version, a count, and a line per entry. Written whole and durably, read strictly.
+
+Its one rule: no file and an empty file mean no entries, as Kafka leaves them; a file that says something else than it
+should is an error that names the line, for a checkpoint that is guessed is worse than one that is missing.
+
+Beside the log dirs' files of one offset per partition, that is the `leader-epoch-checkpoint` of each log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.storage.errors import StorageError
+from barnabas.storage.files import read_whole, write_atomically
+
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+
+_VERSION = 0
+
+
+class TopicPartition(NamedTuple):
+    """The name of a partition."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class EpochEntry(NamedTuple):
+    """A leader epoch and the first offset that was written in it."""
+
+    epoch: int
+    start_offset: int
+
+
+def read_offset_checkpoint(path: Path) -> dict[TopicPartition, int]:
+    """One offset per partition."""
+    offsets = {}
+    for number, line in _read_lines(path):
+        match line.split():
+            case [topic, partition, offset]:
+                offsets[TopicPartition(topic, _number(path, number, partition))] = _number(path, number, offset)
+            case _:
+                raise _malformed(path, number, line)
+    return offsets
+
+
+def write_offset_checkpoint(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    _write_lines(path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
+
+
+def read_epoch_checkpoint(path: Path) -> list[EpochEntry]:
+    """The leader epochs of a log, in the order of the file."""
+    entries = []
+    for number, line in _read_lines(path):
+        match line.split():
+            case [epoch, start_offset]:
+                entries.append(EpochEntry(_number(path, number, epoch), _number(path, number, start_offset)))
+            case _:
+                raise _malformed(path, number, line)
+    return entries
+
+
+def write_epoch_checkpoint(path: Path, entries: Iterable[EpochEntry]) -> None:
+    _write_lines(path, [f"{entry.epoch} {entry.start_offset}" for entry in entries])
+
+
+def _read_lines(path: Path) -> list[tuple[int, str]]:
+    """The lines of the entries, each with its number in the file."""
+    content = read_whole(path)
+    try:
+        lines = (content or b"").decode().splitlines()
+    except UnicodeDecodeError:
+        raise StorageError(f"{path} is no checkpoint file: it is not text") from None
+    if len(lines) < 2:
+        if lines:
+            _check_version(path, lines[0])
+        return []
+    _check_version(path, lines[0])
+    count = _number(path, 2, lines[1])
+    if count != len(lines) - 2:
+        raise StorageError(f"{path} says that it has {count} entries, but there are {len(lines) - 2}")
+    return list(enumerate(lines[2:], 3))
+
+
+def _check_version(path: Path, line: str) -> None:
+    version = _number(path, 1, line)
+    if version != _VERSION:
+        raise StorageError(f"{path} has version {version}; only version {_VERSION} is known")
+
+
+def _write_lines(path: Path, lines: list[str]) -> None:
+    write_atomically(path, "".join(f"{line}\n" for line in (_VERSION, len(lines), *lines)).encode())
+
+
+def _number(path: Path, number: int, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise _malformed(path, number, text) from None
+
+
+def _malformed(path: Path, number: int, line: str) -> StorageError:
+    return StorageError(f"{path} has a malformed line {number}: {line!r}; if the file is lost, delete it")

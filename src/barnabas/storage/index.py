@@ -1,0 +1,216 @@
+"""The indexes of a segment: offset to position, and timestamp to offset; sparse, sorted, searched by halves.
+
+Its one rule: an index is a hint that can be made again from the log, so a segment checks what it is told and rebuilds what
+does not fit. Entries are as in Kafka: the last offset of a batch and where it begins; the largest timestamp so far and the
+last offset of the batch that brought it. Offsets are relative to the base offset of the segment.
+
+The index that is written to is held in memory as well as in its file; of all others only single entries are read.
+Files are as long as their entries: Kafka's room for later entries, zeros up to `segment.index.bytes`, is cut off.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from barnabas.storage.files import File
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+NO_TIMESTAMP = -1
+
+
+class OffsetPosition(NamedTuple):
+    """An entry of the offset index: the batch that ends with `offset` begins at `position`."""
+
+    offset: int
+    position: int
+
+
+class TimestampOffset(NamedTuple):
+    """An entry of the time index: nothing up to `offset` has a larger timestamp."""
+
+    timestamp: int
+    offset: int
+
+
+class Index:
+    """Entries of one size, ordered by both of their fields."""
+
+    ENTRY: ClassVar[struct.Struct]
+    RESERVED_ENTRIES: ClassVar[int] = 0
+
+    def __init__(self, file: File, base_offset: int, max_bytes: int) -> None:
+        self.file = file
+        self.base_offset = base_offset
+        self.max_entries = max_bytes // self.ENTRY.size - self.RESERVED_ENTRIES
+        self.dirty = False
+        self._entries: int | None = None
+        self._data: bytearray | None = None
+        self._rebuilding = False
+
+    @property
+    def entries(self) -> int:
+        """How many there are; counted when first asked for."""
+        if self._entries is None:
+            self._entries = self._count()
+        return self._entries
+
+    def _count(self) -> int:
+        size = self.file.size()
+        entries = used_entries(self.file, size, self.ENTRY.size)
+        if size != entries * self.ENTRY.size:
+            self.file.truncate(entries * self.ENTRY.size)
+        return entries
+
+    def is_full(self) -> bool:
+        return self.entries >= self.max_entries
+
+    def is_sorted(self) -> bool:
+        """Whether both fields grow from each entry to the next."""
+        fields = list(self.ENTRY.iter_unpack(self.file.read(self.entries * self.ENTRY.size, 0)))
+        return all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(fields))
+
+    def begin_rebuild(self, entries: int = 0) -> None:
+        """Keeps so many entries; what is appended from now on is only in memory, until `finish_rebuild`."""
+        self._data = bytearray(self.file.read(entries * self.ENTRY.size, 0)) if entries else bytearray()
+        self._entries = entries
+        self._rebuilding = True
+
+    def finish_rebuild(self) -> None:
+        assert self._data is not None
+        self.file.write([bytes(self._data)], 0)
+        self.file.truncate(len(self._data))
+        self._rebuilding = False
+        self.dirty = True
+
+    def drop_memory(self) -> None:
+        """For a segment that will not be written to any more."""
+        self._data = None
+
+    def truncate_entries(self, entries: int) -> None:
+        if entries < self.entries:
+            self._entries = entries
+            if self._data is not None:
+                del self._data[entries * self.ENTRY.size :]
+            self.file.truncate(entries * self.ENTRY.size)
+            self.dirty = True
+
+    def flush(self) -> None:
+        if self.dirty:
+            self.dirty = False
+            self.file.fsync()
+
+    def _append(self, first: int, second: int) -> None:
+        entry = self.ENTRY.pack(first, second)
+        entries = self.entries
+        if self._data is None:
+            self._data = bytearray(self.file.read(entries * self.ENTRY.size, 0))
+        if not self._rebuilding:
+            self.file.write([entry], entries * self.ENTRY.size)
+            self.dirty = True
+        self._data += entry
+        self._entries = entries + 1
+
+    def _fields(self, slot: int) -> tuple[int, int]:
+        data = self._data
+        if data is not None:
+            return self.ENTRY.unpack_from(data, slot * self.ENTRY.size)
+        return self.ENTRY.unpack(self.file.read(self.ENTRY.size, slot * self.ENTRY.size))
+
+    def _floor(self, target: int, field: int) -> int:
+        """The last slot whose field is not above the target, or -1."""
+        low, high = 0, self.entries
+        while low < high:
+            middle = (low + high) // 2
+            if self._fields(middle)[field] <= target:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+
+class OffsetIndex(Index):
+    """From an offset to a position in the log at or before it."""
+
+    ENTRY = struct.Struct(">ii")
+
+    def entry(self, slot: int) -> OffsetPosition:
+        relative, position = self._fields(slot)
+        return OffsetPosition(self.base_offset + relative, position)
+
+    def lookup(self, offset: int) -> OffsetPosition:
+        """The entry with the largest offset up to this one, or the beginning of the segment."""
+        return self._at(self._floor(offset - self.base_offset, 0))
+
+    def lookup_position(self, position: int) -> OffsetPosition:
+        """The entry with the largest position up to this one, or the beginning of the segment."""
+        return self._at(self._floor(position, 1))
+
+    def last(self) -> OffsetPosition:
+        return self._at(self.entries - 1)
+
+    def append(self, offset: int, position: int) -> bool:
+        """Whether there was something to add: a log that repeats an offset has only one entry for it."""
+        if self.entries and offset <= self.last().offset:
+            return False
+        self._append(offset - self.base_offset, position)
+        return True
+
+    def truncate_to(self, offset: int) -> None:
+        """Keeps the entries with smaller offsets."""
+        self.truncate_entries(self._floor(offset - self.base_offset - 1, 0) + 1)
+
+    def _at(self, slot: int) -> OffsetPosition:
+        return self.entry(slot) if slot >= 0 else OffsetPosition(self.base_offset, 0)
+
+
+class TimeIndex(Index):
+    """From a timestamp to an offset before which nothing is as late."""
+
+    ENTRY = struct.Struct(">qi")
+    RESERVED_ENTRIES = 1  # for the last entry of a segment, which may always be added
+
+    def entry(self, slot: int) -> TimestampOffset:
+        timestamp, relative = self._fields(slot)
+        return TimestampOffset(timestamp, self.base_offset + relative)
+
+    def lookup(self, timestamp: int) -> TimestampOffset:
+        """The entry with the largest timestamp up to this one, or the beginning of the segment."""
+        return self._at(self._floor(timestamp, 0))
+
+    def last(self) -> TimestampOffset:
+        return self._at(self.entries - 1)
+
+    def maybe_append(self, latest: TimestampOffset) -> None:
+        """Adds what is later than the last entry."""
+        last = self.last()
+        if latest.timestamp > last.timestamp and latest.offset >= last.offset:
+            self._append(latest.timestamp, latest.offset - self.base_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Keeps the entries with smaller offsets."""
+        self.truncate_entries(self._floor(offset - self.base_offset - 1, 1) + 1)
+
+    def _at(self, slot: int) -> TimestampOffset:
+        return self.entry(slot) if slot >= 0 else TimestampOffset(NO_TIMESTAMP, self.base_offset)
+
+
+def used_entries(file: File, size: int, entry_size: int) -> int:
+    """How many entries an index file has, without the zeros that Kafka leaves behind them when it is killed."""
+    entries = size // entry_size
+    # A single entry of zeros is one: a record at the beginning of the epoch.
+    if entries > 1 and not any(file.read(entry_size, (entries - 1) * entry_size)):
+        used = len(file.read(entries * entry_size, 0).rstrip(b"\0"))
+        return -(-used // entry_size)
+    return entries
+
+
+def index_fault(path: Path, entry_size: int) -> str | None:
+    """What can be seen to be wrong with an index without opening it."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return "is missing"
+    return f"has {size} bytes, which is no multiple of {entry_size}" if size % entry_size else None

@@ -1,0 +1,201 @@
+"""Opening a log: what an end without goodbye left in its directory is put in order, and what is missing is made again.
+
+Its one rule: a log keeps every batch that was written whole, up to the first that was not. After a clean shutdown the files
+are believed; otherwise segments from the recovery point on are checked batch by batch, as in Kafka. Indexes that are missing
+or cannot be right are rebuilt in any case, and so are the leader epochs. Renames of a compaction are finished or undone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.batches import BatchHeader
+from barnabas.storage.batch_file import walk_places
+from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
+from barnabas.storage.epochs import LeaderEpochs
+from barnabas.storage.errors import CorruptLogError, disk_errors
+from barnabas.storage.files import File, fsync_directory
+from barnabas.storage.segment import (
+    DELETED_SUFFIX,
+    INDEX_SUFFIXES,
+    LOG_SUFFIX,
+    LogConfig,
+    Recovery,
+    Segment,
+)
+
+_CLEANED_SUFFIX = ".cleaned"
+_SWAP_SUFFIX = ".swap"
+_SNAPSHOT_DELETED_SUFFIX = ".checkpoint" + DELETED_SUFFIX
+_SEGMENT_FILE = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex)(\.cleaned|\.swap|)")
+
+
+class Loaded(NamedTuple):
+    """A log as it was found, and what had to be done to it."""
+
+    segments: list[Segment]
+    epochs: LeaderEpochs
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    recoveries: tuple[Recovery, ...]
+
+
+def load(
+    directory: Path, config: LogConfig, now_ms: int, *, clean_shutdown: bool, recovery_point: int, log_start_offset: int
+) -> Loaded:
+    """The segments and epochs of the log in a directory, which may be empty."""
+    finish_renames(directory)
+    segments = [Segment.open(directory, base_offset, config, now_ms) for base_offset in segment_offsets(directory)]
+    epochs_path = directory / LEADER_EPOCH_CHECKPOINT
+    with_epochs = epochs_path.exists()
+    epochs = LeaderEpochs(epochs_path)
+    epochs.hold()
+    recoveries, log_end_offset = _recover(
+        segments, config, _EpochsOfBatches(epochs).visit, with_epochs, None if clean_shutdown else recovery_point
+    )
+    if segments and log_end_offset < log_start_offset:
+        # Only files that were taken away explain this: what is left is not what the checkpoint speaks of.
+        _delete(segments)
+        segments = []
+        epochs.clear()
+    if not segments:
+        segments = [Segment.create(directory, log_start_offset, config, now_ms)]
+        fsync_directory(directory)
+        log_end_offset = log_start_offset
+    log_start_offset = max(log_start_offset, segments[0].base_offset)
+    epochs.truncate_from_end(log_end_offset)
+    epochs.truncate_from_start(log_start_offset)
+    epochs.save()
+    flushed = log_end_offset if clean_shutdown and not recoveries else min(recovery_point, log_end_offset)
+    return Loaded(segments, epochs, log_start_offset, log_end_offset, flushed, tuple(recoveries))
+
+
+def segment_offsets(directory: Path) -> list[int]:
+    """The base offsets of the segments in a directory, in order."""
+    found = (_SEGMENT_FILE.fullmatch(name) for name in _names(directory))
+    return sorted(int(match[1]) for match in found if match and match[2] == LOG_SUFFIX and not match[3])
+
+
+def finish_renames(directory: Path) -> None:
+    """Deletes what was being deleted, and finishes a replacement of segments if all of the new ones are there.
+
+    New segments are written as `.cleaned`, renamed to `.swap` from the last to the first, and then, when the old ones are
+    gone, to their own names. So a `.swap` behind a `.cleaned` belongs to a replacement that was not decided yet.
+    """
+    with disk_errors("cleaning up", directory):
+        for name in _names(directory):
+            if name.endswith(DELETED_SUFFIX) and not name.endswith(_SNAPSHOT_DELETED_SUFFIX):
+                (directory / name).unlink()
+        matches = [match for name in _names(directory) if (match := _SEGMENT_FILE.fullmatch(name))]
+        cleaned = [match for match in matches if match[3] == _CLEANED_SUFFIX]
+        undecided = min((int(match[1]) for match in cleaned), default=None)
+        swaps = []
+        for match in matches:
+            if match[3] == _CLEANED_SUFFIX or (
+                match[3] == _SWAP_SUFFIX and undecided is not None and int(match[1]) >= undecided
+            ):
+                (directory / match[0]).unlink()
+            elif match[3] == _SWAP_SUFFIX:
+                swaps.append(match)
+        if swaps:
+            _finish_swap(directory, swaps, [match for match in matches if not match[3]])
+        _delete_orphans(directory)
+
+
+def _finish_swap(directory: Path, swaps: list[re.Match[str]], others: list[re.Match[str]]) -> None:
+    replaced_from, replaced_to = 2**63, -1
+    for match in swaps:
+        if match[2] == LOG_SUFFIX:
+            file = File(directory / match[0], writable=False)
+            end = int(match[1])
+            for place in walk_places(file, 0, file.size()):
+                end = place.last_offset + 1
+            file.let_go()
+            replaced_from, replaced_to = min(replaced_from, int(match[1])), max(replaced_to, end)
+    for match in others:
+        if replaced_from <= int(match[1]) < replaced_to:
+            (directory / match[0]).unlink()
+    for match in swaps:
+        (directory / match[0]).rename(directory / match[0].removesuffix(_SWAP_SUFFIX))
+    fsync_directory(directory)
+
+
+def _delete_orphans(directory: Path) -> None:
+    """Indexes without a log, as a deletion leaves them when it is cut short."""
+    logs = set(segment_offsets(directory))
+    for name in _names(directory):
+        match = _SEGMENT_FILE.fullmatch(name)
+        if match and match[2] in INDEX_SUFFIXES and int(match[1]) not in logs:
+            (directory / name).unlink()
+
+
+def _recover(
+    segments: list[Segment],
+    config: LogConfig,
+    visit: Callable[[BatchHeader], None],
+    with_epochs: bool,
+    recovery_point: int | None,
+) -> tuple[list[Recovery], int]:
+    """Recovers what needs it, and gives the end of the log; takes segments behind damage away."""
+    recoveries: list[Recovery] = []
+    next_offset = 0
+    # Kafka scans whole segments; a metadata log need not, for its flushed part is not to be cut anyway.
+    flushed_offset = recovery_point if recovery_point is not None and config.metadata and with_epochs else 0
+    for number, segment in enumerate(segments):
+        following = segments[number + 1 :]
+        unflushed = recovery_point is not None and (not following or following[0].base_offset > recovery_point)
+        if config.metadata and recoveries and segment.base_offset != next_offset:
+            raise CorruptLogError(segment.log.path, 0, f"the segment before it ends at offset {next_offset}")
+        if not unflushed and segment.index_fault() is None:
+            if not with_epochs:
+                for _, header in segment.headers():
+                    visit(header)
+            try:
+                next_offset = following[0].base_offset if following else segment.next_offset()
+                continue
+            except CorruptLogError:
+                unflushed = True  # it was no clean shutdown after all
+        recovery = segment.recover(
+            visit, flushed_offset=flushed_offset, batches_follow=any(other.size for other in following)
+        )
+        recoveries.append(recovery)
+        next_offset = recovery.next_offset
+        if recovery.truncated_bytes and unflushed:
+            _delete(following)
+            del segments[number + 1 :]
+            break
+        if following:
+            segment.seal()
+    return recoveries, next_offset
+
+
+def _delete(segments: list[Segment]) -> None:
+    for segment in reversed(segments):
+        segment.mark_deleted()
+        segment.delete()
+
+
+class _EpochsOfBatches:
+    """Holds the epochs of a log against its batches, which are right."""
+
+    def __init__(self, epochs: LeaderEpochs) -> None:
+        self._epochs = epochs
+        self._end: int | None = None
+
+    def visit(self, header: BatchHeader) -> None:
+        epoch, epochs = header.partition_leader_epoch, self._epochs
+        if epoch >= 0 and epochs.epoch_for_offset(header.base_offset) != epoch:
+            # Up to the end of the batch before, they agree.
+            epochs.truncate_from_end(header.base_offset if self._end is None else min(self._end, header.base_offset))
+            if epochs.epoch_for_offset(header.base_offset) != epoch:
+                epochs.assign(epoch, header.base_offset)
+        self._end = header.next_offset
+
+
+def _names(directory: Path) -> list[str]:
+    with disk_errors("reading", directory):
+        return sorted(path.name for path in directory.iterdir() if path.is_file())

@@ -1,0 +1,478 @@
+"""One partition's log: segments in order, the last of them written to; from a start offset to an end offset.
+
+Its one rule: what `append` returned from has reached the system, and what `flush` returned from the disk; nothing is kept
+back. Batches are stored as the bytes that came, with offset and epoch stamped. Reads give whole batches. After an error of
+the disk nothing is written any more: the files may not be what they seem.
+
+One thread appends, truncates and deletes; others may read and flush meanwhile. When an append began a new segment, the
+caller flushes up to its base offset (`AppendInfo.rolled`), in a thread if it likes. High watermarks, retention, compaction
+and the state of producers are for others: they hold `max_offset` down, raise the log start offset, and follow the appends.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.batches import NO_TIMESTAMP, BatchHeader, check_crc, crc32c, iterate_batches, stamp
+from barnabas.batches.format import LEADER_EPOCH_POSITION, Buffer
+from barnabas.storage.epochs import EpochEndOffset, LeaderEpochs
+from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
+from barnabas.storage.files import File, create_directory, fsync_directory, write_atomically
+from barnabas.storage.loading import load
+from barnabas.storage.segment import (
+    PRODUCER_SNAPSHOT_SUFFIX,
+    FoundOffset,
+    LogConfig,
+    Recovery,
+    Segment,
+    Written,
+    segment_path,
+)
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+_STAMPED_BYTES = LEADER_EPOCH_POSITION + 4
+_READ_BYTES = 1024 * 1024
+_NO_PRODUCERS = struct.pack(">hIi", 1, crc32c(bytes(4)), 0)
+
+
+class AppendInfo(NamedTuple):
+    """Where batches went. `rolled` is the base offset of the segment that began with them, if one did."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    size_in_bytes: int
+    rolled: int | None = None
+
+
+class FileRange(NamedTuple):
+    """Whole batches, by where they lie."""
+
+    file: File
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        return self.file.read(self.size, self.position)
+
+
+class LogStatistics(NamedTuple):
+    """A log in numbers."""
+
+    segments: int
+    size_in_bytes: int
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    unflushed_records: int
+    deleted_segments: int
+
+
+class _Group:
+    """Batches that go into one segment together."""
+
+    __slots__ = ("batches", "buffers", "max_timestamp", "size")
+
+    def __init__(self) -> None:
+        self.buffers: list[Buffer] = []
+        self.batches: list[Written] = []
+        self.max_timestamp = NO_TIMESTAMP
+        self.size = 0
+
+    def add(self, buffers: Sequence[Buffer], base_offset: int, header: BatchHeader) -> None:
+        size = header.size_in_bytes
+        last_offset = base_offset + header.last_offset_delta
+        self.buffers += buffers
+        self.batches.append(Written(base_offset, last_offset, header.max_timestamp, size))
+        self.max_timestamp = max(self.max_timestamp, header.max_timestamp)
+        self.size += size
+
+
+class Log:
+    """The log in one directory; `open` makes one."""
+
+    def __init__(self, directory: Path, config: LogConfig, clock: Callable[[], int], epochs: LeaderEpochs) -> None:
+        self.directory = directory
+        self.config = config
+        self.epochs = epochs
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.recovery_point = 0
+        self.recoveries: tuple[Recovery, ...] = ()
+        self._clock = clock
+        self._segments: tuple[Segment, ...] = ()
+        self._deleted: list[tuple[int, Segment]] = []
+        self._truncations = 0
+        self._names_changed = False
+        self._failure: str | None = None
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        config: LogConfig | None = None,
+        *,
+        clock: Callable[[], int],
+        clean_shutdown: bool = False,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+    ) -> Log:
+        """The log of a directory, which is made if it is missing. `clock` gives milliseconds.
+
+        What had to be recovered is in `recoveries`. It is durable only after the next `flush`.
+        """
+        config = config or LogConfig()
+        create_directory(directory)
+        loaded = load(
+            directory,
+            config,
+            clock(),
+            clean_shutdown=clean_shutdown,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+        )
+        log = cls(directory, config, clock, loaded.epochs)
+        log._segments = tuple(loaded.segments)
+        log.log_start_offset = loaded.log_start_offset
+        log.log_end_offset = loaded.log_end_offset
+        log.recovery_point = loaded.recovery_point
+        log.recoveries = loaded.recoveries
+        return log
+
+    # Appending
+
+    def append_as_leader(self, data: Buffer, leader_epoch: int) -> AppendInfo:
+        """Appends batches at the end of the log, with the next offsets and this epoch. They have been validated."""
+        view = memoryview(data)
+        group = _Group()
+        offset = self.log_end_offset
+        for position, header in iterate_batches(view):
+            head = bytearray(view[position : position + _STAMPED_BYTES])
+            stamp(head, offset, leader_epoch)
+            rest = view[position + _STAMPED_BYTES : position + header.size_in_bytes]
+            group.add((head, rest), offset, header)
+            offset += header.last_offset_delta + 1
+        if not group.batches:
+            raise ValueError("there is nothing to append")
+        if group.size > self.config.segment_bytes:
+            limit = self.config.segment_bytes
+            raise KafkaError(
+                ErrorCode.RECORD_LIST_TOO_LARGE, f"{group.size} bytes are too much for segments of {limit}"
+            )
+        if leader_epoch >= 0 and leader_epoch != self.epochs.latest_epoch:
+            self.assign_epoch(leader_epoch, self.log_end_offset)
+        return self._append([group])
+
+    def append_as_follower(self, data: Buffer, *, max_leader_epoch: int | None = None) -> AppendInfo | None:
+        """Appends batches with the offsets and epochs that they have, as a leader sent them.
+
+        A batch that is cut off at the end is left out, and so is everything from a batch with a larger epoch than
+        `max_leader_epoch` on; None if nothing is left. A wrong checksum raises BatchError, offsets that do not follow
+        UnexpectedOffsetError, both before anything is written.
+        """
+        view = memoryview(data)
+        groups = [_Group()]
+        epochs: list[tuple[int, int]] = []
+        offset = self.log_end_offset
+        for position, header in iterate_batches(view, tolerate_truncated=True):
+            epoch = header.partition_leader_epoch
+            if max_leader_epoch is not None and epoch > max_leader_epoch:
+                break
+            check_crc(header, view, position)
+            if header.base_offset < offset or (self.config.metadata and header.base_offset != offset):
+                message = (
+                    f"offset {header.base_offset} cannot follow the end of the log at {offset} in {self.directory}"
+                )
+                raise UnexpectedOffsetError(message, header.base_offset, header.last_offset)
+            offset = header.next_offset
+            if epoch >= 0 and epoch != (epochs[-1][0] if epochs else self.epochs.latest_epoch):
+                epochs.append((epoch, header.base_offset))
+            size = header.size_in_bytes
+            if groups[-1].size and groups[-1].size + size > self.config.segment_bytes:
+                groups.append(_Group())
+            groups[-1].add((view[position : position + size],), header.base_offset, header)
+        if not groups[0].batches:
+            return None
+        for epoch, start_offset in epochs:
+            self.assign_epoch(epoch, start_offset)
+        return self._append(groups)
+
+    def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        """Says that records from an offset on are written in this epoch, as a new leader does before its first."""
+        with self._writing():
+            self.epochs.assign(leader_epoch, start_offset)
+
+    def roll(self, base_offset: int | None = None) -> int:
+        """Begins a new segment at the end of the log, or after it; gives its base offset."""
+        with self._writing():
+            return self._roll(self.log_end_offset if base_offset is None else base_offset).base_offset
+
+    def flush(self, up_to_offset: int | None = None) -> None:
+        """Makes everything before an offset durable, or before the end of the log; the recovery point follows."""
+        truncations = self._truncations
+        end = self.log_end_offset
+        target = end if up_to_offset is None else min(up_to_offset, end)
+        segments = self._segments
+        # The segment before the recovery point may have been closed since: its indexes are not durable then.
+        first = max(0, _floor(segments, self.recovery_point) - 1)
+        with self._writing():
+            for segment in segments[first:]:
+                if segment.base_offset < target and not segment.is_deleted:
+                    segment.flush(indexes=segment is not segments[-1])
+            if self._names_changed:
+                self._names_changed = False
+                fsync_directory(self.directory)
+        if truncations == self._truncations:
+            self.recovery_point = max(self.recovery_point, target)
+
+    # Reading
+
+    def find_range(
+        self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True
+    ) -> FileRange | None:
+        """Where the batches lie that `read` would give; None if there are none yet."""
+        end = self.log_end_offset
+        if not self.log_start_offset <= offset <= end:
+            message = f"offset {offset} is not between {self.log_start_offset} and {end} in {self.directory}"
+            raise OffsetOutOfRangeError(message)
+        limit = end if max_offset is None else min(max_offset, end)
+        if offset >= limit:
+            return None
+        segments = self._segments
+        for number in range(_floor(segments, offset), len(segments)):
+            segment = segments[number]
+            if segment.base_offset >= limit:
+                break
+            is_last = number + 1 == len(segments)
+            ends_here = limit < end if is_last else limit < segments[number + 1].base_offset
+            within = limit if ends_here else None
+            found = segment.find_range(offset, max_bytes, within, min_one_batch=min_one_batch)
+            if found is not None:
+                return FileRange(segment.log, *found) if found[1] else None
+        return None
+
+    def read(self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True) -> bytes:
+        """Whole batches from the one on that has `offset`, or comes next, and that end before `max_offset`.
+
+        They come from one segment and are at most `max_bytes`, except that the first is given even if it is larger. At
+        the end there are none; an offset outside of the log is an OffsetOutOfRangeError.
+        """
+        found = self.find_range(offset, max_bytes, max_offset, min_one_batch=min_one_batch)
+        return b"" if found is None else found.read()
+
+    def batches(
+        self, start_offset: int | None = None, max_offset: int | None = None
+    ) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """Every batch from an offset on, with its bytes, over all segments, in reads of a bounded size."""
+        offset = self.log_start_offset if start_offset is None else start_offset
+        while data := self.read(offset, _READ_BYTES, max_offset):
+            view = memoryview(data)
+            for position, header in iterate_batches(view):
+                offset = header.next_offset
+                yield header, view[position : position + header.size_in_bytes]
+
+    def offset_for_timestamp(self, timestamp: int) -> FoundOffset | None:
+        """The first record that is not earlier than this."""
+        for segment in self._segments:
+            if segment.latest().timestamp >= timestamp:
+                found = segment.offset_for_timestamp(timestamp, self.log_start_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def offset_for_max_timestamp(self) -> FoundOffset | None:
+        """The first record that has the largest timestamp; None if there are no timestamps."""
+        return max(self._segments, key=lambda segment: segment.latest().timestamp).offset_for_max_timestamp()
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> EpochEndOffset:
+        """The largest epoch up to this one, and where it ends."""
+        return self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self._segments
+
+    @property
+    def size_in_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    def statistics(self) -> LogStatistics:
+        return LogStatistics(
+            segments=len(self._segments),
+            size_in_bytes=self.size_in_bytes,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            recovery_point=self.recovery_point,
+            unflushed_records=self.log_end_offset - self.recovery_point,
+            deleted_segments=len(self._deleted),
+        )
+
+    # Truncating and deleting
+
+    def truncate_to(self, offset: int) -> int:
+        """Cuts off everything from an offset on, and gives the new end of the log.
+
+        It is `offset`, or smaller if a batch had that in its middle: a batch goes as a whole.
+        """
+        if offset >= self.log_end_offset:
+            return self.log_end_offset
+        if offset < self._segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return offset
+        with self._writing():
+            self._truncations += 1
+            kept = tuple(segment for segment in self._segments if segment.base_offset <= offset)
+            self._discard(self._segments[len(kept) :], kept)
+            end = kept[-1].truncate_to(offset, self._clock())
+            self._set_end(end)
+            self.log_start_offset = min(self.log_start_offset, end)
+            self.epochs.truncate_from_end(end)
+            return end
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Empties the log; it goes on with this offset."""
+        with self._writing():
+            self._truncations += 1
+            self._discard(self._segments, ())
+            self._begin_segment(offset)
+            self._set_end(offset)
+            self.log_start_offset = offset
+            self.epochs.clear()
+
+    def advance_log_start_offset(self, offset: int) -> bool:
+        """Says that nothing before an offset is needed; whether that changed anything. No file is deleted by it."""
+        if offset > self.log_end_offset:
+            raise OffsetOutOfRangeError(f"offset {offset} is after the end {self.log_end_offset} of {self.directory}")
+        if offset <= self.log_start_offset:
+            return False
+        with self._writing():
+            self.log_start_offset = offset
+            self.epochs.truncate_from_start(offset)
+        return True
+
+    def delete_old_segments(self) -> int:
+        """Takes away the segments that end before the log start offset, and says how many; never the last."""
+        segments = self._segments
+        count = 0
+        while count + 1 < len(segments) and segments[count + 1].base_offset <= self.log_start_offset:
+            count += 1
+        if count:
+            with self._writing():
+                self._discard(segments[count - 1 :: -1], segments[count:])
+        return count
+
+    def delete_files(self, delay_ms: int = 0) -> int:
+        """Deletes the files of segments that were taken away so long ago, and says of how many."""
+        now_ms = self._clock()
+        due = [segment for taken_ms, segment in self._deleted if taken_ms + delay_ms <= now_ms]
+        for segment in due:
+            segment.delete()
+        self._deleted = [pair for pair in self._deleted if pair[1] not in due]
+        return len(due)
+
+    def rename(self, directory: Path) -> None:
+        """Gives the directory another name, in the same log dir."""
+        with self._writing():
+            with disk_errors("renaming", self.directory):
+                self.directory.rename(directory)
+                fsync_directory(directory.parent)
+            self.directory = directory
+            self.epochs.path = directory / self.epochs.path.name
+            for segment in (*self._segments, *(segment for _, segment in self._deleted)):
+                segment.move(directory)
+
+    def close(self) -> None:
+        """A clean end: everything is durable, and the files are as Kafka leaves them."""
+        if self._failure is None:
+            with self._writing():
+                self._segments[-1].seal()
+                self.flush()
+                self._segments[-1].flush(indexes=True)
+                self.delete_files()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Lets go of the files without writing, as when the disk has failed."""
+        self._failure = self._failure or "it was closed"
+        for segment in (*self._segments, *(segment for _, segment in self._deleted)):
+            segment.let_go()
+
+    def delete(self) -> None:
+        """Deletes the log with its directory."""
+        self.abandon()
+        with disk_errors("deleting", self.directory):
+            shutil.rmtree(self.directory)
+            fsync_directory(self.directory.parent)
+
+    # Inside
+
+    def _append(self, groups: Sequence[_Group]) -> AppendInfo:
+        rolled = None
+        with self._writing():
+            for group in groups:
+                first, last = group.batches[0], group.batches[-1]
+                segment = self._segments[-1]
+                if segment.should_roll(group.size, group.max_timestamp, last.last_offset, self._clock()):
+                    segment = self._roll(first.base_offset)
+                    rolled = segment.base_offset
+                segment.append(group.buffers, group.batches)
+                self.log_end_offset = last.last_offset + 1
+        return AppendInfo(
+            groups[0].batches[0].base_offset,
+            self.log_end_offset - 1,
+            max(group.max_timestamp for group in groups),
+            sum(group.size for group in groups),
+            rolled,
+        )
+
+    def _roll(self, base_offset: int) -> Segment:
+        active = self._segments[-1]
+        base_offset = max(base_offset, self.log_end_offset)
+        if base_offset == active.base_offset:
+            return active  # which is empty
+        active.seal()
+        segment = self._begin_segment(base_offset)
+        if self.config.metadata:
+            write_atomically(segment_path(self.directory, base_offset, PRODUCER_SNAPSHOT_SUFFIX), _NO_PRODUCERS)
+        return segment
+
+    def _begin_segment(self, base_offset: int) -> Segment:
+        segment = Segment.create(self.directory, base_offset, self.config, self._clock())
+        self._segments = (*self._segments, segment)
+        self._names_changed = True
+        return segment
+
+    def _discard(self, segments: Sequence[Segment], kept: tuple[Segment, ...]) -> None:
+        """Takes segments away, the last of them first, so that a kill leaves no hole."""
+        self._segments = kept
+        self._names_changed = self._names_changed or bool(segments)
+        now_ms = self._clock()
+        for segment in reversed(segments):
+            segment.mark_deleted()
+            self._deleted.append((now_ms, segment))
+
+    def _set_end(self, offset: int) -> None:
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """After an error of the disk there is no second try: a later fsync may succeed without what the first one lost."""
+        if self._failure is not None:
+            raise StorageError(f"the log in {self.directory} is not written to: {self._failure}")
+        try:
+            yield
+        except StorageError as error:
+            self._failure = self._failure or error.message
+            raise
+
+
+def _floor(segments: Sequence[Segment], offset: int) -> int:
+    """The number of the segment that has an offset, or the first."""
+    return max(0, bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1)

@@ -1,0 +1,279 @@
+"""A log dir: whose it is (`meta.properties`), that one process has it (`.lock`), how it was left, and which logs are in it.
+
+Its one rule: a directory that belongs to another node or cluster is never opened; the error says what to do. Files are
+read as Kafka and people write them, and written as Kafka does. What is in a log is for `log` to say.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from barnabas.config import properties
+from barnabas.config.values import ConfigError
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.storage.errors import StorageError, disk_errors
+from barnabas.storage.files import FILE_MODE, fsync_directory, read_whole, write_atomically
+from barnabas.wire.primitives import Uuid
+
+META_PROPERTIES = "meta.properties"
+LOCK_FILE = ".lock"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
+MAX_DIRECTORY_NAME = 255
+
+_CLEAN_SHUTDOWN_VERSION = 0
+_RESERVED_DIRECTORY_IDS = 100
+_REMOTE_INDEX_CACHE = "remote-log-index-cache"
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class MetaProperties(NamedTuple):
+    """To which node of which cluster a log dir belongs. Version 0, of the time before KRaft, may leave things out."""
+
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: Uuid | None = None
+    version: int = 1
+
+
+class FormattedDirs(NamedTuple):
+    """The log dirs of one node: those that have their `meta.properties`, and those that are new."""
+
+    formatted: dict[Path, MetaProperties]
+    empty: tuple[Path, ...]
+
+
+class DirectoryState(Enum):
+    """What a directory of a partition is for, by the end of its name."""
+
+    CURRENT = ""
+    FUTURE = "-future"  # becomes the current one when it has caught up
+    DELETED = "-delete"
+    STRAY = "-stray"  # of a partition that the cluster does not know
+
+
+class PartitionDirectory(NamedTuple):
+    """A log in a log dir."""
+
+    path: Path
+    partition: TopicPartition
+    state: DirectoryState = DirectoryState.CURRENT
+
+
+class Listing(NamedTuple):
+    """What is in a log dir: logs, and directories that are none."""
+
+    partitions: tuple[PartitionDirectory, ...]
+    strangers: tuple[Path, ...]
+
+
+# Whose it is
+
+
+def read_meta_properties(log_dir: Path) -> MetaProperties | None:
+    """None for a directory that was not formatted."""
+    path = log_dir / META_PROPERTIES
+    content = read_whole(path)
+    if content is None:
+        return None
+    try:
+        found = properties.loads(content.decode("latin-1"))
+        version = int(found.get("version", "0").strip())
+        if version not in (0, 1):
+            raise ValueError(f"version {version} is unknown")
+        node_id = found.get("node.id" if version else "broker.id", found.get("node.id"))
+        directory_id = found.get("directory.id")
+        meta = MetaProperties(
+            cluster_id=found.get("cluster.id"),
+            node_id=None if node_id is None else int(node_id),
+            directory_id=None if directory_id is None else Uuid.parse(directory_id.strip()),
+            version=version,
+        )
+        if version and (meta.cluster_id is None or meta.node_id is None):
+            raise ValueError("cluster.id or node.id is missing")
+    except (ValueError, ConfigError) as error:
+        raise StorageError(f"{path} cannot be read: {error}; compare it with that of another log dir") from error
+    return meta
+
+
+def write_meta_properties(log_dir: Path, meta: MetaProperties, now_ms: int) -> None:
+    """Formats a directory; the order of the lines is that of Kafka."""
+    now = time.gmtime(now_ms // 1000)
+    clock = f"{now.tm_hour:02d}:{now.tm_min:02d}:{now.tm_sec:02d}"
+    date = f"{_DAYS[now.tm_wday]} {_MONTHS[now.tm_mon - 1]} {now.tm_mday:02d} {clock} UTC {now.tm_year}"
+    values = {
+        "node.id" if meta.version else "broker.id": meta.node_id,
+        "directory.id": meta.directory_id,
+        "version": meta.version,
+        "cluster.id": meta.cluster_id,
+    }
+    items = [(name, str(value)) for name, value in values.items() if value is not None]
+    write_atomically(log_dir / META_PROPERTIES, properties.dumps(items, f"\n{date}").encode("ascii"))
+
+
+def check_log_dirs(
+    log_dirs: Iterable[Path], cluster_id: str | None = None, node_id: int | None = None
+) -> FormattedDirs:
+    """Reads `meta.properties` of all log dirs of a node, which have to agree with each other and with what is expected."""
+    formatted: dict[Path, MetaProperties] = {}
+    empty = []
+    seen: dict[Uuid, Path] = {}
+    for log_dir in log_dirs:
+        meta = read_meta_properties(log_dir)
+        if meta is None:
+            empty.append(log_dir)
+            continue
+        path = log_dir / META_PROPERTIES
+        cluster_id = cluster_id if cluster_id is not None else meta.cluster_id
+        node_id = node_id if node_id is not None else meta.node_id
+        if meta.cluster_id not in (None, cluster_id):
+            raise StorageError(
+                f"{path} is of the cluster {meta.cluster_id}, not of {cluster_id}: "
+                "take it out of log.dirs, or empty it if its data is not needed"
+            )
+        if meta.node_id not in (None, node_id):
+            raise StorageError(
+                f"{path} is of node {meta.node_id}, not of node {node_id}: set node.id to {meta.node_id}, "
+                "or give the new node a directory of its own"
+            )
+        if meta.directory_id is not None:
+            if is_reserved_directory_id(meta.directory_id):
+                raise StorageError(
+                    f"{path} has the directory.id {meta.directory_id}, which is reserved; format it again"
+                )
+            if meta.directory_id in seen:
+                raise StorageError(
+                    f"{path} has the same directory.id as {seen[meta.directory_id]}: one is a copy of the other; "
+                    "take it out of log.dirs"
+                )
+            seen[meta.directory_id] = log_dir
+        formatted[log_dir] = meta
+    return FormattedDirs(formatted, tuple(empty))
+
+
+def is_reserved_directory_id(directory_id: Uuid) -> bool:
+    """The first hundred ids mean something else: unassigned, lost, migrating."""
+    return int.from_bytes(directory_id) < _RESERVED_DIRECTORY_IDS
+
+
+# That one process has it
+
+
+class DirectoryLock:
+    """Keeps every other process, Kafka too, and the rest of this one away from a log dir until it is released."""
+
+    _held: set[Path] = set()  # noqa: RUF012  (the system's lock is one of processes, so it takes a second look in this one)
+    _guard = Lock()
+
+    def __init__(self, log_dir: Path) -> None:
+        self._key = log_dir.resolve()
+        path = log_dir / LOCK_FILE
+        busy = f"{log_dir} is in use: {path} is held by another process. Stop it, or use another directory in log.dirs"
+        with DirectoryLock._guard:
+            if self._key in DirectoryLock._held:
+                raise StorageError(busy)
+            with disk_errors("opening", path):
+                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+            try:
+                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(self._descriptor)
+                raise StorageError(busy) from error
+            DirectoryLock._held.add(self._key)
+
+    def release(self) -> None:
+        with DirectoryLock._guard:
+            if self._key in DirectoryLock._held:
+                DirectoryLock._held.discard(self._key)
+                os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+# How it was left
+
+
+def had_clean_shutdown(log_dir: Path) -> bool:
+    """Whether the last process said goodbye to the logs of this directory."""
+    with disk_errors("reading", log_dir):
+        return (log_dir / CLEAN_SHUTDOWN_FILE).exists()
+
+
+def read_clean_shutdown_epoch(log_dir: Path) -> int | None:
+    """The broker epoch at the last goodbye; None if there was none, or if it did not say."""
+    content = read_whole(log_dir / CLEAN_SHUTDOWN_FILE)
+    with suppress(ValueError, TypeError, KeyError):
+        return int(json.loads(content or b"")["brokerEpoch"])
+    return None
+
+
+def write_clean_shutdown(log_dir: Path, broker_epoch: int) -> None:
+    """Written last, when all logs are closed."""
+    content = json.dumps({"version": _CLEAN_SHUTDOWN_VERSION, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+    write_atomically(log_dir / CLEAN_SHUTDOWN_FILE, content.encode())
+
+
+def delete_clean_shutdown(log_dir: Path) -> None:
+    """Before anything is written to the logs."""
+    with disk_errors("deleting", log_dir / CLEAN_SHUTDOWN_FILE):
+        (log_dir / CLEAN_SHUTDOWN_FILE).unlink(missing_ok=True)
+        fsync_directory(log_dir)
+
+
+# Which logs are in it
+
+
+def list_partitions(log_dir: Path) -> Listing:
+    """The logs in a log dir, that of the metadata among them. Directories with other names are strangers."""
+    partitions = []
+    strangers = []
+    with disk_errors("reading", log_dir):
+        for path in sorted(log_dir.iterdir()):
+            if path.is_dir() and path.name != _REMOTE_INDEX_CACHE:
+                found = parse_directory_name(path.name)
+                if found is None:
+                    strangers.append(path)
+                else:
+                    partitions.append(PartitionDirectory(path, *found))
+    return Listing(tuple(partitions), tuple(strangers))
+
+
+def parse_directory_name(name: str) -> tuple[TopicPartition, DirectoryState] | None:
+    """`topic-partition`, or `topic-partition.unique-state`; the topic itself may have dashes, dots and digits."""
+    match = re.fullmatch(r"(\S+-\S+)\.\S+(-future|-delete|-stray)", name)
+    state = DirectoryState(match[2]) if match else DirectoryState.CURRENT
+    if match:
+        name = name[: name.rindex(".")]
+    topic, dash, partition = name.rpartition("-")
+    if not topic or not dash or not re.fullmatch(r"[0-9]{1,10}", partition):
+        return None
+    return TopicPartition(topic, int(partition)), state
+
+
+def directory_name(partition: TopicPartition, state: DirectoryState = DirectoryState.CURRENT, unique: str = "") -> str:
+    """The name of the directory of a partition; that of one that is not current needs something unique."""
+    if state is DirectoryState.CURRENT:
+        return str(partition)
+    suffix = f"-{partition.partition}.{unique}{state.value}"
+    topic = partition.topic
+    if state is not DirectoryState.FUTURE:  # that one still has to be known by its topic
+        topic = topic[: MAX_DIRECTORY_NAME - len(suffix)]
+    return topic + suffix

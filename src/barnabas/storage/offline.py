@@ -1,0 +1,162 @@
+"""Reading files of logs that somebody else may own, while they are written to, or after a crash.
+
+Its one rule: nothing is written and nothing is locked. Damage is a value: a batch says what is wrong with it, and where no
+batch can be made out the walk ends with a `Damage` that says where and why. What is read is bounded by one batch.
+
+Segments and snapshots are the same here: files of batches. Records are decoded by `batches.decode_records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.batches import BatchHeader, CorruptBatchError, check_crc
+from barnabas.storage.batch_file import walk_places, walk_whole
+from barnabas.storage.errors import CorruptLogError
+from barnabas.storage.files import File
+from barnabas.storage.index import OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, used_entries
+from barnabas.storage.loading import segment_offsets
+from barnabas.storage.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, segment_path
+
+
+class OfflineBatch(NamedTuple):
+    """A batch and its bytes; `error` says what is wrong with them, if something is."""
+
+    position: int
+    header: BatchHeader
+    data: memoryview
+    error: str | None
+
+
+class Damage(NamedTuple):
+    """Where a file stops being one of batches: the rest of it, and what is wrong there.
+
+    `truncated` means that it ends inside a batch: after a kill, or because the batch is just being written.
+    """
+
+    path: Path
+    position: int
+    size: int
+    reason: str
+    truncated: bool
+
+
+class IndexMismatch(NamedTuple):
+    """An entry of an index with which the log does not agree."""
+
+    path: Path
+    entry: OffsetPosition | TimestampOffset
+    reason: str
+
+
+def read_batches(path: Path, position: int = 0) -> Iterator[OfflineBatch | Damage]:
+    """The batches of a segment or snapshot as it is now; if it does not end with a whole one, last comes the damage."""
+    file = File(path, writable=False)
+    size = file.size()
+    try:
+        for batch in walk_whole(file, position, size):
+            error = None
+            try:
+                check_crc(batch.header, batch.data, batch.start)
+            except CorruptBatchError as wrong:
+                error = str(wrong)
+            data = memoryview(batch.data)[batch.start : batch.start + batch.header.size_in_bytes]
+            yield OfflineBatch(batch.position, batch.header, data, error)
+    except CorruptLogError as damage:
+        yield Damage(path, damage.position, size - damage.position, damage.reason, damage.truncated)
+    finally:
+        file.let_go()
+
+
+def read_partition(
+    directory: Path, start_offset: int = 0, end_offset: int | None = None
+) -> Iterator[OfflineBatch | Damage]:
+    """The batches of a log, over all its segments, that have offsets between these; indexes save the way to the first."""
+    offsets = segment_offsets(directory)
+    for base_offset, next_base_offset in zip(offsets, [*offsets[1:], None], strict=True):
+        if next_base_offset is not None and next_base_offset <= start_offset:
+            continue
+        if end_offset is not None and base_offset >= end_offset:
+            return
+        path = segment_path(directory, base_offset, LOG_SUFFIX)
+        for item in read_batches(path, _position_before(directory, base_offset, start_offset)):
+            if isinstance(item, OfflineBatch):
+                if end_offset is not None and item.header.base_offset >= end_offset:
+                    return
+                if item.header.last_offset < start_offset:
+                    continue
+            yield item
+
+
+def read_offset_index(path: Path) -> Iterator[OffsetPosition]:
+    """The entries of an `.index` file, without room that was only set aside."""
+    base_offset = int(path.name[:20])
+    for relative, position in OffsetIndex.ENTRY.iter_unpack(_entries(path, OffsetIndex.ENTRY.size)):
+        yield OffsetPosition(base_offset + relative, position)
+
+
+def read_time_index(path: Path) -> Iterator[TimestampOffset]:
+    """The entries of a `.timeindex` file, without room that was only set aside."""
+    base_offset = int(path.name[:20])
+    for timestamp, relative in TimeIndex.ENTRY.iter_unpack(_entries(path, TimeIndex.ENTRY.size)):
+        yield TimestampOffset(timestamp, base_offset + relative)
+
+
+def check_indexes(directory: Path, base_offset: int) -> Iterator[IndexMismatch]:
+    """Every entry of a segment's indexes that says something else than its log, or is not in order."""
+    offset_path = segment_path(directory, base_offset, INDEX_SUFFIX)
+    time_path = segment_path(directory, base_offset, TIME_INDEX_SUFFIX)
+    positions = read_offset_index(offset_path) if offset_path.exists() else iter(())
+    times = read_time_index(time_path) if time_path.exists() else iter(())
+    position, time = next(positions, None), next(times, None)
+    latest = -1
+    # Entries and batches are in the same order: an entry that a batch has passed by is not one of the log.
+    for item in read_batches(segment_path(directory, base_offset, LOG_SUFFIX)):
+        if isinstance(item, Damage):
+            break
+        last_offset = item.header.last_offset
+        latest = max(latest, item.header.max_timestamp)
+        while position is not None and position.position <= item.position:
+            if position != (last_offset, item.position):
+                yield IndexMismatch(offset_path, position, "no batch that ends with this offset begins there")
+            position = next(positions, None)
+        while time is not None and time.offset <= last_offset:
+            if time != (latest, last_offset):
+                yield IndexMismatch(
+                    time_path, time, "this is not the largest timestamp up to the batch with this offset"
+                )
+            time = next(times, None)
+    while position is not None:
+        yield IndexMismatch(offset_path, position, "the log ends before it")
+        position = next(positions, None)
+    while time is not None:
+        yield IndexMismatch(time_path, time, "the log ends before it")
+        time = next(times, None)
+
+
+def _entries(path: Path, entry_size: int) -> bytes:
+    file = File(path, writable=False)
+    try:
+        return file.read(used_entries(file, file.size(), entry_size) * entry_size, 0)
+    finally:
+        file.let_go()
+
+
+def _position_before(directory: Path, base_offset: int, start_offset: int) -> int:
+    """Where to begin to look for an offset: the place an index names, if a batch is there that ends before it."""
+    path = segment_path(directory, base_offset, INDEX_SUFFIX)
+    if start_offset <= base_offset or not path.exists():
+        return 0
+    entries = [entry for entry in read_offset_index(path) if entry.offset < start_offset]
+    if not entries:
+        return 0
+    file = File(segment_path(directory, base_offset, LOG_SUFFIX), writable=False)
+    try:
+        first = next(walk_places(file, entries[-1].position, file.size()))
+        return entries[-1].position if first.last_offset == entries[-1].offset else 0
+    except (CorruptLogError, StopIteration):
+        return 0
+    finally:
+        file.let_go()

@@ -1,0 +1,497 @@
+"""One segment of a log: the batches from a base offset on, in one file, with their two indexes beside it.
+
+Its one rule: `size` is how much of the file is log. It grows after the bytes are written and shrinks before they are cut
+off, so what lies behind it, torn or stale, is never read. Batches are looked at by header; only a search by timestamp opens
+one, and only `recover` checks checksums.
+
+One thread writes; others may read and flush meanwhile. Aborted transactions (.txnindex) and producers (.snapshot) are
+not known here: their files are only renamed and deleted with the rest. `recover` shows every batch it keeps to `visit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.batches import (
+    BatchError,
+    BatchHeader,
+    CorruptBatchError,
+    Record,
+    check_crc,
+    decode_records,
+    decode_whole_header,
+    offset_of_max_timestamp,
+)
+from barnabas.batches.format import MAGIC, MAGIC_POSITION, Buffer
+from barnabas.storage.batch_file import Place, WholeBatch, is_old_message, walk_headers, walk_places, walk_whole
+from barnabas.storage.errors import CorruptLogError, StorageError
+from barnabas.storage.files import File
+from barnabas.storage.index import (
+    MAX_RELATIVE_OFFSET,
+    NO_TIMESTAMP,
+    OffsetIndex,
+    OffsetPosition,
+    TimeIndex,
+    TimestampOffset,
+    index_fault,
+)
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TXN_INDEX_SUFFIX = ".txnindex"
+PRODUCER_SNAPSHOT_SUFFIX = ".snapshot"
+DELETED_SUFFIX = ".deleted"
+INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
+MAX_SEGMENT_BYTES = 2**31 - 1
+_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # behind a damaged batch
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What shapes the files of a log; the names are those of the topic's settings."""
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    segment_ms: int = 7 * 24 * 60 * 60 * 1000  # less the jitter of this log
+    segment_index_bytes: int = 10 * 1024 * 1024
+    index_interval_bytes: int = 4096
+    # The metadata log: offsets without gaps, nothing lost that was flushed, and no producers to remember.
+    metadata: bool = False
+
+
+class Written(NamedTuple):
+    """A batch as it goes into a segment."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    size: int
+
+
+class Recovery(NamedTuple):
+    """What recovery found in a segment: where the log ends now, and what was cut off there, and why."""
+
+    base_offset: int
+    next_offset: int
+    truncated_bytes: int = 0
+    reason: str | None = None
+
+
+class FoundOffset(NamedTuple):
+    """The offset that a search by timestamp found."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
+    return directory / f"{base_offset:020d}{suffix}"
+
+
+class Segment:
+    """The batches from `base_offset` on, up to the base offset of the next segment."""
+
+    def __init__(self, directory: Path, base_offset: int, config: LogConfig, log: File, size: int, created_ms: int):
+        self.base_offset = base_offset
+        self.config = config
+        self.log = log
+        self.size = size
+        self.created_ms = created_ms
+        self.dirty = False
+        self.is_deleted = False
+        index_bytes = config.segment_index_bytes
+        self.offset_index = OffsetIndex(
+            File(segment_path(directory, base_offset, INDEX_SUFFIX)), base_offset, index_bytes
+        )
+        time_index_file = File(segment_path(directory, base_offset, TIME_INDEX_SUFFIX))
+        self.time_index = TimeIndex(time_index_file, base_offset, index_bytes)
+        self._directory = directory
+        self._bytes_since_entry: int | None = None
+        self._latest: TimestampOffset | None = None
+        self._first_timestamp: int | None = None
+
+    @classmethod
+    def create(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
+        """A new and empty segment; files that had its name are gone."""
+        for suffix in INDEX_SUFFIXES[:2]:
+            File.create(segment_path(directory, base_offset, suffix))
+        log = File.create(segment_path(directory, base_offset, LOG_SUFFIX))
+        return cls(directory, base_offset, config, log, 0, now_ms)
+
+    @classmethod
+    def open(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
+        """The segment whose files are there."""
+        log = File(segment_path(directory, base_offset, LOG_SUFFIX))
+        size = log.size()
+        if size > MAX_SEGMENT_BYTES:
+            raise StorageError(f"{log.path} has {size} bytes, more than a segment can have")
+        return cls(directory, base_offset, config, log, size, now_ms)
+
+    def index_fault(self) -> str | None:
+        """Why the indexes have to be made again, as far as can be seen without reading them."""
+        for index in (self.offset_index, self.time_index):
+            fault = index_fault(index.file.path, index.ENTRY.size)
+            if fault is not None:
+                return f"{index.file.path} {fault}"
+        return None
+
+    # Writing
+
+    def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
+        """Whether batches of this size that end with this offset belong into the next segment."""
+        config = self.config
+        return (
+            self.size > config.segment_bytes - size
+            or (self.size > 0 and self._waited_ms(max_timestamp, now_ms) > config.segment_ms)
+            or self.offset_index.is_full()
+            or self.time_index.is_full()
+            or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+        )
+
+    def append(self, buffers: Sequence[Buffer], batches: Sequence[Written]) -> None:
+        """Writes batches behind the last one; when it returns, the system has them."""
+        position = self.size
+        self.dirty = True
+        try:
+            self.log.write(buffers, position)
+        except StorageError:
+            self.log.truncate(position)
+            raise
+        for batch in batches:
+            self._index(position, batch.last_offset, batch.max_timestamp, batch.size)
+            position += batch.size
+        self.size = position
+
+    def seal(self) -> None:
+        """What a segment gets when the next one begins or the log is closed: its largest timestamp."""
+        if self.size:
+            self.time_index.maybe_append(self.latest())
+        self.offset_index.drop_memory()
+        self.time_index.drop_memory()
+
+    def flush(self, *, indexes: bool) -> None:
+        """Makes the log durable; the indexes too, if recovery will not make them again."""
+        if self.dirty:
+            self.dirty = False
+            self.log.fsync()
+        if indexes:
+            self.offset_index.flush()
+            self.time_index.flush()
+
+    def truncate_to(self, offset: int, now_ms: int) -> int:
+        """Cuts off every batch that has this offset or a larger one; the log ends with the offset that is returned.
+
+        That is `offset`, or the first offset of the batch that had it in its middle.
+        """
+        place = self.find(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        if place is not None:
+            self.size = place.position
+            self.dirty = True
+            self.log.truncate(place.position)
+        if self.size == 0:
+            self.created_ms = now_ms
+            self._first_timestamp = None
+        self._bytes_since_entry = None
+        self._latest = self._read_latest()
+        return offset if place is None else min(offset, place.base_offset)
+
+    def let_go(self) -> None:
+        """Closes what is open."""
+        for file in self._files():
+            file.let_go()
+
+    def mark_deleted(self) -> None:
+        """Renames the files, so that the segment is gone even if it is never deleted; readers of it may go on."""
+        self.is_deleted = True
+        for file in self._files():
+            file.rename(file.path.with_name(file.path.name + DELETED_SUFFIX))
+        for suffix in (TXN_INDEX_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX):
+            path = segment_path(self._directory, self.base_offset, suffix)
+            File(path).rename(path.with_name(path.name + DELETED_SUFFIX))
+
+    def delete(self) -> None:
+        """Deletes the files of a segment that was marked."""
+        for file in self._files():
+            file.unlink()
+        for suffix in (TXN_INDEX_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX):
+            File(segment_path(self._directory, self.base_offset, suffix + DELETED_SUFFIX)).unlink()
+
+    def move(self, directory: Path) -> None:
+        """The directory has another name."""
+        self._directory = directory
+        for file in self._files():
+            file.path = directory / file.path.name
+
+    # Reading
+
+    def find(self, offset: int) -> Place | None:
+        """The first batch that has this offset or a larger one."""
+        entry = self.offset_index.lookup(offset)
+        places = self._places_from(entry)
+        if places is None:  # the index does not fit the log
+            places = walk_places(self.log, 0, self.size)
+        for place in places:
+            if place.last_offset >= offset:
+                return place
+        return None
+
+    def find_range(
+        self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True
+    ) -> tuple[int, int] | None:
+        """Where the whole batches lie that a read from `offset` gives: position and size; None if all lie before it.
+
+        Only batches that end before `max_offset` count. The first one is given even if it is larger than `max_bytes`.
+        """
+        first = self.find(offset)
+        if first is None:
+            return None
+        limit = self.size
+        if max_offset is not None:
+            last = self.find(max_offset)
+            limit = limit if last is None else last.position
+        if limit <= first.position:
+            return first.position, 0
+        end = first.position + max_bytes
+        if end < first.position + first.size:
+            return first.position, first.size if min_one_batch else 0
+        return first.position, (limit if end >= limit else self._end_of_whole(first.position, end)) - first.position
+
+    def read(
+        self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True
+    ) -> bytes | None:
+        """The bytes of the batches that `find_range` finds."""
+        found = self.find_range(offset, max_bytes, max_offset, min_one_batch=min_one_batch)
+        if found is None:
+            return None
+        position, size = found
+        return self.log.read(size, position) if size else b""
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Every batch from `position` on, as where it begins and its header."""
+        return walk_headers(self.log, position, self.size)
+
+    def next_offset(self) -> int:
+        """The offset after the last batch; raises CorruptLogError if the file does not end with a whole one."""
+        next_offset = self.base_offset
+        entry = self.offset_index.last()
+        places = self._places_from(entry)
+        for place in walk_places(self.log, 0, self.size) if places is None else places:
+            next_offset = place.last_offset + 1
+        return next_offset
+
+    def latest(self) -> TimestampOffset:
+        """The largest timestamp, and the last offset of the first batch that has it."""
+        if self._latest is None:
+            self._latest = self.time_index.last()
+        return self._latest
+
+    def largest_timestamp(self) -> int:
+        """The largest timestamp, or where batches have none, the time of the last write."""
+        timestamp = self.latest().timestamp
+        return timestamp if timestamp >= 0 else self.log.modified_ms()
+
+    def offset_for_timestamp(self, timestamp: int, starting_offset: int) -> FoundOffset | None:
+        """The first record from `starting_offset` on that is not earlier than `timestamp`."""
+        entry = self.time_index.lookup(timestamp)
+        position = self.offset_index.lookup(max(entry.offset, starting_offset)).position
+        for at, header in self.headers(position):
+            if header.max_timestamp >= timestamp and header.last_offset >= starting_offset:
+                for record in self._records(at, header):
+                    if record.timestamp >= timestamp and record.offset >= starting_offset:
+                        return FoundOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+        return None
+
+    def offset_for_max_timestamp(self) -> FoundOffset | None:
+        """The first record that has the largest timestamp of the segment."""
+        latest = self.latest()
+        if latest.timestamp < 0:
+            return None
+        for at, header in self.headers(self.offset_index.lookup(latest.offset).position):
+            if header.max_timestamp == latest.timestamp:
+                try:
+                    _, offset = offset_of_max_timestamp(self.log.read(header.size_in_bytes, at), 0, header)
+                except BatchError as error:
+                    raise CorruptLogError(self.log.path, at, str(error)) from error
+                return FoundOffset(latest.timestamp, offset, header.partition_leader_epoch)
+        return None
+
+    # Recovery
+
+    def recover(
+        self, visit: Callable[[BatchHeader], None], *, flushed_offset: int = 0, batches_follow: bool = False
+    ) -> Recovery:
+        """Keeps the whole batches at the beginning, cuts off the rest, and makes the indexes again.
+
+        Batches up to `flushed_offset` are known to be on disk: where an index entry before it fits, the scan begins
+        there. In a metadata log, damage with sound batches behind it is no torn tail, but a loss: that raises.
+        """
+        start = self._trusted_batch(flushed_offset)
+        position, next_offset = self._begin_recovery(start)
+        fault: CorruptLogError | None = None
+        try:
+            for batch in walk_whole(self.log, position, self.size):
+                header = batch.header
+                self._check(batch, next_offset)
+                self._index(batch.position, header.last_offset, header.max_timestamp, header.size_in_bytes)
+                visit(header)
+                next_offset = header.next_offset
+                position = batch.position + header.size_in_bytes
+        except CorruptLogError as error:
+            fault = error
+            self._refuse_loss(error, next_offset, batches_follow)
+        return self._finish_recovery(position, next_offset, fault)
+
+    def _begin_recovery(self, start: Place | None) -> tuple[int, int]:
+        self._latest = None
+        if start is None:
+            self._latest = TimestampOffset(NO_TIMESTAMP, self.base_offset)
+            self.offset_index.begin_rebuild()
+            self.time_index.begin_rebuild()
+            self._bytes_since_entry = 0
+            return 0, self.base_offset
+        self.offset_index.truncate_to(start.last_offset + 1)
+        self.time_index.truncate_to(start.last_offset + 1)
+        self.offset_index.begin_rebuild(self.offset_index.entries)
+        self.time_index.begin_rebuild(self.time_index.entries)
+        self._latest = self.time_index.last()
+        self._bytes_since_entry = start.size
+        return start.position + start.size, start.last_offset + 1
+
+    def _finish_recovery(self, position: int, next_offset: int, fault: CorruptLogError | None) -> Recovery:
+        truncated = self.size - position
+        self.size = position
+        if truncated:
+            self.log.truncate(position)
+        self.time_index.maybe_append(self.latest())
+        for index in (self.offset_index, self.time_index):
+            if not index.file.path.exists():
+                File.create(index.file.path)
+            index.finish_rebuild()
+        self.dirty = True
+        return Recovery(self.base_offset, next_offset, truncated, fault.reason if fault else None)
+
+    def _check(self, batch: WholeBatch, next_offset: int) -> None:
+        """Raises CorruptLogError unless the batch is sound and its offsets follow."""
+        header = batch.header
+        path, position = self.log.path, batch.position
+        try:
+            check_crc(header, batch.data, batch.start)
+        except CorruptBatchError:
+            raise CorruptLogError(path, position, "the checksum is wrong") from None
+        low, high = self.base_offset, self.base_offset + MAX_RELATIVE_OFFSET
+        if not low <= header.base_offset <= header.last_offset <= high:
+            reason = f"the offsets {header.base_offset} to {header.last_offset} cannot be in this segment"
+            raise CorruptLogError(path, position, reason)
+        if self.config.metadata and header.base_offset != next_offset:
+            raise CorruptLogError(path, position, f"offset {header.base_offset} stands where {next_offset} should")
+        if header.last_offset < next_offset - 1:
+            raise CorruptLogError(path, position, f"offset {header.last_offset} comes after {next_offset - 1}")
+
+    def _refuse_loss(self, fault: CorruptLogError, next_offset: int, batches_follow: bool) -> None:
+        """Raises where cutting off would lose what was written whole."""
+        if not fault.truncated and is_old_message(self.log.read(_LOOKED_THROUGH_BYTES, fault.position)):
+            raise StorageError(f"{fault}; have a Kafka before 4.0 write this log again") from fault
+        if self.config.metadata and (batches_follow or self._has_batch_after(fault.position, next_offset)):
+            raise CorruptLogError(
+                fault.path,
+                fault.position,
+                f"{fault.reason}, and sound batches come after it, so this is damage and no write that was cut short; "
+                "if the cluster has other voters, empty this directory and let the node fetch the log again",
+            ) from fault
+
+    def _has_batch_after(self, position: int, next_offset: int) -> bool:
+        """Whether a sound batch lies anywhere behind a damaged one, whose own length may be what is damaged."""
+        rest = self.log.read(min(self.size - position, _LOOKED_THROUGH_BYTES), position)
+        magic = rest.find(MAGIC, MAGIC_POSITION + 1)
+        while magic >= 0:
+            start = magic - MAGIC_POSITION
+            try:
+                header = decode_whole_header(rest, start)
+                if next_offset <= header.base_offset <= next_offset + MAX_RELATIVE_OFFSET:
+                    check_crc(header, rest, start)
+                    return True
+            except BatchError:
+                pass
+            magic = rest.find(MAGIC, magic + 1)
+        return False
+
+    def _trusted_batch(self, flushed_offset: int) -> Place | None:
+        """The batch of the last index entry before an offset, if the indexes are in order and the log agrees."""
+        if flushed_offset <= self.base_offset or self.index_fault() is not None:
+            return None
+        if not self.offset_index.is_sorted() or not self.time_index.is_sorted():
+            return None
+        entry = self.offset_index.lookup(flushed_offset - 1)
+        places = self._places_from(entry) if entry.position else None
+        return None if places is None else next(places)
+
+    # What both need
+
+    def _files(self) -> tuple[File, File, File]:
+        # The log first: without it, what is left of a segment is not one.
+        return self.log, self.offset_index.file, self.time_index.file
+
+    def _index(self, position: int, last_offset: int, max_timestamp: int, size: int) -> None:
+        if max_timestamp > self.latest().timestamp:
+            self._latest = TimestampOffset(max_timestamp, last_offset)
+        since = self._bytes_since_entry
+        if since is None:
+            since = position - self.offset_index.last().position
+        if since > self.config.index_interval_bytes and self.offset_index.append(last_offset, position):
+            self.time_index.maybe_append(self.latest())
+            since = 0
+        self._bytes_since_entry = since + size
+
+    def _records(self, position: int, header: BatchHeader) -> list[Record]:
+        try:
+            return decode_records(self.log.read(header.size_in_bytes, position), 0, header)
+        except BatchError as error:
+            raise CorruptLogError(self.log.path, position, str(error)) from error
+
+    def _waited_ms(self, max_timestamp: int, now_ms: int) -> int:
+        """By the clock of the records, if they have one."""
+        if self._first_timestamp is None:
+            self._first_timestamp = next(self.headers())[1].max_timestamp
+        if self._first_timestamp >= 0:
+            return max_timestamp - self._first_timestamp
+        return now_ms - self.created_ms
+
+    def _places_from(self, entry: OffsetPosition) -> Iterator[Place] | None:
+        """The batches from an index entry on, or None if the log has something else at its place."""
+        if entry.position == 0:
+            return walk_places(self.log, 0, self.size)
+        places = walk_places(self.log, entry.position, self.size)
+        try:
+            first = next(places)
+        except (CorruptLogError, StopIteration):
+            return None
+        return chain((first,), places) if first.last_offset == entry.offset else None
+
+    def _end_of_whole(self, position: int, end: int) -> int:
+        """Where the last batch ends that lies between these positions."""
+        entry = self.offset_index.lookup_position(end)
+        places = self._places_from(entry) if entry.position > position else None
+        if places is None:
+            entry = OffsetPosition(0, position)
+            places = walk_places(self.log, position, self.size)
+        whole = entry.position
+        for place in places:
+            if place.position + place.size > end:
+                break
+            whole = place.position + place.size
+        return whole
+
+    def _read_latest(self) -> TimestampOffset:
+        """The largest timestamp after a truncation: that of the index, or of what comes after its last entry."""
+        latest = self.time_index.last()
+        for _, header in self.headers(self.offset_index.lookup(latest.offset).position):
+            if header.max_timestamp > latest.timestamp:
+                latest = TimestampOffset(header.max_timestamp, header.last_offset)
+        return latest

@@ -1,0 +1,366 @@
+"""Snapshots of the metadata log: all records that make an image, as batches in one file that never changes again.
+
+Its one rule: a file with the name of a snapshot is a whole one. It is written under another name (`.part`), made durable and
+read-only, and renamed. It begins with a control batch (when the last record of the image was written, and with
+kraft.version 1 who votes), ends with another, and has batches of records between them; offsets count from zero.
+
+Records are given and taken as the bytes of their values: what they mean is not known here. Whoever replaces the log by
+a snapshot deletes the older ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from barnabas.batches import (
+    BatchError,
+    BatchHeader,
+    ControlType,
+    Record,
+    build_batch,
+    build_control_batch,
+    check_crc,
+    decode_control_key,
+    decode_records,
+)
+from barnabas.batches.format import HEADER_SIZE, Buffer
+from barnabas.batches.varint import encode_varint
+from barnabas.storage.batch_file import walk_whole
+from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
+from barnabas.storage.files import FILE_MODE, File, fsync_directory
+from barnabas.wire import decode_record, encode
+from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError
+from barnabas.wire.records.control import KRaftVersionRecord, SnapshotFooterRecord, SnapshotHeaderRecord, VotersRecord
+
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+SUFFIX = ".checkpoint"
+PART_SUFFIX = ".checkpoint.part"
+DELETED_SUFFIX = ".checkpoint.deleted"
+MAX_BATCH_BYTES = 8 * 1024 * 1024
+
+_PART_MODE = 0o600
+_FROZEN_MODE = 0o400
+_NAME = re.compile(r"(\d{20})-(\d{10})(?:-\d+)?(\.checkpoint|\.checkpoint\.part|\.checkpoint\.deleted)")
+
+
+class SnapshotId(NamedTuple):
+    """The offset before which the image has everything, and the epoch of the last record in it."""
+
+    end_offset: int
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.end_offset:020d}-{self.epoch:010d}"
+
+
+class RawSnapshotWriter:
+    """A snapshot that comes as bytes, as from a leader: append, then freeze; closed before that, it was never there."""
+
+    def __init__(self, path: Path, part_path: Path, part_mode: int = _PART_MODE, mode: int = _FROZEN_MODE) -> None:
+        self.path = path
+        self.size = 0
+        self._mode = mode
+        self._part = part_path
+        with disk_errors("creating", part_path):
+            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            os.close(os.open(part_path, flags, part_mode))
+        self._file: File | None = File(part_path)
+
+    @classmethod
+    def create(cls, directory: Path, snapshot_id: SnapshotId) -> RawSnapshotWriter:
+        """In the directory of the metadata log."""
+        parts = (directory / f"{snapshot_id}-{number}{PART_SUFFIX}" for number in count())
+        return cls(snapshot_path(directory, snapshot_id), next(part for part in parts if not part.exists()))
+
+    def append(self, data: Buffer) -> None:
+        """The next bytes, whole batches or not."""
+        if self._file is None:
+            raise ValueError(f"{self.path} is complete")
+        self._file.write((data,), self.size)
+        self.size += len(data)
+
+    def freeze(self) -> Path:
+        """Makes it a snapshot, durable when this returns."""
+        if self._file is None:
+            raise ValueError(f"{self.path} is complete")
+        self._file.fsync()
+        self._file.let_go()
+        self._file = None
+        with disk_errors("renaming", self._part):
+            self._part.chmod(self._mode)
+            self._part.replace(self.path)
+            fsync_directory(self.path.parent)
+        return self.path
+
+    def close(self) -> None:
+        """Deletes what was not frozen."""
+        if self._file is not None:
+            self._file.unlink()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SnapshotWriter:
+    """A snapshot that is made of records: append as many as there are, then freeze. At most one batch is in memory."""
+
+    def __init__(
+        self,
+        raw: RawSnapshotWriter,
+        epoch: int,
+        clock: Callable[[], int],
+        head: Sequence[tuple[ControlType, bytes]],
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+    ) -> None:
+        self._raw = raw
+        self._epoch = epoch
+        self._clock = clock
+        self._max_batch_bytes = max_batch_bytes
+        self._next_offset = 0
+        self._values: list[bytes] = []
+        self._batch_bytes = HEADER_SIZE
+        self._timestamp = 0
+        self._append_control(head)
+
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        snapshot_id: SnapshotId,
+        clock: Callable[[], int],
+        *,
+        last_contained_log_timestamp: int,
+        kraft_version: int = 0,
+        voters: VotersRecord | None = None,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+    ) -> SnapshotWriter:
+        """In the directory of the metadata log. `clock` gives milliseconds; voters are there from kraft.version 1 on."""
+        head = _head(last_contained_log_timestamp, kraft_version, voters)
+        return cls(RawSnapshotWriter.create(directory, snapshot_id), snapshot_id.epoch, clock, head, max_batch_bytes)
+
+    def append(self, values: Iterable[bytes]) -> None:
+        """The next records; a batch is written when the next one does not fit into it."""
+        for value in values:
+            size = _record_size(value, len(self._values))
+            if self._batch_bytes + size > self._max_batch_bytes:
+                self._write_batch()
+                size = _record_size(value, 0)
+                if HEADER_SIZE + size > self._max_batch_bytes:
+                    message = f"a record of {len(value)} bytes is larger than a batch of {self._max_batch_bytes}"
+                    raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, message)
+            if not self._values:
+                self._timestamp = self._clock()
+            self._values.append(value)
+            self._batch_bytes += size
+
+    def freeze(self) -> Path:
+        """Ends the snapshot; durable when this returns."""
+        self._write_batch()
+        self._append_control([(ControlType.SNAPSHOT_FOOTER, encode(SnapshotFooterRecord(), 0))])
+        return self._raw.freeze()
+
+    def close(self) -> None:
+        """Deletes what was not frozen."""
+        self._raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write_batch(self) -> None:
+        if self._values:
+            timestamp = self._timestamp
+            records = (Record(0, timestamp, None, value) for value in self._values)
+            self._raw.append(build_batch(records, base_offset=self._next_offset, partition_leader_epoch=self._epoch))
+            self._next_offset += len(self._values)
+            self._values = []
+            self._batch_bytes = HEADER_SIZE
+
+    def _append_control(self, controls: Sequence[tuple[ControlType, bytes]]) -> None:
+        self._raw.append(
+            build_control_batch(
+                controls,
+                timestamp=self._clock(),
+                base_offset=self._next_offset,
+                partition_leader_epoch=self._epoch,
+            )
+        )
+        self._next_offset += len(controls)
+
+
+class SnapshotReader:
+    """A snapshot that is there. Its head is read at once, its records as they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.last_contained_log_timestamp = 0
+        self.kraft_version = 0
+        self.voters: VotersRecord | None = None
+        self._file = File(path, writable=False)
+        self.size = self._file.size()
+        try:
+            self._read_head()
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self, position: int, max_bytes: int) -> bytes:
+        """Bytes of the file, as a follower fetches them."""
+        return self._file.read(max_bytes, position)
+
+    def batches(self) -> Iterator[tuple[BatchHeader, list[Record]]]:
+        """The batches of records, without the control batches; raises CorruptLogError where the file is damaged or ends."""
+        ended = False
+        for position, header, records in self._all():
+            if ended:
+                raise CorruptLogError(self.path, position, "there is something behind the end of the snapshot")
+            if not header.is_control:
+                yield header, records
+            ended = header.is_control and _control_type(records[-1]) is ControlType.SNAPSHOT_FOOTER
+        if not ended:
+            raise CorruptLogError(self.path, self.size, "the snapshot has no end", truncated=True)
+
+    def values(self) -> Iterator[bytes]:
+        """The values of all records."""
+        for _, records in self.batches():
+            for record in records:
+                yield record.value or b""
+
+    def close(self) -> None:
+        self._file.let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _read_head(self) -> None:
+        first = next(self._all(), None)
+        if first is None or not first[1].is_control:
+            raise CorruptLogError(self.path, 0, "a snapshot begins with a control batch")
+        records = first[2]
+        if not records or _control_type(records[0]) is not ControlType.SNAPSHOT_HEADER:
+            raise CorruptLogError(self.path, 0, "a snapshot begins with a snapshot header")
+        try:
+            for record in records:
+                value = record.value or b""
+                match _control_type(record):
+                    case ControlType.SNAPSHOT_HEADER:
+                        header: SnapshotHeaderRecord = decode_record(value, SnapshotHeaderRecord).record
+                        self.last_contained_log_timestamp = header.last_contained_log_timestamp
+                    case ControlType.KRAFT_VERSION:
+                        self.kraft_version = decode_record(value, KRaftVersionRecord).record.k_raft_version
+                    case ControlType.KRAFT_VOTERS:
+                        self.voters = decode_record(value, VotersRecord).record
+        except MalformedError as error:
+            raise CorruptLogError(self.path, 0, str(error)) from error
+
+    def _all(self) -> Iterator[tuple[int, BatchHeader, list[Record]]]:
+        for batch in walk_whole(self._file, 0, self.size):
+            try:
+                check_crc(batch.header, batch.data, batch.start)
+                records = decode_records(batch.data, batch.start, batch.header)
+            except BatchError as error:
+                raise CorruptLogError(self.path, batch.position, str(error)) from error
+            yield batch.position, batch.header, records
+
+
+def snapshot_path(directory: Path, snapshot_id: SnapshotId) -> Path:
+    return directory / f"{snapshot_id}{SUFFIX}"
+
+
+def parse_snapshot_name(name: str) -> SnapshotId | None:
+    """The id of a whole snapshot with this file name; None for anything else."""
+    match = _NAME.fullmatch(name)
+    return SnapshotId(int(match[1]), int(match[2])) if match and name == f"{match[1]}-{match[2]}{SUFFIX}" else None
+
+
+def list_snapshots(directory: Path) -> list[SnapshotId]:
+    """The whole snapshots of a directory, oldest first."""
+    with disk_errors("reading", directory):
+        return sorted(found for path in directory.iterdir() if (found := parse_snapshot_name(path.name)))
+
+
+def delete_snapshot(directory: Path, snapshot_id: SnapshotId) -> None:
+    """Marks a snapshot, so that it is gone even if this is cut short, and deletes it; readers of it may go on."""
+    path = snapshot_path(directory, snapshot_id)
+    marked = path.with_name(f"{snapshot_id}{DELETED_SUFFIX}")
+    with disk_errors("deleting", path):
+        with suppress(FileNotFoundError):
+            path.rename(marked)
+        marked.unlink(missing_ok=True)
+
+
+def clean_snapshots(directory: Path, log_start_offset: int) -> list[SnapshotId]:
+    """Deletes what a kill left behind and what lies before the start of the log; gives the snapshots that remain.
+
+    A log that does not begin at zero needs one that covers what is gone: without it, this raises and deletes nothing.
+    """
+    remaining = [found for found in list_snapshots(directory) if found.end_offset >= log_start_offset]
+    if log_start_offset > 0 and not remaining:
+        raise StorageError(
+            f"the log in {directory} begins at offset {log_start_offset}, and there is no snapshot of what was before it; "
+            "copy one from another node, or empty the directory to fetch everything again"
+        )
+    for path in sorted(directory.iterdir()):
+        if _NAME.fullmatch(path.name) and parse_snapshot_name(path.name) not in remaining:
+            with disk_errors("deleting", path):
+                path.unlink(missing_ok=True)
+    return remaining
+
+
+def write_bootstrap(log_dir: Path, values: Iterable[bytes], clock: Callable[[], int]) -> Path:
+    """`bootstrap.checkpoint`: the records with which the first leader of a cluster begins its log."""
+    path = log_dir / BOOTSTRAP_CHECKPOINT
+    raw = RawSnapshotWriter(path, path.with_name(path.name + ".tmp"), FILE_MODE, FILE_MODE)
+    with SnapshotWriter(raw, 0, clock, _head(last_contained_log_timestamp=0)) as writer:
+        writer.append(values)
+        return writer.freeze()
+
+
+def _head(
+    last_contained_log_timestamp: int, kraft_version: int = 0, voters: VotersRecord | None = None
+) -> list[tuple[ControlType, bytes]]:
+    """The control records with which a snapshot begins."""
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=last_contained_log_timestamp)
+    head = [(ControlType.SNAPSHOT_HEADER, encode(header, 0))]
+    if kraft_version > 0:
+        head.append((ControlType.KRAFT_VERSION, encode(KRaftVersionRecord(k_raft_version=kraft_version), 0)))
+    if voters is not None:
+        if kraft_version == 0:
+            raise ValueError("with kraft.version 0 a snapshot has no voters")
+        head.append((ControlType.KRAFT_VOTERS, encode(voters, 0)))
+    return head
+
+
+def _control_type(record: Record) -> ControlType:
+    try:
+        return decode_control_key(record.key)
+    except BatchError:
+        return ControlType.UNKNOWN
+
+
+def _record_size(value: bytes, offset_delta: int) -> int:
+    """How many bytes a record takes in a batch: no key, no headers, the timestamp of the batch."""
+    body = 4 + len(encode_varint(offset_delta)) + len(encode_varint(len(value))) + len(value)
+    return len(encode_varint(body)) + body
