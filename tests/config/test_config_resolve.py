@@ -120,6 +120,15 @@ def test_a_secret_is_not_shown_wherever_it_was_set() -> None:
     assert all(entry.value is None for entry in entries)
 
 
+def test_what_a_topic_sets_is_shown_even_if_it_is_internal_or_not_known() -> None:
+    configs = {"internal.segment.bytes": "9", "from.the.future": "10"}
+    shown = {entry.name: entry for entry in describe_topic(configs, Layers(), list(configs))}
+    assert (shown["internal.segment.bytes"].value, shown["internal.segment.bytes"].source) == ("9", 1)
+    unknown = shown["from.the.future"]
+    assert (unknown.value, unknown.source, unknown.sensitive, unknown.type) == (None, 1, True, ConfigType.UNKNOWN)
+    assert describe_topic({}, Layers(), list(configs)) == []
+
+
 def test_internal_settings_are_shown_only_when_they_were_set() -> None:
     name = "internal.metadata.log.segment.bytes"
     assert broker.definitions()[name].internal

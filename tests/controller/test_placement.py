@@ -137,7 +137,9 @@ def test_brokers_that_shut_down_or_have_only_cordoned_directories_are_not_usable
         [
             BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=101, in_controlled_shutdown=1),
             BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=102, cordoned_log_dirs=[Uuid(b"\2\1" * 8)]),
-            BrokerRegistrationChangeRecord(broker_id=3, broker_epoch=103, cordoned_log_dirs=[Uuid(b"other" + b"!" * 11)]),
+            BrokerRegistrationChangeRecord(
+                broker_id=3, broker_epoch=103, cordoned_log_dirs=[Uuid(b"other" + b"!" * 11)]
+            ),
             BrokerRegistrationChangeRecord(broker_id=4, broker_epoch=104, fenced=1),
         ]
     )

@@ -151,6 +151,8 @@ class SimNode:
         if self.core is not None:
             self.core.tick(self.now_ms)
             self.process()
+            if self.core.deadline_ms() <= self.now_ms:
+                raise Violation(f"{self.id} wants to be told the time again and again, as {self.core.role}")
 
     def step(self, message: Request | Response) -> None:
         if self.core is not None:
@@ -194,8 +196,6 @@ class SimNode:
             if not (ready.quorum_state or ready.disk or ready.sends or ready.answers):
                 break
         if core is not None:
-            if core.deadline_ms() <= self.now_ms:
-                raise Violation(f"{self.id} wants to be told the time again and again, as {core.role}")
             self.cluster.wake(self, core.deadline_ms() - self.skew_ms)
 
     def _flush_later(self) -> None:

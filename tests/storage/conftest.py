@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def no_fsync() -> Iterator[None]:
-    """For tests that open hundreds of logs and cut no power: they need not wait for the disk."""
+    """No test cuts the power, so none needs to wait for the disk; a process that is killed does its own flushing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield

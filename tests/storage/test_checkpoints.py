@@ -21,8 +21,6 @@ from barnabas.wire.primitives import ZERO_UUID, Uuid
 from barnabas.wire.records.raft import QuorumStateData
 from tests.storage import golden
 
-pytestmark = pytest.mark.usefixtures("no_fsync")
-
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -15,8 +15,6 @@ from barnabas.storage.offline import OfflineBatch, check_indexes, read_batches
 from tests.storage import golden
 from tests.storage.made import Clock
 
-pytestmark = pytest.mark.usefixtures("no_fsync")
-
 # Kafka counts the bytes since the last index entry anew when it opens a segment, so the entries of one that was open during
 # a restart lie elsewhere. This one was active when the node was stopped in the middle of it and started again.
 OPEN_DURING_A_RESTART = "00000000000000002639"

@@ -190,6 +190,27 @@ def test_segments_roll_before_an_offset_that_is_too_far(tmp_path: Path) -> None:
     assert offsets(log.read(2**31 + 5, 1)) == [(2**40, 2**40)]
 
 
+def test_settings_that_change_hold_for_the_next_append(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(index_interval_bytes=0))
+    for number in range(5):
+        log.append_as_leader(batch(b"a", timestamps=(number,)), 0)
+    assert len(log.segments) == 1
+    log.configure(LogConfig(index_interval_bytes=0, segment_index_bytes=32))
+    assert log.append_as_leader(batch(b"a"), 0).rolled == 5
+    log.configure(LogConfig(segment_bytes=100))
+    assert log.append_as_leader(batch(b"a"), 0).rolled == 6
+
+
+def test_a_read_that_a_truncation_overtakes_gives_what_is_left(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for _ in range(4):
+        log.append_as_leader(batch(b"a"), 0)
+    found = log.find_range(0, 10_000)
+    assert found is not None
+    log.truncate_to(2)
+    assert offsets(found.read()) == [(0, 0), (1, 1)]
+
+
 def test_an_empty_segment_does_not_roll(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert log.roll() == 0

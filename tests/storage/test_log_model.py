@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -16,8 +15,6 @@ from barnabas.batches import decode_header
 from barnabas.storage import LogConfig
 from barnabas.storage.offline import check_indexes
 from tests.storage.made import batch, open_log
-
-pytestmark = pytest.mark.usefixtures("no_fsync")
 
 CONFIG = LogConfig(segment_bytes=600, index_interval_bytes=150, segment_index_bytes=96)
 

@@ -15,8 +15,6 @@ from barnabas.storage.offline import check_indexes
 from barnabas.storage.segment import segment_path
 from tests.storage.made import SMALL, Clock, batch, open_log, whole_log
 
-pytestmark = pytest.mark.usefixtures("no_fsync")
-
 METADATA = LogConfig(segment_bytes=1000, index_interval_bytes=100, metadata=True)
 
 

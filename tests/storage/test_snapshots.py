@@ -27,8 +27,6 @@ from barnabas.wire.records.control import VotersRecord
 from tests.storage import golden
 from tests.storage.made import Clock
 
-pytestmark = pytest.mark.usefixtures("no_fsync")
-
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -11,7 +11,7 @@ from barnabas.replicated.decision import Result
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.security.authorizer import AuthorizerSettings, authorize, authorized_operations
 from barnabas.security.principal import KafkaPrincipal
-from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire import ErrorCode, KafkaError, Message
 
 if TYPE_CHECKING:
     from barnabas.broker.encoded_topics import EncodedTopics
@@ -64,6 +64,10 @@ class Services(Protocol):
     @property
     def quorum_leader_id(self) -> int:
         """The node that leads the metadata quorum, -1 when it is not known."""
+        ...
+
+    async def ask_quorum(self, request: Message, version: int, listener_name: str) -> Message:
+        """The answer of the metadata quorum to a request of its own protocol, DescribeQuorum among them."""
         ...
 
     @property

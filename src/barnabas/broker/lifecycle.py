@@ -20,13 +20,45 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
 
 log = logging.getLogger(__name__)
 
 REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 1
+CONTROLLER_REGISTRATION_VERSION = 0
 RETRY_S = 0.1
 SHUTDOWN_HEARTBEAT_S = 0.05
+
+
+async def register_controller(
+    config: ServerConfig, incarnation_id: Uuid, listeners: Iterable[Endpoint], address: tuple[str, int]
+) -> None:
+    """Tell the active controller where this controller is reached: clients that bootstrap from controllers ask for that."""
+    request = ControllerRegistrationRequest(
+        controller_id=config.node_id,
+        incarnation_id=incarnation_id,
+        listeners=[
+            ControllerRegistrationRequest.Listener(
+                name=e.listener_name,
+                host=e.host,
+                port=e.port,
+                security_protocol=SECURITY_PROTOCOLS.index(e.security_protocol),
+            )
+            for e in listeners
+        ],
+        features=[
+            ControllerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in sorted(SUPPORTED_FEATURES.items())
+        ],
+    )
+    connection = await Connection.open(*address, f"controller-{config.node_id}-registration")
+    try:
+        response = await connection.call(request, CONTROLLER_REGISTRATION_VERSION)
+        if response.error_code:
+            raise KafkaError(ErrorCode(response.error_code), response.error_message)
+    finally:
+        connection.close()
 
 
 class BrokerLifecycle:

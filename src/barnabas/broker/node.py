@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.controller_timers import ControllerTimers
+from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.encoded_topics import EncodedTopics
-from barnabas.broker.lifecycle import BrokerLifecycle
+from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import served_apis
 from barnabas.broker.server import Limits, Server
@@ -82,6 +84,7 @@ class Node:
         self.quorum: MetadataQuorum
         self._has_quorum = False
         self._lifecycle: BrokerLifecycle | None = None
+        self._timers: ControllerTimers | None = None
         self._server = Server(self, _limits(config))
 
     # --- what handlers ask
@@ -103,6 +106,9 @@ class Node:
         leader_id = self.quorum.driver.leader_id
         return -1 if leader_id is None else leader_id
 
+    async def ask_quorum(self, request: Message, version: int, listener_name: str) -> Message:
+        return await self.quorum.driver.handle(request, version, listener_name)
+
     @property
     def finalized_features(self) -> FinalizedFeatures:
         image = self.image
@@ -120,6 +126,8 @@ class Node:
         except StorageError as error:
             raise NodeError(str(error)) from error
         self._server.start(is_controller=True)
+        if self.config.is_controller:
+            await self._register_controller()
         if self.config.is_broker:
             await self._start_broker()
         self._server.start()
@@ -127,6 +135,8 @@ class Node:
     async def stop(self) -> None:
         if self._lifecycle is not None:
             await self._lifecycle.stop()
+        if self._timers is not None:
+            await self._timers.stop()
         await self._server.stop()
         if self._has_quorum:
             await self.topic_creation.stop()
@@ -246,10 +256,28 @@ class Node:
             on_failure=self._fail,
         )
         self.topic_creation = TopicCreation(self.controller, self.config)
+        self.dynamic = DynamicConfig(self.config, self.image)
+        self.dynamic.watch(
+            ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"), self._limit
+        )
+        self.controller.loop.subscribe(self.dynamic.image_changed)
         self._has_quorum = True
         await self.quorum.start()
         await self._first_of(self.quorum.wait_active())
         await self._activate(metadata_dir)
+        self._timers = ControllerTimers(self.controller, self.config)
+        self._timers.start()
+
+    def _told(self, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+        """Endpoints as others are told of them: with the real host and port."""
+        return [e._replace(host=e.host or self.addresses[e.listener_name][0], port=self._port(e)) for e in endpoints]
+
+    async def _register_controller(self) -> None:
+        version = self.image.metadata_version
+        if version is not None and version.is_controller_registration_supported:
+            name = self.config.controller_listener_names[0]
+            listeners = self._told(self.config.advertised_controller_listeners)
+            await register_controller(self.config, self._new_uuid(), listeners, self.addresses[name])
 
     async def _start_broker(self) -> None:
         # Whoever was this broker before is gone: its directories, and their locks, are ours.
@@ -259,10 +287,7 @@ class Node:
             self.config,
             cluster_id=self.cluster_id,
             incarnation_id=self._new_uuid(),
-            listeners=[
-                e._replace(host=e.host or self.addresses[e.listener_name][0], port=self._port(e))
-                for e in self.config.advertised_listeners
-            ],
+            listeners=self._told(self.config.advertised_listeners),
             log_dirs=self._directory_ids.values(),
             previous_epoch=-1,
             metadata_offset=lambda: self.image.offset,
@@ -283,6 +308,9 @@ class Node:
         if self.quorum.has_open_transaction:
             await self.controller.write(activation.abort_transaction, "The controller ended before the transaction did")
         await self.controller.write(activation.write_bootstrap, _read_bootstrap(metadata_dir))
+
+    def _limit(self, old: ServerConfig, new: ServerConfig) -> None:
+        self._server.limit(_limits(new))
 
     def _fail(self, error: BaseException) -> None:
         if not self.failed.done():

@@ -12,6 +12,9 @@ from barnabas.wire.schema import Versions
 # Versions that Apache Kafka 4.0 took out are still served of the administrative APIs that document them all.
 SERVES_REMOVED_VERSIONS = frozenset({19, 20, 29, 30, 31, 32, 34, 35})
 
+# What is not there yet on one kind of listener: clients cannot fetch before there are logs to fetch from.
+NOT_SERVED_ON = {"broker": frozenset({int(ApiKey.FETCH)}), "controller": frozenset[int]()}
+
 
 @cache
 def served_keys() -> frozenset[int]:
@@ -30,4 +33,5 @@ def served_versions(key: int) -> Versions:
 @cache
 def served_apis(kind: str) -> dict[int, Api]:
     """The APIs of a kind of listener, in the order of their keys."""
-    return {key: api for key, api in sorted(APIS.items()) if kind in api.listeners and key in served_keys()}
+    keys = served_keys() - NOT_SERVED_ON[kind]
+    return {key: api for key, api in sorted(APIS.items()) if kind in api.listeners and key in keys}

@@ -76,6 +76,14 @@ class Server:
         for connection in list(self.connections):
             connection.close()
 
+    def limit(self, limits: Limits) -> None:
+        """Other limits, from now on; who is connected stays."""
+        self.limits = limits
+        if len(self.connections) < limits.max_connections:
+            self.room.set()
+        else:
+            self.room.clear()
+
     def admit(self, host: str) -> bool:
         limits = self.limits
         limit = limits.max_connections_per_ip_overrides.get(host, limits.max_connections_per_ip)

@@ -141,19 +141,25 @@ def describe_topic(
     *,
     defaults: Mapping[str, Entry] | None = None,
 ) -> list[Entry]:
-    """A topic's settings, all or those named. Who describes many topics gives `describe_topic_defaults(layers)`."""
-    entries = []
-    for name, entry in (describe_topic_defaults(layers) if defaults is None else defaults).items():
+    """A topic's settings, all or those named; internal and unknown ones appear when they were set.
+
+    Who describes many topics gives `describe_topic_defaults(layers)`.
+    """
+    shown = describe_topic_defaults(layers) if defaults is None else defaults
+    others = [name for name in configs if name not in shown]
+    entries = [_own_entry(name, configs[name], ()) for name in hash_order(others) if not names or name in names]
+    for name, entry in shown.items():
         if not names or name in names:
-            entries.append(_own_entry(entry, configs[name]) if name in configs else entry)
+            entries.append(_own_entry(name, configs[name], entry.synonyms) if name in configs else entry)
     return entries
 
 
-def _own_entry(inherited: Entry, text: str) -> Entry:
-    definition = topic.definitions()[inherited.name]
+def _own_entry(name: str, text: str, inherited: tuple[SourcedValue, ...]) -> Entry:
+    definition = topic.definitions().get(name)
+    if definition is None:
+        return _unknown_entry(name, (SourcedValue(name, None, ConfigSource.TOPIC_CONFIG),), read_only=False)
     value = definition.format(definition.parse(text))
-    own = SourcedValue(definition.name, value, ConfigSource.TOPIC_CONFIG)
-    return _entry(definition, value, (own, *inherited.synonyms))
+    return _entry(definition, value, (SourcedValue(name, value, ConfigSource.TOPIC_CONFIG), *inherited))
 
 
 def describe_group(configs: Mapping[str, str], layers: Layers, names: Collection[str] = ()) -> list[Entry]:
@@ -204,13 +210,17 @@ def _entry(
     )
 
 
+def _unknown_entry(name: str, sources: tuple[SourcedValue, ...], *, read_only: bool) -> Entry:
+    """What is not known might be a secret."""
+    hidden = tuple(each._replace(value=None) for each in sources)
+    source = hidden[0].source if hidden else ConfigSource.DEFAULT_CONFIG
+    return Entry(name, None, source, hidden, ConfigType.UNKNOWN, True, read_only, None)
+
+
 def _broker_entry(name: str, layers: Layers) -> Entry:
     text, definition = _broker_text(name, layers), broker.find(name)
     if definition is None:
-        # What is not known might be a secret.
-        sources = tuple(each._replace(value=None) for each in _broker_sources(name, layers))
-        source = sources[0].source if sources else ConfigSource.DEFAULT_CONFIG
-        return Entry(name, None, source, sources, ConfigType.UNKNOWN, True, True, None)
+        return _unknown_entry(name, _broker_sources(name, layers), read_only=True)
     if definition.name != name:
         value = None if definition.sensitive else text
     else:

@@ -763,9 +763,12 @@ class RaftCore:
         self._append(batch, len(proposal.controls))
         for position, header in iterate_batches(batch):
             records.apply_control_batch(self.voters, batch, position, header)
-        if proposal.voters is not None and isinstance(self.role, Leader):
-            self.role.set_voters(proposal.voters)
-            self.role.begin_epoch_ms = 0  # whoever is new should hear of it
+        leader = self.role
+        if proposal.voters is not None and isinstance(leader, Leader):
+            before = leader.voters.keys()
+            leader.set_voters(proposal.voters)
+            if leader.voters.keys() != before:
+                leader.begin_epoch_ms = 0  # whoever is new should hear of it
 
     def _append(self, batch: bytes, count: int) -> None:
         self._batches.append(batch)

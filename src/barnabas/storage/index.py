@@ -44,11 +44,16 @@ class Index:
     def __init__(self, file: File, base_offset: int, max_bytes: int) -> None:
         self.file = file
         self.base_offset = base_offset
-        self.max_entries = max_bytes // self.ENTRY.size - self.RESERVED_ENTRIES
+        self.max_entries = 0
+        self.limit(max_bytes)
         self.dirty = False
         self._entries: int | None = None
         self._data: bytearray | None = None
         self._rebuilding = False
+
+    def limit(self, max_bytes: int) -> None:
+        """How large the file may become before the segment is full."""
+        self.max_entries = max_bytes // self.ENTRY.size - self.RESERVED_ENTRIES
 
     @property
     def entries(self) -> int:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.batches import BatchHeader
 from barnabas.storage.batch_file import walk_places
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
-from barnabas.storage.epochs import LeaderEpochs
+from barnabas.storage.epochs import UNDEFINED_EPOCH, LeaderEpochs
 from barnabas.storage.errors import CorruptLogError, disk_errors
 from barnabas.storage.files import File, fsync_directory
 from barnabas.storage.segment import (
@@ -185,15 +186,25 @@ class _EpochsOfBatches:
     def __init__(self, epochs: LeaderEpochs) -> None:
         self._epochs = epochs
         self._end: int | None = None
+        # The epoch that was looked up last, and the offset up to which it holds.
+        self._epoch = UNDEFINED_EPOCH
+        self._until: float = 0
 
     def visit(self, header: BatchHeader) -> None:
-        epoch, epochs = header.partition_leader_epoch, self._epochs
-        if epoch >= 0 and epochs.epoch_for_offset(header.base_offset) != epoch:
-            # Up to the end of the batch before, they agree.
-            epochs.truncate_from_end(header.base_offset if self._end is None else min(self._end, header.base_offset))
-            if epochs.epoch_for_offset(header.base_offset) != epoch:
-                epochs.assign(epoch, header.base_offset)
+        epoch, base_offset = header.partition_leader_epoch, header.base_offset
+        if epoch >= 0 and (epoch != self._epoch or base_offset >= self._until):
+            self._agree(epoch, base_offset)
         self._end = header.next_offset
+
+    def _agree(self, epoch: int, base_offset: int) -> None:
+        epochs = self._epochs
+        if epochs.epoch_for_offset(base_offset) != epoch:
+            # Up to the end of the batch before, they agree.
+            epochs.truncate_from_end(base_offset if self._end is None else min(self._end, base_offset))
+            if epochs.epoch_for_offset(base_offset) != epoch:
+                epochs.assign(epoch, base_offset)
+        self._epoch = epoch
+        self._until = min((entry.start_offset for entry in epochs.entries if entry.epoch > epoch), default=inf)
 
 
 def _names(directory: Path) -> list[str]:

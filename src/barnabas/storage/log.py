@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.batches import NO_TIMESTAMP, BatchHeader, check_crc, crc32c, iterate_batches, stamp
+from barnabas.batches import NO_TIMESTAMP, BatchHeader, check_crc, crc32c, end_of_whole_batches, iterate_batches, stamp
 from barnabas.batches.format import LEADER_EPOCH_POSITION, Buffer
 from barnabas.storage.epochs import EpochEndOffset, LeaderEpochs
 from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
@@ -59,7 +59,9 @@ class FileRange(NamedTuple):
     size: int
 
     def read(self) -> bytes:
-        return self.file.read(self.size, self.position)
+        """Their bytes; of a log that was truncated meanwhile, what is left of them."""
+        data = self.file.read(self.size, self.position)
+        return data if len(data) == self.size else data[: end_of_whole_batches(data)]
 
 
 class LogStatistics(NamedTuple):
@@ -144,6 +146,12 @@ class Log:
         log.recovery_point = loaded.recovery_point
         log.recoveries = loaded.recoveries
         return log
+
+    def configure(self, config: LogConfig) -> None:
+        """Other settings, from the next append on."""
+        self.config = config
+        for segment in self._segments:
+            segment.configure(config)
 
     # Appending
 
@@ -414,22 +422,19 @@ class Log:
 
     def _append(self, groups: Sequence[_Group]) -> AppendInfo:
         rolled = None
+        size, max_timestamp = 0, NO_TIMESTAMP
         with self._writing():
             for group in groups:
                 first, last = group.batches[0], group.batches[-1]
+                size += group.size
+                max_timestamp = max(max_timestamp, group.max_timestamp)
                 segment = self._segments[-1]
                 if segment.should_roll(group.size, group.max_timestamp, last.last_offset, self._clock()):
                     segment = self._roll(first.base_offset)
                     rolled = segment.base_offset
                 segment.append(group.buffers, group.batches)
                 self.log_end_offset = last.last_offset + 1
-        return AppendInfo(
-            groups[0].batches[0].base_offset,
-            self.log_end_offset - 1,
-            max(group.max_timestamp for group in groups),
-            sum(group.size for group in groups),
-            rolled,
-        )
+        return AppendInfo(groups[0].batches[0].base_offset, self.log_end_offset - 1, max_timestamp, size, rolled)
 
     def _roll(self, base_offset: int) -> Segment:
         active = self._segments[-1]

@@ -118,8 +118,9 @@ class Segment:
     @classmethod
     def create(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
         """A new and empty segment; files that had its name are gone."""
-        for suffix in INDEX_SUFFIXES[:2]:
+        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             File.create(segment_path(directory, base_offset, suffix))
+        File(segment_path(directory, base_offset, TXN_INDEX_SUFFIX)).unlink()
         log = File.create(segment_path(directory, base_offset, LOG_SUFFIX))
         return cls(directory, base_offset, config, log, 0, now_ms)
 
@@ -131,6 +132,11 @@ class Segment:
         if size > MAX_SEGMENT_BYTES:
             raise StorageError(f"{log.path} has {size} bytes, more than a segment can have")
         return cls(directory, base_offset, config, log, size, now_ms)
+
+    def configure(self, config: LogConfig) -> None:
+        self.config = config
+        self.offset_index.limit(config.segment_index_bytes)
+        self.time_index.limit(config.segment_index_bytes)
 
     def index_fault(self) -> str | None:
         """Why the indexes have to be made again, as far as can be seen without reading them."""

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -108,7 +109,8 @@ async def _told_to_stop(failed: asyncio.Future[None]) -> BaseException | None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
     waiting = asyncio.create_task(told.wait())
-    await asyncio.wait({waiting, failed}, return_when=asyncio.FIRST_COMPLETED)
+    either: set[asyncio.Future[Any]] = {waiting, failed}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if not failed.done():
         return None
     told.set()

@@ -1,8 +1,9 @@
-"""Requests that a cluster of Apache Kafka 4.3.1 was sent, its answers, and its state when it gave them."""
+"""What Apache Kafka 4.3.1 answered to requests about topics and the cluster, and nodes in the state it was in."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -14,9 +15,12 @@ import pytest
 from barnabas import wire
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
+from barnabas.metadata.topics import UNASSIGNED_DIR
+from barnabas.security.acl import AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
-from barnabas.wire import APIS, ApiKey, Message
+from barnabas.wire import APIS, ApiKey, Message, Uuid
+from barnabas.wire.records.metadata import AccessControlEntryRecord, PartitionRecord, TopicRecord
 from tests.broker.harness import MemoryNode
 from tests.metadata import golden
 
@@ -46,19 +50,15 @@ class Capture(NamedTuple):
         return f"v{self.version} {self.case}"
 
     @property
-    def expected(self) -> bytes:
+    def answer(self) -> bytes:
+        """Header and body of Kafka's answer."""
         return bytes.fromhex(self.response_hex)
 
     @property
-    def request(self) -> Any:
-        api = APIS[ApiKey[_snake(self.api)]]
-        frame = bytes.fromhex(self.request_hex)
-        client_id = int.from_bytes(frame[8:10])
-        at = 10 + client_id + (api.request_header_version(self.version) == 2)
-        return wire.decode(api.request, self.version, frame[at:])
+    def response(self) -> Any:
+        return self.decode(self.answer)
 
-    def response(self, answer: bytes) -> Any:
-        """The message in an answer."""
+    def decode(self, answer: bytes) -> Any:
         api = APIS[ApiKey[_snake(self.api)]]
         return wire.decode(api.response, self.version, answer[4 + api.response_header_version(self.version) :])
 
@@ -106,4 +106,40 @@ def node_before(
     return MemoryNode({**PROPERTIES, **(properties or {})}, image=image, authorizer=AUTHORIZER)
 
 
-FINAL_OFFSET = golden.expected()["metadata_offset_before"]
+def final_node() -> MemoryNode:
+    """The state in which the captures of phase 5-final were taken."""
+    return node_before(golden.expected()["metadata_offset_before"] + 1)
+
+
+def topic(name: str, topic_id: Uuid, *partitions: list[int]) -> list[Message]:
+    """The records of a topic with these replicas, all of them in sync."""
+    records: list[Message] = [TopicRecord(name=name, topic_id=topic_id)]
+    for index, replicas in enumerate(partitions):
+        records.append(
+            PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=replicas,
+                isr=replicas,
+                leader=replicas[0],
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=[UNASSIGNED_DIR] * len(replicas),
+            )
+        )
+    return records
+
+
+def allow(principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> AccessControlEntryRecord:
+    """An access control entry; what it is about is also its id."""
+    text = f"{principal} {operation} {resource_type} {name}"
+    return AccessControlEntryRecord(
+        id=Uuid(hashlib.md5(text.encode(), usedforsecurity=False).digest()),
+        resource_type=resource_type,
+        resource_name=name,
+        pattern_type=PatternType.LITERAL,
+        principal=principal,
+        host="*",
+        operation=operation,
+        permission_type=AclPermissionType.ALLOW,
+    )

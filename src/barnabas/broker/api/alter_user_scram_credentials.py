@@ -1,0 +1,38 @@
+"""AlterUserScramCredentials (51), version 0.
+
+Needs ALTER on the cluster. Removes and sets credentials, one row per user: who is named twice is DUPLICATE_RESOURCE (for two
+mechanisms as well), an unknown mechanism UNSUPPORTED_SASL_MECHANISM, no name or a number of iterations outside of 4096 to
+16384 UNACCEPTABLE_CREDENTIAL, a credential to remove that is not there RESOURCE_NOT_FOUND, and a metadata.version below
+3.5-IV2 UNSUPPORTED_VERSION. Users with errors come last.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.broker.errors import shown_message
+from barnabas.controller import scram
+from barnabas.security.acl import AclOperation
+from barnabas.wire import KafkaError
+from barnabas.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
+
+Row = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
+
+
+async def handle(context: Context, request: AlterUserScramCredentialsRequest) -> AlterUserScramCredentialsResponse:
+    errors: dict[str, KafkaError | None]
+    try:
+        context.require_on_cluster(AclOperation.ALTER)
+        errors = await context.controller.write(scram.alter, request.deletions, request.upsertions)
+    except KafkaError as error:
+        names = {each.name for each in request.deletions} | {each.name for each in request.upsertions}
+        errors = dict.fromkeys(sorted(names), error)
+    return AlterUserScramCredentialsResponse(results=[_row(name, error) for name, error in errors.items()])
+
+
+def _row(name: str, error: KafkaError | None) -> Row:
+    if error is None:
+        return Row(user=name, error_message=None)
+    return Row(user=name, error_code=error.code, error_message=shown_message(error.code, error.message))

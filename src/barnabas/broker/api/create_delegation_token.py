@@ -1,0 +1,30 @@
+"""CreateDelegationToken (38), versions 1 to 3.
+
+A caller on a plaintext listener is nobody in particular, and gets no token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, with the
+owner that was asked for (version 3) or the caller. Not done: tokens on listeners that authenticate.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.security.principal import KafkaPrincipal
+from barnabas.wire import ErrorCode
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+
+_NO_TIME = -1
+
+
+def handle(context: Context, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
+    requester = owner = context.peer.principal
+    if request.owner_principal_name:
+        owner = KafkaPrincipal(request.owner_principal_type or "", request.owner_principal_name)
+    return CreateDelegationTokenResponse(
+        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+        principal_type=owner.type,
+        principal_name=owner.name,
+        token_requester_principal_type=requester.type,
+        token_requester_principal_name=requester.name,
+        issue_timestamp_ms=_NO_TIME,
+        expiry_timestamp_ms=_NO_TIME,
+        max_timestamp_ms=_NO_TIME,
+    )

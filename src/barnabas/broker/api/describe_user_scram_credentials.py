@@ -1,0 +1,53 @@
+"""DescribeUserScramCredentials (50), version 0.
+
+Needs DESCRIBE on the cluster. Tells the mechanisms and iterations of users, never their keys; null or no users at all asks
+for everyone. Who is asked for twice is DUPLICATE_RESOURCE, who has no credential RESOURCE_NOT_FOUND. A controller's
+listener answers as well (Kafka has the API there too, and fails).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from barnabas.broker.context import Context
+from barnabas.config.hash_order import hash_order
+from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.wire import ErrorCode
+from barnabas.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+
+Row = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
+Credential = DescribeUserScramCredentialsResponse.CredentialInfo
+
+
+def handle(context: Context, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
+    asked = [user.name for user in request.users or ()]
+    if not context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        rows = [Row(error_code=code, error_message=None) for _ in asked]
+        return DescribeUserScramCredentialsResponse(error_code=code, error_message=None, results=rows)
+    times = Counter(asked or sorted({user.name for user in context.image.scram}))
+    twice = {name for name in times if asked and times[name] > 1}
+    return DescribeUserScramCredentialsResponse(
+        results=[_duplicate(name) if name in twice else _row(context, name) for name in hash_order(times)]
+    )
+
+
+def _duplicate(name: str) -> Row:
+    text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+    return Row(user=name, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=text)
+
+
+def _row(context: Context, name: str) -> Row:
+    found = [
+        Credential(mechanism=mechanism, iterations=credential.iterations)
+        for mechanism in SCRAM_MECHANISMS
+        if (credential := context.image.scram.get(ScramUser(mechanism, name))) is not None
+    ]
+    if found:
+        return Row(user=name, credential_infos=found)
+    text = f"Attempt to describe a user credential that does not exist: {name}"
+    return Row(user=name, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=text)

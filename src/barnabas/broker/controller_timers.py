@@ -1,0 +1,56 @@
+"""What the active controller does by itself from time to time: put out silent brokers, give leadership back, elect.
+
+Each is a decision like any other. One that says there may be more is run again at once; one that fails is tried again when its
+time comes. On a node that does not lead, the timers do nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from barnabas.broker.active_controller import ActiveController
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller import brokers, elections
+from barnabas.controller.situation import Situation
+from barnabas.replicated.decision import Result
+from barnabas.wire import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
+
+Decision = Callable[[Situation], Result[bool]]
+
+
+class ControllerTimers:
+    """Runs from `start` to `stop`."""
+
+    def __init__(self, controller: ActiveController, config: ServerConfig) -> None:
+        self._controller = controller
+        intervals_s: list[tuple[Decision, float]] = [
+            (brokers.fence_stale_brokers, config.get_int("broker.session.timeout.ms") / 8 / 1000),
+            (elections.balance_leaders, config.get_int("leader.imbalance.check.interval.seconds")),
+            (elections.elect_unclean_leaders, config.get_int("unclean.leader.election.interval.ms") / 1000),
+        ]
+        self._intervals_s = intervals_s
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._repeat(*each)) for each in self._intervals_s]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _repeat(self, decision: Decision, interval_s: float) -> None:
+        while True:
+            await asyncio.sleep(interval_s)
+            try:
+                while self._controller.loop.is_leader and await self._controller.write(decision):
+                    pass
+            except KafkaError as error:
+                if error.code is not ErrorCode.NOT_CONTROLLER:
+                    log.warning("%s failed and will be tried again: %s", decision.__name__, error)
+            except Exception:
+                log.exception("%s failed and will be tried again", decision.__name__)
