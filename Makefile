@@ -43,8 +43,9 @@ fmt: dev ## Format the sources
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-generate: dev ## Write the classes of barnabas.wire from schema/*.txt
+generate: dev ## Write what follows from the schema: classes of barnabas.wire, the table of APIs
 	$(BIN)/python tools/generate.py
+	$(BIN)/python tools/compatibility.py
 
 bench: dev ## Measure barnabas beside its peers in one run
 	$(BIN)/python -m bench
