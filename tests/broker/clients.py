@@ -11,6 +11,7 @@ from typing import Any
 
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.server import Limits, Server
+from barnabas.config import server
 
 TIMEOUT_S = 20.0
 LEVELS = {"kraft.version": 1, "metadata.version": 21}
@@ -20,6 +21,7 @@ class Services:
     """The least that a server needs."""
 
     def __init__(self) -> None:
+        self.config = server.load(None, {})
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
         self.finalized_features = FinalizedFeatures(36, dict(LEVELS))
 

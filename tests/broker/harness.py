@@ -10,14 +10,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from barnabas import wire
 from barnabas.broker.active_controller import ActiveController
-from barnabas.broker.context import Encoded, FinalizedFeatures, Listener, Peer
+from barnabas.broker.client_metrics import ClientMetrics
+from barnabas.broker.context import ClientInformation, Encoded, FinalizedFeatures, Listener, Peer
 from barnabas.broker.dispatch import dispatch
 from barnabas.broker.encoded_topics import EncodedTopics
+from barnabas.broker.log_directories import LogDirectories
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import server
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
@@ -75,8 +78,10 @@ class MemoryNode:
         authorizer: AuthorizerSettings | None = None,
         now_ms: int = 1_700_000_000_000,
         kraft_version: int = 0,
+        directory_ids: Mapping[Path, Uuid] | None = None,
     ) -> None:
         self.config = server.load(None, dict(properties or {}))
+        self.log_directories = LogDirectories(lambda: self.config, directory_ids or {})
         self.cluster_id = CLUSTER_ID
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
         self.encoded_topics = EncodedTopics()
@@ -88,6 +93,9 @@ class MemoryNode:
             image = replay(EMPTY_IMAGE, [*start, *records], Provenance(len(start) + len(records) - 1, 1, now_ms))
         self._log = _MemoryLog(image.offset)
         self.now_ms = now_ms
+        receiver = self.config.get_str("barnabas.telemetry.receiver") or ""
+        max_bytes = self.config.get_int("telemetry.max.bytes")
+        self.client_metrics = ClientMetrics(receiver, max_bytes, Random(2), lambda: self.now_ms)
         self.controller = ActiveController(
             image,
             self.config,
@@ -118,13 +126,19 @@ class MemoryNode:
         return [record for record, _ in self._log.records]
 
     def answer(
-        self, frame: bytes, *, listener: str = "broker", principal: KafkaPrincipal = ANONYMOUS, host: str = "127.0.0.1"
+        self,
+        frame: bytes,
+        *,
+        listener: str = "broker",
+        principal: KafkaPrincipal = ANONYMOUS,
+        host: str = "127.0.0.1",
+        information: ClientInformation | None = None,
     ) -> bytes | None:
         """The answer to a request frame (header and body), without its size."""
 
         async def run() -> bytes | None:
             name = LISTENER_NAMES.get(listener, listener.upper())
-            peer = Peer(host, principal, Listener(name, is_controller=listener == "controller"))
+            peer = Peer(host, principal, Listener(name, is_controller=listener == "controller"), information)
             answer = dispatch(frame, self, peer)
             pieces = await answer if inspect.isawaitable(answer) else answer
             await self.topic_creation.wait_done()

@@ -22,7 +22,7 @@ def of_three(**configs: str) -> tuple[MemoryNode, list[SimulatedBroker]]:
 
 
 def test_a_leader_shrinks_and_expands_its_isr_and_the_leader_epoch_stays() -> None:
-    node, brokers = of_three()
+    _, brokers = of_three()
     row = brokers[1].propose_isr("t", 0, [1, 3])
     assert (row.error_code, row.leader_id, row.leader_epoch, row.isr, row.partition_epoch) == (0, 1, 0, [1, 3], 1)
     row = brokers[1].propose_isr("t", 0, [1, 2, 3])

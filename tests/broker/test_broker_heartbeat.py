@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.controller import brokers as decisions
 from barnabas.security.authorizer import AuthorizerSettings
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.records.metadata import BrokerRegistrationChangeRecord
 from tests.broker.harness import MemoryNode
 from tests.broker.simulated_broker import SimulatedBroker, cluster, create_topic
@@ -175,7 +176,7 @@ def test_cordoned_directories_are_noted_once_and_when_they_change() -> None:
 
 
 def test_cordoned_directories_are_not_noted_before_the_cluster_knows_of_them() -> None:
-    node, brokers = cluster(1, features={"metadata.version": 29})
+    _, brokers = cluster(1, features={"metadata.version": 29})
     brokers[1].beat(cordoned_log_dirs=[])
     assert brokers[1].registration.cordoned_log_dirs is None
 
@@ -183,3 +184,19 @@ def test_cordoned_directories_are_not_noted_before_the_cluster_knows_of_them() -
 def test_it_needs_cluster_action() -> None:
     node = MemoryNode(authorizer=AuthorizerSettings(enabled=True))
     assert SimulatedBroker(node, 1).beat().error_code == 31
+
+
+def test_brokers_with_only_cordoned_directories_get_no_new_replicas() -> None:
+    node, brokers = cluster(3)
+    brokers[2].beat(cordoned_log_dirs=brokers[2].directories)
+
+    def create(name: str, replication_factor: int) -> int:
+        wanted = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=6, replication_factor=replication_factor)
+        code: int = node.call(CreateTopicsRequest(topics=[wanted], timeout_ms=1000), 7).topics[0].error_code
+        return code
+
+    assert create("a", 2) == 0
+    assert {frozenset(brokers[1].partition("a", index).replicas) for index in range(6)} == {frozenset({1, 3})}
+    assert create("b", 3) == 38
+    brokers[2].beat(cordoned_log_dirs=[])
+    assert create("b", 3) == 0

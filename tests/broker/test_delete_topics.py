@@ -32,7 +32,7 @@ def test_kafka_s_answers(capture: Capture) -> None:
     rows = {row.name: row for row in capture.response.responses if row.name and row.name.startswith("dt-")}
     records = []
     for number, (name, row) in enumerate(rows.items()):
-        topic_id = row.topic_id if row.topic_id != ZERO_UUID else Uuid(bytes([number]) * 16)
+        topic_id = row.topic_id if row.topic_id != ZERO_UUID else Uuid(bytes([number + 1]) * 16)
         records += topic(name, topic_id, [1])
     node = node_before(98, records)
     assert capture.ask(node) == capture.answer

@@ -7,16 +7,16 @@ import pytest
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.wire.records.metadata import PartitionChangeRecord, UnregisterBrokerRecord
-from tests.broker.golden import Capture, node_before, params
 from tests.broker.harness import MemoryNode
+from tests.broker.partition_captures import Capture, captures, node_before
 from tests.controller.situations import TOPIC, partition, topic
 
 STATES = {"stopped broker": 2186, "again": 2187}
 
 
-@pytest.mark.parametrize("capture", params("UnregisterBroker"))
+@pytest.mark.parametrize("capture", captures("UnregisterBroker"), ids=str)
 def test_answers_are_those_of_apache_kafka(capture: Capture) -> None:
-    assert capture.ask(node_before(STATES.get(capture.case, 2186))).hex() == capture.response_hex
+    assert capture.ask(node_before(STATES.get(capture.case, 2186))) == capture.response
 
 
 def test_a_broker_that_is_forgotten_leaves_every_isr() -> None:

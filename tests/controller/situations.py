@@ -13,7 +13,7 @@ from barnabas.controller.situation import Situation
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
 from barnabas.metadata.topics import UNASSIGNED_DIR, Partition
-from barnabas.replicated.loop import Result
+from barnabas.replicated.decision import Result
 from barnabas.wire import Message, Uuid
 from barnabas.wire.records.metadata import ConfigRecord, FeatureLevelRecord, PartitionRecord, TopicRecord
 from tests.broker.harness import CLUSTER_ID, register_broker

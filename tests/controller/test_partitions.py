@@ -41,7 +41,7 @@ def change(
     partition = Partition(
         replicas, directories, isr, was_removing, was_adding, leader, recovery, 5, 7, elr, last_known_elr
     )
-    rules = Rules(version, elr_enabled, min_isr, lambda broker_id: (D1, D2, D3, D4)[broker_id - 1])
+    rules = Rules(version, elr_enabled, min_isr, False, lambda broker_id: (D1, D2, D3, D4)[broker_id - 1])
     made = PartitionChange(TOPIC, 0, partition, rules, alive.__contains__, election)
     for name, value in wanted.items():
         setattr(made, name, value)

@@ -170,7 +170,9 @@ def test_a_voter_that_does_not_answer_is_not_added() -> None:
     fetch(replica, key_of(5))
     assert replica.ask(request_of(case_of("AddRaftVoter", "a fifth voter")), 1) is None
     replica.after(2000)
-    assert replica.answers[-1].message.error_code == ErrorCode.REQUEST_TIMED_OUT
+    refusal = replica.answers[-1].message
+    assert isinstance(refusal, AddRaftVoterResponse)
+    assert refusal.error_code == ErrorCode.REQUEST_TIMED_OUT
     assert replica.core.voters.current == VOTERS
 
 

@@ -96,7 +96,8 @@ def test_a_leader_that_leaves_hands_over_at_once() -> None:
     first.core.shutdown(first.now_ms, 5000)
     first.process()
     assert cluster.run(1500, lambda: any(node is not first for node in cluster.leaders()))
-    assert first.core.is_shut_down(first.now_ms)
+    cluster.run(100)
+    assert first.core.is_shut_down(first.now_ms), "it has heard of the new leader"
 
 
 def test_who_was_cut_off_does_not_disturb_the_others_when_it_comes_back() -> None:

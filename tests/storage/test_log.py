@@ -145,6 +145,13 @@ def test_segments_roll_by_size(tmp_path: Path) -> None:
     assert [segment.base_offset for segment in log.segments] == list(range(0, 20, each))
 
 
+def test_a_segment_is_filled_to_its_last_byte(tmp_path: Path) -> None:
+    size = len(batch(b"a"))
+    for more, rolled in ((0, 3), (-1, 2)):
+        log = open_log(tmp_path / str(more), LogConfig(segment_bytes=3 * size + more))
+        assert [log.append_as_leader(batch(b"a"), 0).rolled for _ in range(4)].index(rolled) == rolled
+
+
 def test_segments_roll_by_the_time_of_their_records(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(segment_ms=1000))
     assert log.append_as_leader(batch(b"a", timestamps=(5000,)), 0).rolled is None
@@ -388,6 +395,25 @@ def test_the_indexes_of_a_segment_closed_after_its_last_flush_are_flushed(
     log.flush()
     assert "00000000000000000000.index" in flushed
     assert "00000000000000000000.log" not in flushed
+
+
+def test_a_flush_that_a_truncation_overtakes_promises_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path)
+    for _ in range(4):
+        log.append_as_leader(batch(b"a"), 0)
+    overtaken: list[int] = []
+
+    def truncate_and_append(descriptor: int) -> None:
+        if not overtaken:
+            overtaken.append(log.truncate_to(2))
+            log.append_as_leader(batch(b"b", b"c"), 0)
+
+    monkeypatch.setattr("os.fsync", truncate_and_append)
+    log.flush()
+    assert overtaken == [2]
+    assert log.recovery_point <= 2
+    log.flush()
+    assert log.recovery_point == 4
 
 
 def test_after_an_error_of_the_disk_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

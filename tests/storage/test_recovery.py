@@ -161,10 +161,14 @@ def test_room_that_kafka_set_aside_in_an_index_is_cut_off(tmp_path: Path) -> Non
 def test_an_index_of_another_log_misleads_nobody(tmp_path: Path) -> None:
     written = write_log(tmp_path / "log")
     path = segment_path(tmp_path / "log", 0, ".index")
-    path.write_bytes(struct.pack(">iiii", 1, 77, 3, 200))
-    log = open_log(tmp_path / "log", clean_shutdown=True)
-    assert whole_log(log) == written
-    assert [log.read(offset, 1) for offset in (0, 1, 3)] == [written[0], written[1], written[2]]
+    between = (77, 200)
+    of_others = (len(b"".join(written[:3])), len(b"".join(written[:4])))
+    for first, second in (between, of_others):
+        path.write_bytes(struct.pack(">iiii", 1, first, 3, second))
+        log = open_log(tmp_path / "log", clean_shutdown=True)
+        assert whole_log(log) == written
+        assert [log.read(offset, 1) for offset in (0, 1, 3)] == [written[0], written[1], written[2]]
+        log.abandon()
 
 
 def test_a_bare_directory_with_only_a_log_is_opened(tmp_path: Path) -> None:

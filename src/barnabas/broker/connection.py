@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, cast
 
-from barnabas.broker.context import Peer
+from barnabas.broker.context import ClientInformation, Peer
 from barnabas.broker.dispatch import Pieces, Refused, dispatch
 from barnabas.security.acl import host_text
 from barnabas.security.principal import ANONYMOUS
@@ -32,7 +32,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, endpoint: Endpoint, host: str) -> None:
         self.endpoint = endpoint
         self.host = host
-        self.peer = Peer(host_text(host), ANONYMOUS, endpoint.listener)
+        self.information = ClientInformation()
+        self.peer = Peer(host_text(host), ANONYMOUS, endpoint.listener, self.information)
         self.last_active_s = endpoint.loop.time()
         self.buffer = FrameBuffer(endpoint.limits.request_max_bytes)
         self.under_way: asyncio.Task[None] | None = None
@@ -45,10 +46,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self.information.port = (transport.get_extra_info("peername") or (self.host, 0))[1]
         self.endpoint.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.closing = True
+        self.closing = self.information.closed = True
         if self.under_way is not None:
             self.under_way.cancel()
         self.endpoint.closed(self)

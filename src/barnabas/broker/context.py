@@ -14,7 +14,9 @@ from barnabas.security.principal import KafkaPrincipal
 from barnabas.wire import ErrorCode, KafkaError, Message
 
 if TYPE_CHECKING:
+    from barnabas.broker.client_metrics import ClientMetrics
     from barnabas.broker.encoded_topics import EncodedTopics
+    from barnabas.broker.log_directories import LogDirectories
     from barnabas.broker.topic_creation import TopicCreation
 
 R = TypeVar("R")
@@ -54,12 +56,16 @@ class Services(Protocol):
     encoded: dict[tuple[Any, ...], Encoded]
     encoded_topics: EncodedTopics
     authorizer: AuthorizerSettings
+    client_metrics: ClientMetrics
 
     @property
     def controller(self) -> Controller: ...
 
     @property
     def topic_creation(self) -> TopicCreation: ...
+
+    @property
+    def log_directories(self) -> LogDirectories: ...
 
     @property
     def quorum_leader_id(self) -> int:
@@ -91,12 +97,24 @@ class Listener(NamedTuple):
         return "controller" if self.is_controller else "broker"
 
 
+class ClientInformation:
+    """What is known of the program at the other end of a connection, while it lasts."""
+
+    __slots__ = ("closed", "port", "software_name", "software_version")
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.software_name = self.software_version = "unknown"  # until ApiVersions tells
+        self.closed = False
+
+
 class Peer(NamedTuple):
     """Who is at the other end of a connection."""
 
     host: str
     principal: KafkaPrincipal
     listener: Listener
+    information: ClientInformation | None = None
 
 
 class Context:

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from barnabas.broker.api.api_versions import SUPPORTED_FEATURES
+from barnabas.broker.log_directories import LogDirectories
 from barnabas.client.connection import Connection
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -26,6 +28,7 @@ log = logging.getLogger(__name__)
 
 REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 1
+HEARTBEAT_VERSION_WITH_CORDONED = 2
 CONTROLLER_REGISTRATION_VERSION = 0
 RETRY_S = 0.1
 SHUTDOWN_HEARTBEAT_S = 0.05
@@ -71,21 +74,22 @@ class BrokerLifecycle:
         cluster_id: str,
         incarnation_id: Uuid,
         listeners: Iterable[Endpoint],
-        log_dirs: Iterable[Uuid],
+        log_directories: LogDirectories,
         previous_epoch: int,
-        metadata_offset: Callable[[], int],
+        image: Callable[[], MetadataImage],
         controller_address: Callable[[], tuple[str, int]],
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
         self._listeners = list(listeners)
-        self._log_dirs = sorted(log_dirs)
+        self._log_directories = log_directories
         self._previous_epoch = previous_epoch
-        self._metadata_offset = metadata_offset
+        self._image = image
         self._controller_address = controller_address
         self._connection: Connection | None = None
         self._beating: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
         self.epoch = -1
 
     async def start(self) -> None:
@@ -93,6 +97,10 @@ class BrokerLifecycle:
         while (await self._beat()).is_fenced:
             await asyncio.sleep(RETRY_S)
         self._beating = asyncio.create_task(self._keep_beating())
+
+    def beat_soon(self) -> None:
+        """There is something to tell that should not wait for the next heartbeat."""
+        self._news.set()
 
     async def stop(self, timeout_s: float = 10.0) -> None:
         """Ask to leave, and wait until the controller lets go, but not for ever."""
@@ -126,7 +134,7 @@ class BrokerLifecycle:
                 for name, (low, high) in sorted(SUPPORTED_FEATURES.items())
             ],
             rack=self._config.get_str("broker.rack"),
-            log_dirs=self._log_dirs,
+            log_dirs=sorted(self._log_directories.ids),
             previous_broker_epoch=self._previous_epoch,
         )
         while True:
@@ -146,7 +154,10 @@ class BrokerLifecycle:
     async def _keep_beating(self) -> None:
         interval_s = self._config.get_int("broker.heartbeat.interval.ms") / 1000
         while True:
-            await asyncio.sleep(interval_s)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(interval_s):
+                    await self._news.wait()
+            self._news.clear()
             try:
                 await self._beat()
             except KafkaError as error:
@@ -157,13 +168,19 @@ class BrokerLifecycle:
                 log.warning("a heartbeat did not reach the controller: %s", error)
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
+        image = self._image()
         request = BrokerHeartbeatRequest(
             broker_id=self._config.node_id,
             broker_epoch=self.epoch,
-            current_metadata_offset=self._metadata_offset(),
+            current_metadata_offset=image.offset,
             want_shut_down=want_shut_down,
+            offline_log_dirs=self._log_directories.offline_ids,
         )
-        response: BrokerHeartbeatResponse = await self._call(request, HEARTBEAT_VERSION)
+        version = HEARTBEAT_VERSION
+        if image.metadata_version is not None and image.metadata_version.is_cordoned_log_dirs_supported:
+            version = HEARTBEAT_VERSION_WITH_CORDONED
+            request.cordoned_log_dirs = self._log_directories.cordoned_ids
+        response: BrokerHeartbeatResponse = await self._call(request, version)
         return response
 
     async def _call(self, request: Message, version: int) -> Any:

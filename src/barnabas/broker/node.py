@@ -12,11 +12,13 @@ from typing import Any
 
 from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
+from barnabas.broker.log_directories import LogDirectories
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import served_apis
 from barnabas.broker.server import Limits, Server
@@ -31,7 +33,7 @@ from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
 from barnabas.raft.voters import ReplicaKey, Voter, VoterSet
-from barnabas.security.authorizer import Acls, AuthorizerSettings, parse_super_users
+from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
@@ -56,8 +58,18 @@ class NodeError(Exception):
     """A node cannot start; the text says why and what to do."""
 
 
+def finalized_features(image: MetadataImage, kraft_version: int) -> FinalizedFeatures:
+    levels = {KRAFT_VERSION: kraft_version, **image.features}
+    ordered = {name: levels[name] for name in (*_FEATURE_ORDER, *sorted(levels)) if levels.get(name)}
+    return FinalizedFeatures(image.offset, ordered)
+
+
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
 
 
 class Node:
@@ -80,12 +92,19 @@ class Node:
         self._formatted = False
         self._directory_ids: dict[Path, Uuid] = {}
         self.encoded_topics = EncodedTopics()
+        self.client_metrics = ClientMetrics(
+            config.get_str("barnabas.telemetry.receiver") or "",
+            config.get_int("telemetry.max.bytes"),
+            self._random,
+            monotonic_ms,
+        )
         self.topic_creation: TopicCreation
+        self.log_directories: LogDirectories
         self.quorum: MetadataQuorum
         self._has_quorum = False
         self._lifecycle: BrokerLifecycle | None = None
         self._timers: ControllerTimers | None = None
-        self._server = Server(self, _limits(config))
+        self._server = Server(self, limits_of(config))
 
     # --- what handlers ask
 
@@ -98,10 +117,6 @@ class Node:
         return self.quorum.image
 
     @property
-    def acls(self) -> Acls:
-        return self.image.acls.index
-
-    @property
     def quorum_leader_id(self) -> int:
         leader_id = self.quorum.driver.leader_id
         return -1 if leader_id is None else leader_id
@@ -111,10 +126,7 @@ class Node:
 
     @property
     def finalized_features(self) -> FinalizedFeatures:
-        image = self.image
-        levels = {KRAFT_VERSION: self.quorum.kraft_version, **image.features}
-        ordered = {name: levels[name] for name in (*_FEATURE_ORDER, *sorted(levels)) if levels.get(name)}
-        return FinalizedFeatures(image.offset, ordered)
+        return finalized_features(self.image, self.quorum.kraft_version)
 
     # --- life
 
@@ -201,14 +213,14 @@ class Node:
 
     def _format(self, dirs: list[Path], metadata_dir: Path) -> None:
         """An empty directory becomes a new cluster: one voter of a dynamic quorum, or the configured static ones."""
-        ids = {log_dir: self._new_uuid() for log_dir in dirs}
+        ids = {log_dir: formatting.new_uuid(self._random) for log_dir in dirs}
         voters = None
         if self.config.is_controller and not self.config.controller_quorum_voters:
             key = ReplicaKey(self.config.node_id, ids[metadata_dir])
             voters = VoterSet([Voter(key, self._controller_listeners())])
         formatting.write_format(
             formatting.Formatting(
-                cluster_id=str(self._new_uuid()),
+                cluster_id=str(formatting.new_uuid(self._random)),
                 node_id=self.config.node_id,
                 metadata_log_dir=metadata_dir,
                 directory_ids=ids,
@@ -218,12 +230,6 @@ class Node:
             now_ms,
         )
         self._formatted = True
-
-    def _new_uuid(self) -> Uuid:
-        value = bytearray(self._random.randbytes(16))
-        value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
-        found = Uuid(bytes(value))
-        return self._new_uuid() if str(found).startswith("-") else found
 
     def _controller_listeners(self) -> tuple[RaftEndpoint, ...]:
         return tuple(
@@ -261,6 +267,7 @@ class Node:
             ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"), self._limit
         )
         self.controller.loop.subscribe(self.dynamic.image_changed)
+        self.log_directories = LogDirectories(lambda: self.dynamic.current, self._directory_ids)
         self._has_quorum = True
         await self.quorum.start()
         await self._first_of(self.quorum.wait_active())
@@ -277,7 +284,7 @@ class Node:
         if version is not None and version.is_controller_registration_supported:
             name = self.config.controller_listener_names[0]
             listeners = self._told(self.config.advertised_controller_listeners)
-            await register_controller(self.config, self._new_uuid(), listeners, self.addresses[name])
+            await register_controller(self.config, formatting.new_uuid(self._random), listeners, self.addresses[name])
 
     async def _start_broker(self) -> None:
         # Whoever was this broker before is gone: its directories, and their locks, are ours.
@@ -286,13 +293,14 @@ class Node:
         self._lifecycle = BrokerLifecycle(
             self.config,
             cluster_id=self.cluster_id,
-            incarnation_id=self._new_uuid(),
+            incarnation_id=formatting.new_uuid(self._random),
             listeners=self._told(self.config.advertised_listeners),
-            log_dirs=self._directory_ids.values(),
+            log_directories=self.log_directories,
             previous_epoch=-1,
-            metadata_offset=lambda: self.image.offset,
+            image=lambda: self.image,
             controller_address=lambda: self.addresses[name],
         )
+        self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
 
     async def _first_of(self, work: Any) -> None:
@@ -310,7 +318,11 @@ class Node:
         await self.controller.write(activation.write_bootstrap, _read_bootstrap(metadata_dir))
 
     def _limit(self, old: ServerConfig, new: ServerConfig) -> None:
-        self._server.limit(_limits(new))
+        self._server.limit(limits_of(new))
+
+    def _tell_controller(self, old: ServerConfig, new: ServerConfig) -> None:
+        if self._lifecycle is not None:
+            self._lifecycle.beat_soon()
 
     def _fail(self, error: BaseException) -> None:
         if not self.failed.done():
@@ -325,7 +337,7 @@ def _read_bootstrap(metadata_dir: Path) -> list[Message]:
         return [decode_record(value).record for value in reader.values()]
 
 
-def _limits(config: ServerConfig) -> Limits:
+def limits_of(config: ServerConfig) -> Limits:
     return Limits(
         config.socket_request_max_bytes,
         config.connections_max_idle_ms,

@@ -25,6 +25,7 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "serve": Entry("barnabas.cli.commands.serve:serve", "Run a node: a broker, a controller or both."),
+    "storage": Entry("barnabas.cli.commands.storage:storage", "Format the directories of a node."),
     "decode": Entry("barnabas.cli.commands.decode:decode", "Show bytes of the Kafka protocol as JSON."),
     "completion": Entry("barnabas.cli.commands.completion:completion", "Print the completion script of a shell."),
 }

@@ -111,7 +111,7 @@ def elect_unclean_leaders(situation: Situation) -> Result[bool]:
     records: list[Versioned] = []
     changes = PartitionChanges(situation)
     for topic, index, _ in situation.image.topics.leaderless():
-        if changes.is_unclean_election_enabled(topic.name):
+        if changes.rules_of(topic).is_unclean_election_enabled:
             _elect(changes, topic.name, topic, index, ElectionType.UNCLEAN, records)
             if len(records) == MAX_ELECTIONS_AT_ONCE:
                 break

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from barnabas.config import resolve
 from barnabas.config.resolve import Layers
-from barnabas.controller.configs import layers_of
+from barnabas.controller.configs import MIN_INSYNC_REPLICAS, layers_of
 from barnabas.controller.placement import default_directory, is_active
 from barnabas.controller.situation import Situation
 from barnabas.metadata.configs import ConfigResourceType
@@ -36,6 +36,7 @@ from barnabas.wire.records.metadata import PartitionChangeRecord
 Versioned = tuple[Message, int]
 
 MAX_RECORDS_PER_USER_OPERATION: Final = 10_000
+UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
 
 
 class Election(Enum):
@@ -50,6 +51,7 @@ class Rules(NamedTuple):
     metadata_version: MetadataVersion
     is_elr_enabled: bool
     min_isr: int
+    is_unclean_election_enabled: bool
     default_directory: Callable[[int], Uuid]
 
 
@@ -121,7 +123,8 @@ class PartitionChange:
         self._assign(record)
         if self.leader_recovery_state != partition.leader_recovery_state:
             record.leader_recovery_state = self.leader_recovery_state
-        if record == PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.partition_id):
+        nothing = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.partition_id)
+        if record.isr is None and record == nothing:
             return None
         return record, self.rules.metadata_version.partition_change_record_version
 
@@ -228,7 +231,7 @@ class PartitionChanges:
         self.image = situation.image
         self.metadata_version = situation.metadata_version
         self._layers = broker_layers(situation)
-        self._settings: dict[str, tuple[int, bool]] = {}
+        self._rules: dict[Uuid, Rules] = {}
         self._defaults: tuple[int, bool] | None = None
 
     def begin(
@@ -239,17 +242,9 @@ class PartitionChanges:
         may_lead: Callable[[int], bool] | None = None,
     ) -> PartitionChange:
         """A change of a partition that exists; `may_lead` is for when the image does not show yet who is alive."""
-        partition = topic.partitions[partition_id]
-        image = self.image
-        min_isr, is_unclean_enabled = self._settings_of(topic.name)
-        rules = Rules(
-            self.metadata_version,
-            image.is_elr_enabled,
-            min(min_isr, len(topic.partitions[0].replicas)),
-            lambda broker_id: default_directory(image, broker_id),
-        )
+        partition, image, rules = topic.partitions[partition_id], self.image, self.rules_of(topic)
         if election is None:
-            election = Election.UNCLEAN if is_unclean_enabled else Election.ONLINE
+            election = Election.UNCLEAN if rules.is_unclean_election_enabled else Election.ONLINE
 
         def is_acceptable_leader(replica: int) -> bool:
             alive = is_active(image, replica) if may_lead is None else may_lead(replica)
@@ -257,23 +252,31 @@ class PartitionChanges:
 
         return PartitionChange(topic.topic_id, partition_id, partition, rules, is_acceptable_leader, election)
 
-    def is_unclean_election_enabled(self, topic_name: str) -> bool:
-        return self._settings_of(topic_name)[1]
+    def rules_of(self, topic: Topic) -> Rules:
+        rules = self._rules.get(topic.topic_id)
+        if rules is None:
+            image = self.image
+            min_isr, is_unclean_enabled = self._settings_of(topic.name)
+            rules = self._rules[topic.topic_id] = Rules(
+                self.metadata_version,
+                image.is_elr_enabled,
+                min(min_isr, len(topic.partitions[0].replicas)),
+                is_unclean_enabled,
+                lambda broker_id: default_directory(image, broker_id),
+            )
+        return rules
 
     def _settings_of(self, topic_name: str) -> tuple[int, bool]:
-        """min.insync.replicas and unclean.leader.election.enable."""
         own = self.image.config(ConfigResourceType.TOPIC, topic_name)
-        if "min.insync.replicas" in own or "unclean.leader.election.enable" in own:
-            if topic_name not in self._settings:
-                self._settings[topic_name] = self._resolve(own)
-            return self._settings[topic_name]
+        if MIN_INSYNC_REPLICAS in own or UNCLEAN_LEADER_ELECTION in own:
+            return self._resolve(own)
         if self._defaults is None:
             self._defaults = self._resolve({})
         return self._defaults
 
     def _resolve(self, own: Mapping[str, str]) -> tuple[int, bool]:
-        min_isr = resolve.topic_value("min.insync.replicas", own, self._layers)
-        is_unclean_enabled = resolve.topic_value("unclean.leader.election.enable", own, self._layers)
+        min_isr = resolve.topic_value(MIN_INSYNC_REPLICAS, own, self._layers)
+        is_unclean_enabled = resolve.topic_value(UNCLEAN_LEADER_ELECTION, own, self._layers)
         assert isinstance(min_isr, int)
         return min_isr, bool(is_unclean_enabled)
 

@@ -98,7 +98,7 @@ def _cancel(changes: PartitionChanges, topic: Topic, index: int) -> list[Version
         if not replicas:
             message = "Invalid replica assignment: addingReplicas contains all replicas."
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-        if not changes.is_unclean_election_enabled(topic.name):
+        if not changes.rules_of(topic).is_unclean_election_enabled:
             message = (
                 f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
                 "leader election."

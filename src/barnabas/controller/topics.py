@@ -30,6 +30,22 @@ Row = CreateTopicsResponse.CreatableTopicResult
 PartitionsRow = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
+class _Cluster:
+    """What a request with many topics need look up only once."""
+
+    __slots__ = ("active", "directories", "image", "partition_record_version", "usable")
+
+    def __init__(self, situation: Situation) -> None:
+        image, version = situation.image, situation.metadata_version
+        self.image = image
+        self.usable = usable_brokers(image)
+        self.active = {broker_id for broker_id in image.brokers if is_active(image, broker_id)}
+        self.directories: dict[int, Uuid] | None = None
+        if version.is_directory_assignment_supported:
+            self.directories = {broker_id: default_directory(image, broker_id) for broker_id in image.brokers}
+        self.partition_record_version = version.partition_record_version
+
+
 def create(
     situation: Situation,
     topics: Sequence[CreateTopicsRequest.CreatableTopic],
@@ -41,12 +57,12 @@ def create(
     Rows of `describable` topics show the settings in force and the numbers of partitions and replicas.
     """
     _refuse_too_many(situation, topics)
-    configs = TopicConfigs(situation)
+    configs, cluster = TopicConfigs(situation), _Cluster(situation)
     records: list[tuple[Message, int]] = []
     rows = []
     for topic in topics:
         try:
-            row, new = _create_one(situation, topic, configs, topic.name in describable)
+            row, new = _create_one(situation, cluster, topic, configs, topic.name in describable)
         except KafkaError as error:
             row, new = Row(name=topic.name, error_code=error.code, error_message=error.message), []
         rows.append(row)
@@ -69,7 +85,11 @@ def _refuse_too_many(situation: Situation, topics: Iterable[CreateTopicsRequest.
 
 
 def _create_one(
-    situation: Situation, topic: CreateTopicsRequest.CreatableTopic, configs: TopicConfigs, describe: bool
+    situation: Situation,
+    cluster: _Cluster,
+    topic: CreateTopicsRequest.CreatableTopic,
+    configs: TopicConfigs,
+    describe: bool,
 ) -> tuple[Row, list[tuple[Message, int]]]:
     """The order of the checks decides which of several errors is told."""
     image, name = situation.image, topic.name
@@ -80,7 +100,10 @@ def _create_one(
         text = f"Topic '{name}' collides with existing topic: {colliding[0]}"
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
     settings = configs.accept(topic.configs)
-    assignment = _manual_assignment(image, topic) if topic.assignments else _automatic_assignment(situation, topic)
+    if topic.assignments:
+        assignment = _manual_assignment(cluster, topic)
+    else:
+        assignment = _automatic_assignment(situation, cluster, topic)
     topic_id = situation.new_uuid()
     row = Row(name=name, topic_id=topic_id, error_message=None)
     if describe:
@@ -91,12 +114,12 @@ def _create_one(
     records = [
         (TopicRecord(name=name, topic_id=topic_id), 0),
         *configs.records(name, settings),
-        *_partition_records(situation, topic_id, 0, assignment),
+        *_partition_records(cluster, topic_id, 0, assignment),
     ]
     return row, records
 
 
-def _manual_assignment(image: MetadataImage, topic: CreateTopicsRequest.CreatableTopic) -> list[Sequence[int]]:
+def _manual_assignment(cluster: _Cluster, topic: CreateTopicsRequest.CreatableTopic) -> list[Sequence[int]]:
     for given, what in ((topic.replication_factor, "replication factor"), (topic.num_partitions, "numPartitions")):
         if given != _DEFAULT:
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
@@ -107,8 +130,8 @@ def _manual_assignment(image: MetadataImage, topic: CreateTopicsRequest.Creatabl
         if each.partition_index in assignment:
             text = f"Found multiple manual partition assignments for partition {each.partition_index}"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
-        check_assignment(image, each.broker_ids, replication_factor)
-        _check_someone_is_active(image, each.broker_ids, each.partition_index)
+        check_assignment(cluster.image, each.broker_ids, replication_factor)
+        _check_someone_is_active(cluster, each.broker_ids, each.partition_index)
         replication_factor = len(each.broker_ids)
         assignment[each.partition_index] = each.broker_ids
     if sorted(assignment) != list(range(len(assignment))):
@@ -117,7 +140,9 @@ def _manual_assignment(image: MetadataImage, topic: CreateTopicsRequest.Creatabl
     return [replicas for _, replicas in sorted(assignment.items())]
 
 
-def _automatic_assignment(situation: Situation, topic: CreateTopicsRequest.CreatableTopic) -> list[Sequence[int]]:
+def _automatic_assignment(
+    situation: Situation, cluster: _Cluster, topic: CreateTopicsRequest.CreatableTopic
+) -> list[Sequence[int]]:
     partitions, replicas = topic.num_partitions, topic.replication_factor
     if replicas < _DEFAULT or replicas == 0:
         text = "Replication factor must be larger than 0, or -1 to use the default value."
@@ -130,7 +155,7 @@ def _automatic_assignment(situation: Situation, topic: CreateTopicsRequest.Creat
     if replicas == _DEFAULT:
         replicas = situation.config.default_replication_factor
     try:
-        return [*place(usable_brokers(situation.image), partitions, replicas, situation.random)]
+        return [*place(cluster.usable, partitions, replicas, situation.random)]
     except KafkaError as error:
         text = f"Unable to replicate the partition {replicas} time(s): {error.message}"
         raise KafkaError(error.code, text) from None
@@ -161,8 +186,8 @@ def _problem(image: MetadataImage, replicas: Sequence[int], replication_factor: 
     return None
 
 
-def _check_someone_is_active(image: MetadataImage, replicas: Iterable[int], partition_id: int) -> None:
-    if not any(is_active(image, replica) for replica in replicas):
+def _check_someone_is_active(cluster: _Cluster, replicas: Iterable[int], partition_id: int) -> None:
+    if cluster.active.isdisjoint(replicas):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"All brokers specified in the manual partition assignment for partition {partition_id} are fenced or in "
@@ -171,13 +196,10 @@ def _check_someone_is_active(image: MetadataImage, replicas: Iterable[int], part
 
 
 def _partition_records(
-    situation: Situation, topic_id: Uuid, first: int, assignment: Iterable[Sequence[int]]
+    cluster: _Cluster, topic_id: Uuid, first: int, assignment: Iterable[Sequence[int]]
 ) -> list[tuple[Message, int]]:
     """New partitions, each led by the first of its replicas that is active."""
-    image, metadata_version = situation.image, situation.metadata_version
-    has_directories = metadata_version.is_directory_assignment_supported
-    active = {broker_id for broker_id in image.brokers if is_active(image, broker_id)}
-    directory = {broker_id: default_directory(image, broker_id) for broker_id in image.brokers}
+    active, directories, version = cluster.active, cluster.directories, cluster.partition_record_version
     records: list[tuple[Message, int]] = []
     for partition_id, replicas in enumerate(assignment, first):
         isr = [replica for replica in replicas if replica in active]
@@ -189,9 +211,9 @@ def _partition_records(
             leader=isr[0],
             leader_epoch=0,
             partition_epoch=0,
-            directories=[directory[replica] for replica in replicas] if has_directories else [],
+            directories=[] if directories is None else [directories[replica] for replica in replicas],
         )
-        records.append((record, metadata_version.partition_record_version))
+        records.append((record, version))
     return records
 
 
@@ -199,12 +221,13 @@ def create_partitions(
     situation: Situation, topics: Iterable[CreatePartitionsRequest.CreatePartitionsTopic], validate_only: bool = False
 ) -> Result[list[PartitionsRow]]:
     """A row for each topic, in their order; no name may be given twice."""
+    cluster = _Cluster(situation)
     records: list[tuple[Message, int]] = []
     rows = []
     for topic in topics:
         row = PartitionsRow(name=topic.name)
         try:
-            records += _add_partitions(situation, topic, MAX_RECORDS_PER_USER_OPERATION - len(records))
+            records += _add_partitions(situation, cluster, topic, MAX_RECORDS_PER_USER_OPERATION - len(records))
         except KafkaError as error:
             row.error_code = error.code
             row.error_message = None if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message
@@ -213,7 +236,7 @@ def create_partitions(
 
 
 def _add_partitions(
-    situation: Situation, wanted: CreatePartitionsRequest.CreatePartitionsTopic, limit: int
+    situation: Situation, cluster: _Cluster, wanted: CreatePartitionsRequest.CreatePartitionsTopic, limit: int
 ) -> list[tuple[Message, int]]:
     image = situation.image
     topic = image.topics.get(wanted.name)
@@ -237,13 +260,13 @@ def _add_partitions(
     replication_factor = len(topic.partitions[0].replicas)
     assignment: list[Sequence[int]]
     if assignments is None:
-        assignment = [*place(usable_brokers(image), additional, replication_factor, situation.random)]
+        assignment = [*place(cluster.usable, additional, replication_factor, situation.random)]
     else:
         assignment = [each.broker_ids for each in assignments]
         for partition_id, replicas in enumerate(assignment, count):
             check_assignment(image, replicas, replication_factor)
-            _check_someone_is_active(image, replicas, partition_id)
-    return _partition_records(situation, topic.topic_id, count, assignment)
+            _check_someone_is_active(cluster, replicas, partition_id)
+    return _partition_records(cluster, topic.topic_id, count, assignment)
 
 
 def delete(situation: Situation, topic_ids: Iterable[Uuid]) -> Result[dict[Uuid, KafkaError | None]]:

@@ -545,18 +545,17 @@ class RaftDriver:
                 await asyncio.sleep(0)
                 until = time.monotonic() + SLICE_S
 
-    async def _load_snapshot(self, subscription: _Subscription) -> bool:
+    async def _load_snapshot(self, subscription: _Subscription) -> None:
         """At the beginning, and when the log does not reach back far enough any more."""
         snapshot_ids = [each for each in self._log.snapshot_ids() if each.offset <= self._high_watermark]
         if not snapshot_ids or snapshot_ids[-1] == BOOTSTRAP_SNAPSHOT_ID:
             subscription.next_offset = self._log.start_offset
-            return False
+            return
         reader = self._log.open_snapshot(snapshot_ids[-1])
         assert reader is not None
         await subscription.listener.load_snapshot(Snapshot(reader))
         subscription.next_offset = reader.snapshot_id.offset
         self._resolve_waiting()
-        return True
 
     def _hand(self, subscription: _Subscription, batch: CommittedBatch) -> None:
         subscription.listener.committed(batch)
@@ -564,14 +563,14 @@ class RaftDriver:
         self._forget_kept(self._delivered_offset())
         self._resolve_waiting()
 
-    def _read(self, offset: int) -> list[CommittedBatch]:
+    def _read(self, offset: int) -> Iterator[CommittedBatch]:
         """The next committed batches, from the disk, as far as they are not in memory."""
         first_kept = min(next(iter(self._kept), self._high_watermark), self._high_watermark)
         data = self._log.read(offset, DELIVERY_BYTES, first_kept) if first_kept > offset else b""
         data = data or self._log.read(offset, DELIVERY_BYTES, self._high_watermark)
         if not data:
             raise RuntimeError(f"the log has nothing at {offset}, but is committed up to {self._high_watermark}")
-        return [_committed(data, position, header, offset) for position, header in iterate_batches(data)]
+        return (_committed(data, position, header, offset) for position, header in iterate_batches(data))
 
     def _tell_leader(self, subscription: _Subscription) -> None:
         leadership = self._leadership

@@ -1,14 +1,15 @@
 """Formatting log dirs for a node: what Kafka's storage tool writes before a node can start.
 
-Its one rule: nothing is written before everything has been checked, and a directory that has its `meta.properties` is left
-alone. The records of `bootstrap.checkpoint` are what the first controller of a cluster begins its log with; a controller of a
-dynamic quorum also gets a first snapshot with the voters.
+Its one rule: a directory gets its `meta.properties` last, so that one whose formatting was cut short is not taken for a whole
+one. The records of `bootstrap.checkpoint` are what the first controller of a cluster begins its log with; the metadata log
+of a dynamic quorum also gets a first snapshot with the voters. What may be written is for the caller to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from barnabas.metadata.versions import (
@@ -22,7 +23,7 @@ from barnabas.metadata.versions import (
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
 from barnabas.storage.files import create_directory
-from barnabas.storage.log_dirs import MetaProperties, write_meta_properties
+from barnabas.storage.log_dirs import MetaProperties, is_reserved_directory_id, write_meta_properties
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, write_bootstrap
 from barnabas.wire import Message, Uuid, encode_record
 from barnabas.wire.records.metadata import FeatureLevelRecord
@@ -34,9 +35,19 @@ class Formatting(NamedTuple):
     cluster_id: str
     node_id: int
     metadata_log_dir: Path
-    directory_ids: Mapping[Path, Uuid]  # of each log dir that is new
+    directory_ids: Mapping[Path, Uuid]  # of each log dir that is new, in the order of writing
     bootstrap: Sequence[Message]
     voters: VoterSet | None  # of a dynamic quorum that begins here; None for a static one and for those who join
+
+
+def new_uuid(random: Random) -> Uuid:
+    """A random uuid that is not taken for an option of a command, and that means nothing else."""
+    while True:
+        value = bytearray(random.randbytes(16))
+        value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
+        found = Uuid(bytes(value))
+        if not str(found).startswith("-") and not is_reserved_directory_id(found):
+            return found
 
 
 def effective_features(
@@ -58,37 +69,31 @@ def bootstrap_records(features: Mapping[str, int], more: Iterable[Message] = ())
     return [*levels, *more]
 
 
-def write_format(formatting: Formatting, clock: Callable[[], int]) -> None:
-    """The metadata log dir comes last, so that a node whose formatting was cut short is not taken for a whole one."""
+def write_format(
+    formatting: Formatting, clock: Callable[[], int], before: Callable[[Path], None] | None = None
+) -> None:
+    """A directory gets its `meta.properties` last, so that one that was cut short is not taken for a whole one."""
+    bootstrap = [encode_record(record, 0) for record in formatting.bootstrap]
     for log_dir, directory_id in formatting.directory_ids.items():
-        if log_dir != formatting.metadata_log_dir:
-            _write_meta(formatting, log_dir, directory_id, clock)
-    own_id = formatting.directory_ids.get(formatting.metadata_log_dir)
-    if own_id is None:
-        return
-    create_directory(formatting.metadata_log_dir)
-    write_bootstrap(formatting.metadata_log_dir, [encode_record(record, 0) for record in formatting.bootstrap], clock)
-    if formatting.voters is not None:
-        _write_first_snapshot(formatting, clock)
-    _write_meta(formatting, formatting.metadata_log_dir, own_id, clock)
+        if before is not None:
+            before(log_dir)
+        create_directory(log_dir)
+        write_bootstrap(log_dir, bootstrap, clock)
+        if log_dir == formatting.metadata_log_dir and formatting.voters is not None:
+            _write_first_snapshot(formatting.metadata_log_dir, formatting.voters, clock)
+        meta = MetaProperties(formatting.cluster_id, formatting.node_id, directory_id)
+        write_meta_properties(log_dir, meta, clock())
 
 
-def _write_meta(formatting: Formatting, log_dir: Path, directory_id: Uuid, clock: Callable[[], int]) -> None:
-    create_directory(log_dir)
-    meta = MetaProperties(formatting.cluster_id, formatting.node_id, directory_id)
-    write_meta_properties(log_dir, meta, clock())
-
-
-def _write_first_snapshot(formatting: Formatting, clock: Callable[[], int]) -> None:
-    assert formatting.voters is not None
-    directory = metadata_log_directory(formatting.metadata_log_dir)
+def _write_first_snapshot(log_dir: Path, voters: VoterSet, clock: Callable[[], int]) -> None:
+    directory = metadata_log_directory(log_dir)
     create_directory(directory)
     with SnapshotWriter.create(
         directory,
         SnapshotId(0, 0),
         clock,
-        last_contained_log_timestamp=0,
+        last_contained_log_timestamp=clock(),
         kraft_version=1,
-        voters=formatting.voters.to_record(),
+        voters=voters.to_record(),
     ) as writer:
         writer.freeze()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from barnabas.broker.context import Context, Encoded
-from barnabas.broker.served import served_apis, served_versions
+from barnabas.broker.served import TELEMETRY_KEYS, served_apis, served_versions
 from barnabas.wire import ApiKey, ErrorCode, encode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -39,6 +39,10 @@ def handle(context: Context, request: ApiVersionsRequest | None) -> ApiVersionsR
         return unsupported_version()
     if context.version >= 3 and not _is_well_formed(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    information = context.peer.information
+    if context.version >= 3 and information is not None:
+        information.software_name = request.client_software_name
+        information.software_version = request.client_software_version
     epoch = context.services.finalized_features.epoch
     kind, version = context.listener.kind, context.version
     kept = context.services.encoded
@@ -64,7 +68,9 @@ def _row(key: int) -> ApiVersionsResponse.ApiVersion:
 
 
 def _response(context: Context) -> ApiVersionsResponse:
-    response = ApiVersionsResponse(api_keys=[_row(key) for key in served_apis(context.listener.kind)])
+    hidden = frozenset() if context.config.get_str("barnabas.telemetry.receiver") else TELEMETRY_KEYS
+    keys = [key for key in served_apis(context.listener.kind) if key not in hidden]
+    response = ApiVersionsResponse(api_keys=[_row(key) for key in keys])
     response.supported_features = [
         ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=first, max_version=last)
         for name, (first, last) in SUPPORTED_FEATURES.items()

@@ -18,13 +18,15 @@ def handle(context: Context, request: CreateDelegationTokenRequest) -> CreateDel
     requester = owner = context.peer.principal
     if request.owner_principal_name:
         owner = KafkaPrincipal(request.owner_principal_type or "", request.owner_principal_name)
-    return CreateDelegationTokenResponse(
+    response = CreateDelegationTokenResponse(
         error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
         principal_type=owner.type,
         principal_name=owner.name,
-        token_requester_principal_type=requester.type,
-        token_requester_principal_name=requester.name,
         issue_timestamp_ms=_NO_TIME,
         expiry_timestamp_ms=_NO_TIME,
         max_timestamp_ms=_NO_TIME,
     )
+    if context.version >= 3:
+        response.token_requester_principal_type = requester.type
+        response.token_requester_principal_name = requester.name
+    return response

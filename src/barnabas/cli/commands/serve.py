@@ -7,13 +7,14 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
 from barnabas.config.definitions import ConfigError
+from barnabas.config.properties import loads
 from barnabas.config.server import EMBEDDED_DEFAULTS, load, parse_override
 from barnabas.config.server_config import ServerConfig
 
@@ -28,9 +29,28 @@ from barnabas.config.server_config import ServerConfig
     help="A setting that wins over the file; may be repeated.",
 )
 @click.option(
+    "--read-only",
+    "read_only",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Show what is in the log dirs that a node of Kafka left, without a quorum and without writing a byte; may be repeated.",
+)
+@click.option(
+    "--as-of",
+    metavar="OFFSET|TIME",
+    help="With --read-only: the cluster as it was after an offset of its metadata log, or at a time (ISO 8601, or milliseconds).",
+)
+@click.option(
     "--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True
 )
-def serve(properties: Path | None, overrides: tuple[str, ...], log_level: str) -> None:
+def serve(
+    properties: Path | None,
+    overrides: tuple[str, ...],
+    read_only: tuple[Path, ...],
+    as_of: str | None,
+    log_level: str,
+) -> None:
     """Run a node with the settings of a Kafka server.properties.
 
     Without a file, one node is broker and controller at once: it listens on 127.0.0.1:9092, keeps its data in ./data,
@@ -40,10 +60,15 @@ def serve(properties: Path | None, overrides: tuple[str, ...], log_level: str) -
     barnabas serve
     barnabas serve --override listeners=PLAINTEXT://:19092,CONTROLLER://:19093
     barnabas serve config/server.properties
+    barnabas serve --read-only /backup/kafka-logs --as-of 2026-01-31T12:30:00Z
     """
     logging.basicConfig(
         level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    if as_of is not None and not read_only:
+        raise click.UsageError("--as-of is for --read-only.")
+    if read_only:
+        raise SystemExit(_run(_read_only(properties, overrides, read_only, as_of)))
     try:
         text = None if properties is None else properties.read_text(encoding="utf-8")
         config = load(text, dict(map(parse_override, overrides)))
@@ -54,7 +79,38 @@ def serve(properties: Path | None, overrides: tuple[str, ...], log_level: str) -
         click.echo(f"warning: {warning}", err=True)
     if properties is None:
         _show_embedded(config)
-    raise SystemExit(_run(config))
+    from barnabas.broker.node import Node  # noqa: PLC0415  (only this command knows the broker)
+
+    raise SystemExit(_run(lambda: Node(config)))
+
+
+class _Node(Protocol):
+    """What is run: a node, or the remains of one."""
+
+    failed: asyncio.Future[None]
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def describe(self) -> Iterator[str]: ...
+
+
+def _read_only(
+    properties: Path | None, overrides: tuple[str, ...], dirs: tuple[Path, ...], as_of: str | None
+) -> Callable[[], _Node]:
+    from barnabas.broker import read_only_node  # noqa: PLC0415
+    from barnabas.broker.node import NodeError  # noqa: PLC0415
+
+    try:
+        found = read_only_node.find_directories(dirs)
+        if properties is not None:
+            found = found._replace(properties=loads(properties.read_text(encoding="utf-8")))
+        config = read_only_node.read_only_config(found, dict(map(parse_override, overrides)))
+        limit = read_only_node.EVERYTHING if as_of is None else read_only_node.parse_as_of(as_of)
+    except (NodeError, ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    return lambda: read_only_node.ReadOnlyNode(found, config, limit)
 
 
 def _show_embedded(config: ServerConfig) -> None:
@@ -66,11 +122,11 @@ def _show_embedded(config: ServerConfig) -> None:
     click.echo("no server.properties given: one node, fitted with " + ", ".join(fitted))
 
 
-def _run(config: ServerConfig) -> int:
-    from barnabas.broker.node import Node, NodeError  # noqa: PLC0415  (only this command knows the broker)
+def _run(build: Callable[[], _Node]) -> int:
+    from barnabas.broker.node import NodeError  # noqa: PLC0415
 
     async def main() -> int:
-        node = Node(config)
+        node = build()
         try:
             await node.start()
         except (NodeError, OSError) as error:

@@ -1,0 +1,302 @@
+"""The administrative APIs of a node of barnabas and of a node of Apache Kafka: creating, changing, describing, starting.
+
+The same client asks both, in turns, with requests made beforehand; what is measured is the time until the whole answer is
+there, undecoded. Kafka has the JVM settings of its own scripts, and every question is warmed up first. Two things to know:
+barnabas does not begin a data log when a partition is created, and Kafka does. And no node holds the large numbers of
+partitions itself, see `big_cluster`; up to 4,000, the nodes hold them all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import statistics
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from tools.apache_kafka import KAFKA_JVM, VERSION, ApacheKafka, Barnabas, Node
+
+from barnabas import wire
+from barnabas.wire import APIS, Message
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from barnabas.wire.messages.header import RequestHeader
+from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from bench import big_cluster, load
+from bench.table import Row, from_rounds
+from bench.timing import alternating
+
+SECTION = "admin"
+PEER = f"Apache Kafka {VERSION}"
+OWN_PEER = "barnabas at 1,000"
+
+TOPICS, PARTITIONS = 200, 10
+CREATE_ROUNDS = 2  # which together leave the 4,000 partitions that are described next
+CONFIG_CHANGES, CONFIG_ROUNDS = 100, 3
+DESCRIBE_ROUNDS = 7
+STARTS = 2
+SIZES = (1_000, 10_000, 100_000)
+REPEATS = 40
+
+A_TENTH = 10.0
+NOT_SLOWER = 1.0
+NOT_GROWING = 0.67  # of one third, noise is the likelier reason
+
+CREATE_VERSION, DELETE_VERSION, METADATA_VERSION, CONFIGS_VERSION, PARTITIONS_VERSION = 7, 6, 12, 1, 0
+TOPIC_RESOURCE = 2
+TIMEOUT_MS = 60_000
+
+
+class Client:
+    """One connection with one request in flight; `ask` gives the whole answer as bytes and the seconds it took."""
+
+    def __init__(self, node: Node) -> None:
+        self._socket = load.connect(node.address)
+
+    def ask(self, request: Message, version: int) -> tuple[bytes, float]:
+        frame = _frame(request, version)
+        started = time.perf_counter()
+        self._socket.sendall(frame)
+        answer = self._receive(struct.unpack(">i", self._receive(4))[0])
+        return bytes(answer), time.perf_counter() - started
+
+    def call(self, request: Message, version: int) -> tuple[Any, float]:
+        """The answer decoded, which is not in the time."""
+        answer, seconds = self.ask(request, version)
+        api = APIS[request.schema().key or 0]
+        return wire.decode(api.response, version, answer[4 + api.response_header_version(version) :]), seconds
+
+    def _receive(self, size: int) -> bytearray:
+        data = bytearray(size)
+        view = memoryview(data)
+        while view:
+            count = self._socket.recv_into(view)
+            if not count:
+                raise ConnectionError("the node closed the connection")
+            view = view[count:]
+        return data
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class Cost(NamedTuple):
+    """What one thing costs on a node of some size."""
+
+    question: str
+    seconds: float
+
+
+def run() -> list[Row]:
+    with Barnabas() as ours, ApacheKafka(jvm=KAFKA_JVM) as theirs, Client(ours) as our_client, Client(theirs) as their:
+        base = (ours.rss_bytes(), theirs.rss_bytes())
+        rows = [create_topics(our_client, their), change_configs(our_client, their)]
+        rows += describe_everything(our_client, their, TOPICS * PARTITIONS * CREATE_ROUNDS)
+    return rows + at_every_size(base)
+
+
+# --- beside Kafka, partitions held by the node
+
+
+def create_topics(ours: Client, theirs: Client) -> Row:
+    """All topics in one request, then Metadata until each partition has a leader."""
+    for client in (ours, theirs):
+        _create(client, "warm-up", TOPICS // 10)
+        _delete(client, [f"warm-up-{number}" for number in range(TOPICS // 10)])
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(CREATE_ROUNDS):
+        for client, seen in alternating([(ours, times[0]), (theirs, times[1])], number):
+            seen.append(_create(client, f"round-{number}", TOPICS))
+    question = f"create {TOPICS} topics of {PARTITIONS} partitions until visible with leaders"
+    return from_rounds(SECTION, question, times[0], PEER, times[1], "s", A_TENTH)
+
+
+def change_configs(ours: Client, theirs: Client) -> Row:
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(CONFIG_ROUNDS + 1):
+        for client, seen in alternating([(ours, times[0]), (theirs, times[1])], number):
+            seen.append(sum(_change_config(client, "round-0-0", each) for each in range(CONFIG_CHANGES)))
+    question = f"{CONFIG_CHANGES} config changes of a topic, one after another"
+    return from_rounds(SECTION, question, times[0][1:], PEER, times[1][1:], "s", A_TENTH)
+
+
+def describe_everything(ours: Client, theirs: Client, partitions: int) -> list[Row]:
+    rows = []
+    questions: dict[str, Callable[[Client], float]] = {"Metadata": _all_metadata, "DescribeTopicPartitions": _all_pages}
+    for name, ask in questions.items():
+        times: tuple[list[float], list[float]] = ([], [])
+        for number in range(DESCRIBE_ROUNDS + 2):
+            for client, seen in alternating([(ours, times[0]), (theirs, times[1])], number):
+                seen.append(ask(client) * 1000)
+        question = f"{name} of everything, {partitions:,} partitions"
+        rows.append(from_rounds(SECTION, question, times[0][2:], PEER, times[1][2:], "ms", NOT_SLOWER))
+    return rows
+
+
+# --- beside Kafka and beside itself, partitions in the metadata log
+
+
+def at_every_size(base: tuple[int, int]) -> list[Row]:
+    costs = {}
+    for size in SIZES[:-1]:
+        with _starting(_barnabas, size) as ours, ours, Client(ours) as client:
+            costs[size] = operations(client)
+    rows, costs[SIZES[-1]], their_costs = at_the_largest_size(SIZES[-1], base)
+    for our_cost, their_cost in zip(costs[SIZES[-1]], their_costs, strict=True):
+        question = f"{our_cost.question}, {SIZES[-1]:,} partitions"
+        values = ([our_cost.seconds * 1000], PEER, [their_cost.seconds * 1000])
+        rows.append(from_rounds(SECTION, question, *values, "ms", None))
+    for size in SIZES[1:]:
+        for least, cost in zip(costs[SIZES[0]], costs[size], strict=True):
+            question = f"{cost.question}, {size:,} partitions"
+            values = ([cost.seconds * 1000], OWN_PEER, [least.seconds * 1000])
+            rows.append(from_rounds(SECTION, question, *values, "ms", NOT_GROWING))
+    return rows
+
+
+def at_the_largest_size(size: int, base: tuple[int, int]) -> tuple[list[Row], list[Cost], list[Cost]]:
+    """Start, memory, descriptions, and what single operations cost on both."""
+    with _starting(_barnabas, size) as ours, _starting(_kafka, size) as theirs:
+        times: tuple[list[float], list[float]] = ([], [])
+        for number in range(STARTS):
+            for node, seen in alternating([(ours, times[0]), (theirs, times[1])], number):
+                node.start()
+                seen.append(node.started_s)
+                if number < STARTS - 1:
+                    node.stop()
+        what = f"on a metadata log of {size:,} partitions"
+        rows = [from_rounds(SECTION, f"start {what}", times[0], PEER, times[1], "s", NOT_SLOWER)]
+        memory = [(node.rss_bytes() - least) / size for node, least in zip((ours, theirs), base, strict=True)]
+        rows.append(from_rounds(SECTION, f"memory per partition {what}", memory[:1], PEER, memory[1:], "bytes", None))
+        with Client(ours) as our_client, Client(theirs) as their_client:
+            rows += describe_everything(our_client, their_client, size)
+            return rows, operations(our_client), operations(their_client)
+
+
+def operations(client: Client) -> list[Cost]:
+    """Single things, each the median of many."""
+    name = big_cluster.topic_name(7)
+    cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=big_cluster.topic_name(50), partition_index=0)
+    page = DescribeTopicPartitionsRequest(response_partition_limit=100, cursor=cursor)
+    one = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)])
+
+    def create_and_delete(number: int) -> float:
+        seconds = _create(client, f"one-{number}", 1)
+        _delete(client, [f"one-{number}-0"])
+        return seconds
+
+    return [
+        _cost("create a topic until visible", create_and_delete),
+        _cost("change a config", lambda number: _change_config(client, name, number)),
+        _cost("Metadata of one topic", lambda _: client.ask(one, METADATA_VERSION)[1]),
+        _cost("DescribeTopicPartitions, a page of 100", lambda _: client.ask(page, PARTITIONS_VERSION)[1]),
+    ]
+
+
+def _cost(question: str, measure: Callable[[int], float]) -> Cost:
+    seen = [measure(number) for number in range(REPEATS)]
+    return Cost(question, statistics.median(seen[REPEATS // 4 :]))
+
+
+@contextlib.contextmanager
+def _starting(make: Callable[[Path], Barnabas | ApacheKafka], partitions: int) -> Iterator[Node]:
+    """A node that finds its log dir written; it is stopped in the end, if whoever started it has not."""
+    with tempfile.TemporaryDirectory(prefix="bench-admin-") as folder:
+        node = make(Path(folder))
+        big_cluster.write(Path(folder) / "data", node.controller, partitions)
+        try:
+            yield node
+        finally:
+            node.close()
+
+
+def _barnabas(directory: Path) -> Barnabas:
+    return Barnabas(big_cluster.SETTINGS, directory=directory)
+
+
+def _kafka(directory: Path) -> ApacheKafka:
+    return ApacheKafka(big_cluster.SETTINGS, directory=directory, jvm=KAFKA_JVM)
+
+
+# --- requests
+
+
+def _frame(request: Message, version: int) -> bytes:
+    key = request.schema().key or 0
+    api = APIS[key]
+    header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=1, client_id="bench")
+    body = wire.encode(header, api.request_header_version(version)) + wire.encode(request, version)
+    return struct.pack(">i", len(body)) + body
+
+
+def _create(client: Client, prefix: str, count: int) -> float:
+    """Seconds from the request until every partition has a leader."""
+    names = [f"{prefix}-{number}" for number in range(count)]
+    topic = CreateTopicsRequest.CreatableTopic
+    request = CreateTopicsRequest(
+        topics=[topic(name=name, num_partitions=PARTITIONS, replication_factor=1) for name in names],
+        timeout_ms=TIMEOUT_MS,
+    )
+    asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
+    response, seconds = client.call(request, CREATE_VERSION)
+    _check(each.error_code for each in response.topics)
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    while time.monotonic() < deadline:
+        response, more = client.call(asked, METADATA_VERSION)
+        seconds += more
+        partitions = [partition for each in response.topics for partition in each.partitions]
+        if len(partitions) == count * PARTITIONS and all(each.leader_id >= 0 for each in partitions):
+            return seconds
+    raise RuntimeError(f"{prefix} has not become visible")
+
+
+def _delete(client: Client, names: list[str]) -> None:
+    topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in names]
+    response, _ = client.call(DeleteTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS), DELETE_VERSION)
+    _check(each.error_code for each in response.responses)
+
+
+def _change_config(client: Client, name: str, number: int) -> float:
+    change = IncrementalAlterConfigsRequest.AlterableConfig(name="retention.ms", value=str(1_000_000 + number))
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
+        resource_type=TOPIC_RESOURCE, resource_name=name, configs=[change]
+    )
+    response, seconds = client.call(IncrementalAlterConfigsRequest(resources=[resource]), CONFIGS_VERSION)
+    _check(each.error_code for each in response.responses)
+    return seconds
+
+
+def _all_metadata(client: Client) -> float:
+    return client.ask(MetadataRequest(topics=None), METADATA_VERSION)[1]
+
+
+def _all_pages(client: Client) -> float:
+    """Page after page; the client's decoding, by which it finds the next one, is not in the time."""
+    request = DescribeTopicPartitionsRequest()
+    seconds = 0.0
+    while True:
+        response, more = client.call(request, PARTITIONS_VERSION)
+        seconds += more
+        if response.next_cursor is None:
+            return seconds
+        cursor = response.next_cursor
+        request.cursor = DescribeTopicPartitionsRequest.Cursor(
+            topic_name=cursor.topic_name, partition_index=cursor.partition_index
+        )
+
+
+def _check(codes: Iterable[int]) -> None:
+    failed = [code for code in codes if code]
+    if failed:
+        raise RuntimeError(f"refused with {failed[0]}")

@@ -1,0 +1,101 @@
+"""A log dir whose metadata log describes many partitions, as both barnabas and Apache Kafka start from it.
+
+Node 1 is the one that starts. The partitions are on node 2, which the log says is there: a node that holds 100,000 logs has
+more files open than most systems allow, and opening them is not what is measured. So that nobody misses node 2, the nodes
+that start need `SETTINGS`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas.batches import Record, build_batch
+from barnabas.metadata.versions import LATEST_VERSION
+from barnabas.raft import formatting
+from barnabas.raft.stored_log import StoredLog, metadata_log_directory
+from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from barnabas.storage.segment import LogConfig
+from barnabas.wire import Message, Uuid, encode_record
+from barnabas.wire.records.metadata import PartitionRecord, RegisterBrokerRecord, TopicRecord
+
+SETTINGS = {"broker.session.timeout.ms": "86400000"}
+PARTITIONS_PER_TOPIC = 10
+
+_EPOCH = 1
+_ELSEWHERE = 2
+
+Versioned = tuple[Message, int]
+
+
+def topic_name(number: int) -> str:
+    return f"topic-{number:06d}"
+
+
+def write(log_dir: Path, controller: str, partitions: int) -> None:
+    """Format the directory for node 1, whose controller listens there, and write its metadata log."""
+    source = random.Random(partitions)
+    host, _, port = controller.rpartition(":")
+    directory_id = formatting.new_uuid(source)
+    voter = Voter(ReplicaKey(1, directory_id), (Endpoint("CONTROLLER", host, int(port)),))
+    bootstrap = formatting.bootstrap_records(formatting.effective_features())
+    cluster_id = str(formatting.new_uuid(source))
+    wanted = formatting.Formatting(cluster_id, 1, log_dir, {log_dir: directory_id}, bootstrap, VoterSet([voter]))
+    formatting.write_format(wanted, _now_ms)
+    log = StoredLog(metadata_log_directory(log_dir), LogConfig(metadata=True), _now_ms)
+    _append(log, [(record, 0) for record in bootstrap])
+    elsewhere = formatting.new_uuid(source)
+    _append(log, [_broker(elsewhere, formatting.new_uuid(source))])
+    for number in range(partitions // PARTITIONS_PER_TOPIC):
+        _append(log, _topic(topic_name(number), formatting.new_uuid(source), elsewhere))
+    log.flush()
+    log.close()
+
+
+def _append(log: StoredLog, records: Sequence[Versioned]) -> None:
+    now_ms = _now_ms()
+    values = [Record(0, now_ms, None, encode_record(record, version)) for record, version in records]
+    log.append(build_batch(values, base_offset=log.end_offset, partition_leader_epoch=_EPOCH))
+
+
+def _broker(directory_id: Uuid, incarnation_id: Uuid) -> Versioned:
+    record = RegisterBrokerRecord(
+        broker_id=_ELSEWHERE,
+        incarnation_id=incarnation_id,
+        broker_epoch=1,
+        end_points=[
+            RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="localhost", port=9, security_protocol=0)
+        ],
+        features=[
+            RegisterBrokerRecord.BrokerFeature(name=name, min_supported_version=0, max_supported_version=level)
+            if name != "metadata.version"
+            else RegisterBrokerRecord.BrokerFeature(name=name, min_supported_version=7, max_supported_version=level)
+            for name, level in formatting.effective_features().items()
+        ],
+        fenced=False,
+        log_dirs=[directory_id],
+    )
+    return record, LATEST_VERSION.register_broker_record_version
+
+
+def _topic(name: str, topic_id: Uuid, directory_id: Uuid) -> list[Versioned]:
+    records: list[Versioned] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
+    for index in range(PARTITIONS_PER_TOPIC):
+        record = PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=[_ELSEWHERE],
+            isr=[_ELSEWHERE],
+            leader=_ELSEWHERE,
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=[directory_id],
+        )
+        records.append((record, LATEST_VERSION.partition_record_version))
+    return records
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,71 @@
+"""AlterReplicaLogDirs (34), versions 0 to 2.
+
+Needs ALTER on the cluster. The directory is looked at first: LOG_DIR_NOT_FOUND for what is not one of this node's absolute
+paths, KAFKA_STORAGE_ERROR for one that has failed, INVALID_REPLICA_ASSIGNMENT for a cordoned one. Then the partition:
+UNKNOWN_TOPIC_OR_PARTITION, or REPLICA_NOT_AVAILABLE for a replica that is not here, but the choice is remembered for the time
+when it is. Of a partition that is named twice, the last counts. Rows stand in the order of the request (Kafka: by hash).
+
+Not done: moving a log that was begun; it is REPLICA_NOT_AVAILABLE as well.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.storage.log_dirs import MAX_DIRECTORY_NAME, DirectoryState, directory_name
+from barnabas.wire import ErrorCode
+from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+
+Topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+Partition = AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult
+
+_UNIQUE = "0" * 32
+
+
+def handle(context: Context, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+    if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
+        refused = int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        rows = [
+            Topic(
+                topic_name=t.name, partitions=[Partition(partition_index=i, error_code=refused) for i in t.partitions]
+            )
+            for each in request.dirs
+            for t in each.topics
+        ]
+        return AlterReplicaLogDirsResponse(results=rows)
+    asked = {
+        TopicPartition(topic.name, index): each.path
+        for each in request.dirs
+        for topic in each.topics
+        for index in topic.partitions
+    }
+    topics: dict[str, Topic] = {}
+    for partition, path in asked.items():
+        row = topics.setdefault(partition.topic, Topic(topic_name=partition.topic))
+        code = _alter(context, partition, path)
+        row.partitions.append(Partition(partition_index=partition.partition, error_code=code))
+    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+
+
+def _alter(context: Context, asked: TopicPartition, path: str) -> ErrorCode:
+    directories = context.services.log_directories
+    if len(directory_name(asked, DirectoryState.FUTURE, _UNIQUE)) > MAX_DIRECTORY_NAME:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if path not in directories.paths:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if not directories.is_online(path):
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if directories.is_cordoned(path):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    topic = context.image.topics.get(asked.topic)
+    partition = None if topic is None else context.image.topics.partition(topic.topic_id, asked.partition)
+    node_id = context.config.node_id
+    if partition is not None and node_id in partition.replicas:
+        place = directories.find(asked) or directories.assigned(partition.directory(node_id))
+        if place is not None and not directories.is_online(place):
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if place == path:
+            return ErrorCode.NONE
+    directories.choose(asked, path)
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else ErrorCode.REPLICA_NOT_AVAILABLE

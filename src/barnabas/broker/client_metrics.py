@@ -1,0 +1,236 @@
+"""Who pushes which metrics how often (KIP-714): what clients are told to push, and what becomes of it.
+
+Soft state of one node: what it knows of a client is forgotten when its connection ends, when it is silent for long, or when
+others need the room. Subscriptions are settings in the image; a change of any of them is looked at when a client next asks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from re import Pattern
+from typing import Final, NamedTuple
+
+from barnabas.batches.checksum import crc32c
+from barnabas.broker.context import ClientInformation, Context
+from barnabas.config import client_metrics
+from barnabas.config.definitions import parse_all
+from barnabas.config.hash_order import hash_order
+from barnabas.metadata.configs import Config, ConfigResourceType, Configs
+from barnabas.raft.formatting import new_uuid
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
+
+log = logging.getLogger(__name__)
+
+INSTANCES_MAX: Final = 16384
+FORGET_AFTER_MS: Final = 60_000
+DEFAULT_PUSH_INTERVAL_MS: Final = 300_000
+COMPRESSION_TYPES: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+
+_RESERVED: Final = (ZERO_UUID, Uuid((1).to_bytes(16)))
+_EVERYTHING: Final = "*"
+_NEVER_MS: Final = -(1 << 62)
+
+
+class Push(NamedTuple):
+    """Metrics that a client has pushed, as it has compressed them."""
+
+    client_instance_id: Uuid
+    subscription_id: int
+    terminating: bool
+    compression_type: int
+    metrics: bytes
+
+
+Receiver = Callable[[Context, Push], None]
+
+
+def log_push(context: Context, push: Push) -> None:
+    """A receiver: one line in the log."""
+    log.info(
+        "client %r at %s (instance %s) pushed %d bytes of metrics, compressed with %s%s",
+        context.client_id,
+        context.peer.host,
+        push.client_instance_id,
+        len(push.metrics),
+        COMPRESSION_TYPES[push.compression_type],
+        ", its last" if push.terminating else "",
+    )
+
+
+RECEIVERS: Final[Mapping[str, Receiver]] = {"log": log_push}
+"""By the value of barnabas.telemetry.receiver."""
+
+
+class _Subscription(NamedTuple):
+    metrics: tuple[str, ...]
+    push_interval_ms: int
+    match: Mapping[str, Pattern[str]]
+
+
+@dataclass(slots=True)
+class Instance:
+    """What a client was told, and when it came."""
+
+    attributes: Mapping[str, str | None]
+    metrics: list[str]
+    push_interval_ms: int
+    subscription_id: int
+    generation: int
+    information: ClientInformation | None
+    last_get_ms: int = _NEVER_MS
+    last_push_ms: int = _NEVER_MS
+    last_seen_ms: int = 0
+    terminating: bool = False
+    last_error: ErrorCode = ErrorCode.NONE
+
+    def is_forgotten(self, now_ms: int) -> bool:
+        if self.information is not None and self.information.closed:
+            return True
+        return now_ms - self.last_seen_ms >= max(FORGET_AFTER_MS, 3 * self.push_interval_ms)
+
+
+class ClientMetrics:
+    """`now_ms` may be any clock that does not go back."""
+
+    def __init__(self, receiver: str, max_bytes: int, random: Random, now_ms: Callable[[], int]) -> None:
+        self.max_bytes = max_bytes
+        self._receive = RECEIVERS.get(receiver)
+        self._random = random
+        self._now_ms = now_ms
+        self._instances: OrderedDict[Uuid, Instance] = OrderedDict()
+        self._configs: Configs | None = None
+        self._settings: dict[str, Config] = {}
+        self._subscriptions: list[_Subscription] = []
+        self._generation = 0
+
+    def get(self, context: Context, instance_id: Uuid) -> tuple[Uuid, Instance]:
+        """What the client shall push; it gets an id if it has none. Raises KafkaError when it asks too often."""
+        now_ms = self._now_ms()
+        if instance_id == ZERO_UUID:
+            instance_id = new_uuid(self._random)
+        instance = self._instance(context, instance_id, now_ms)
+        if now_ms - max(instance.last_get_ms, instance.last_push_ms) >= instance.push_interval_ms:
+            instance.last_get_ms = now_ms
+        elif instance.last_error not in (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE):
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        instance.last_error = ErrorCode.NONE
+        return instance_id, instance
+
+    def push(self, context: Context, push: Push) -> None:
+        """Hand over what a client has pushed. Raises KafkaError."""
+        if push.client_instance_id in _RESERVED:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        now_ms = self._now_ms()
+        instance = self._instance(context, push.client_instance_id, now_ms)
+        try:
+            self._check(instance, push, now_ms)
+            self._hand_over(context, push)
+            instance.last_error = ErrorCode.NONE
+        except KafkaError as error:
+            instance.last_error = error.code
+            raise
+        finally:
+            instance.terminating = push.terminating
+
+    def _check(self, instance: Instance, push: Push, now_ms: int) -> None:
+        if instance.terminating:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        # The first push after a get may come early: clients spread their pushes over the interval.
+        is_first = instance.last_get_ms > instance.last_push_ms
+        if is_first or now_ms - instance.last_push_ms >= instance.push_interval_ms:
+            instance.last_push_ms = now_ms
+        elif not push.terminating:
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        if push.subscription_id != instance.subscription_id:
+            raise KafkaError(ErrorCode.UNKNOWN_SUBSCRIPTION_ID)
+        if push.compression_type not in COMPRESSION_TYPES:
+            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        if len(push.metrics) > self.max_bytes:
+            raise KafkaError(ErrorCode.TELEMETRY_TOO_LARGE)
+
+    def _hand_over(self, context: Context, push: Push) -> None:
+        if self._receive is None or not push.metrics:
+            return
+        try:
+            self._receive(context, push)
+        except Exception:
+            log.exception("the metrics of client instance %s cannot be received", push.client_instance_id)
+            raise KafkaError(ErrorCode.INVALID_RECORD) from None
+
+    def _instance(self, context: Context, instance_id: Uuid, now_ms: int) -> Instance:
+        self._look_at_settings(context.image.configs)
+        instance = self._instances.get(instance_id)
+        if instance is None or instance.is_forgotten(now_ms):
+            instance = self._new_instance(context, instance_id, _attributes(context, instance_id))
+        elif instance.generation < self._generation:
+            # What is new is told at once, so the times of earlier requests do not count.
+            instance = self._new_instance(context, instance_id, instance.attributes)
+        instance.last_seen_ms = now_ms
+        self._instances.move_to_end(instance_id)
+        return instance
+
+    def _new_instance(self, context: Context, instance_id: Uuid, attributes: Mapping[str, str | None]) -> Instance:
+        push_interval_ms = DEFAULT_PUSH_INTERVAL_MS
+        wanted: dict[str, None] = {}
+        for subscription in self._subscriptions:
+            if _matches(subscription.match, attributes):
+                wanted.update(dict.fromkeys(subscription.metrics))
+                push_interval_ms = min(push_interval_ms, subscription.push_interval_ms)
+        metrics = [_EVERYTHING] if _EVERYTHING in wanted else hash_order(wanted)
+        subscription_id = _subscription_id(metrics, push_interval_ms, instance_id)
+        information = context.peer.information
+        instance = Instance(attributes, metrics, push_interval_ms, subscription_id, self._generation, information)
+        self._instances[instance_id] = instance
+        while len(self._instances) > INSTANCES_MAX:
+            self._instances.popitem(last=False)
+        return instance
+
+    def _look_at_settings(self, configs: Configs) -> None:
+        if configs is self._configs:
+            return
+        self._configs = configs
+        kind = ConfigResourceType.CLIENT_METRICS
+        settings = {resource.name: config for resource, config in configs.items() if resource.type == kind}
+        if settings != self._settings:
+            self._settings = settings
+            self._subscriptions = [_parse(config) for _, config in sorted(settings.items())]
+            self._generation += 1
+
+
+def _parse(config: Config) -> _Subscription:
+    values = parse_all(client_metrics.definitions(), dict(config))
+    metrics, interval_ms, match = values["metrics"], values["interval.ms"], values["match"]
+    assert isinstance(metrics, tuple) and isinstance(interval_ms, int) and isinstance(match, tuple)
+    return _Subscription(metrics, interval_ms, client_metrics.parse_match(match))
+
+
+def _attributes(context: Context, instance_id: Uuid) -> dict[str, str | None]:
+    """What subscriptions may choose clients by."""
+    information = context.peer.information
+    return {
+        "client_instance_id": str(instance_id),
+        "client_id": context.client_id,
+        "client_software_name": None if information is None else information.software_name,
+        "client_software_version": None if information is None else information.software_version,
+        "client_source_address": context.peer.host,
+        "client_source_port": None if information is None else str(information.port),
+    }
+
+
+def _matches(patterns: Mapping[str, Pattern[str]], attributes: Mapping[str, str | None]) -> bool:
+    return all(
+        (text := attributes[key]) is not None and pattern.fullmatch(text) is not None
+        for key, pattern in patterns.items()
+    )
+
+
+def _subscription_id(metrics: list[str], push_interval_ms: int, instance_id: Uuid) -> int:
+    """A checksum of what is asked for, different for every client."""
+    checksum = crc32c(f"[{', '.join(metrics)}]{push_interval_ms}".encode())
+    for at in range(0, 16, 4):
+        checksum ^= int.from_bytes(instance_id[at : at + 4])
+    return checksum - (1 << 32) if checksum >> 31 else checksum

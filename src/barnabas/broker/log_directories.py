@@ -1,0 +1,132 @@
+"""The log dirs of a node: where they are, which of them work, which take nothing new, and what is in them.
+
+Its one rule: a directory is known by its absolute path, as Kafka tells clients; ids are for the controller. A directory
+that fails while it is looked at is offline from then on. Logs are counted as files here, not opened.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.config.server_config import ServerConfig
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.storage.errors import StorageError, disk_errors
+from barnabas.storage.log_dirs import CLUSTER_METADATA, DirectoryState, directory_name, list_partitions
+from barnabas.wire import Uuid
+
+log = logging.getLogger(__name__)
+
+MAX_CHOICES = 100_000
+_LISTED = (DirectoryState.CURRENT, DirectoryState.FUTURE)
+
+
+class StoredPartition(NamedTuple):
+    """A log in a directory; a future one takes the place of the current one in another directory."""
+
+    partition: TopicPartition
+    size_in_bytes: int
+    is_future: bool
+
+
+class DirectoryUsage(NamedTuple):
+    """What is in a directory, and the space of the file system that it is on."""
+
+    partitions: tuple[StoredPartition, ...]
+    total_bytes: int
+    usable_bytes: int
+
+
+class LogDirectories:
+    """`config` gives the configuration in force; `ids` has the directories that have an id, others of the node among them."""
+
+    def __init__(self, config: Callable[[], ServerConfig], ids: Mapping[Path, Uuid]) -> None:
+        self._config = config
+        self.paths = tuple(dict.fromkeys(_absolute(each) for each in config().log_dirs))
+        known = {_absolute(path): directory_id for path, directory_id in ids.items()}
+        self._ids = {path: known[path] for path in self.paths if path in known}
+        self._offline: set[str] = set()
+        self._choices: dict[TopicPartition, str] = {}
+
+    @property
+    def ids(self) -> list[Uuid]:
+        """Of those that are online."""
+        return [directory_id for path, directory_id in self._ids.items() if path not in self._offline]
+
+    @property
+    def offline_ids(self) -> list[Uuid]:
+        return [directory_id for path, directory_id in self._ids.items() if path in self._offline]
+
+    @property
+    def cordoned_ids(self) -> list[Uuid]:
+        return [directory_id for path, directory_id in self._ids.items() if self.is_cordoned(path)]
+
+    def is_online(self, path: str) -> bool:
+        return path in self.paths and path not in self._offline
+
+    def is_cordoned(self, path: str) -> bool:
+        """Whether the settings say that nothing new is to be put there."""
+        config = self._config()
+        cordoned = config.get_list("cordoned.log.dirs")
+        return "*" in cordoned or path in map(_absolute, cordoned)
+
+    def fail(self, path: str, reason: object) -> None:
+        """Take a directory offline, until the node is started again."""
+        if path not in self._offline:
+            log.error("the log dir %s is offline from now on: %s", path, reason)
+            self._offline.add(path)
+
+    def usage(self, path: str) -> DirectoryUsage:
+        """What is in a directory, by looking at all of it; StorageError, and it is offline, if that fails."""
+        try:
+            if path in self._offline:
+                raise StorageError(f"the log dir {path} is offline")
+            with disk_errors("reading", Path(path)):
+                space = os.statvfs(path)
+            found = tuple(
+                StoredPartition(each.partition, _log_bytes(each.path), each.state is DirectoryState.FUTURE)
+                for each in list_partitions(Path(path)).partitions
+                if each.state in _LISTED and each.partition != CLUSTER_METADATA
+            )
+        except StorageError as error:
+            self.fail(path, error)
+            raise
+        return DirectoryUsage(found, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize)
+
+    def find(self, partition: TopicPartition) -> str | None:
+        """The directory that has the current log of a partition."""
+        name = directory_name(partition)
+        return next((path for path in self.paths if Path(path, name).is_dir()), None)
+
+    def assigned(self, directory_id: Uuid | None) -> str | None:
+        """Where a replica belongs that the cluster knows to be in this directory; there is no choice if there is only one."""
+        if len(self.paths) == 1:
+            return self.paths[0]
+        return next((path for path, each in self._ids.items() if each == directory_id), None)
+
+    def choose(self, partition: TopicPartition, path: str) -> None:
+        """Remember where the log of a partition is to be made, once it is made."""
+        if len(self._choices) >= MAX_CHOICES and partition not in self._choices:
+            del self._choices[next(iter(self._choices))]
+        self._choices[partition] = path
+
+    def chosen(self, partition: TopicPartition) -> str | None:
+        return self._choices.get(partition)
+
+
+def _absolute(path: str | Path) -> str:
+    return str(Path(path).absolute())
+
+
+def _log_bytes(directory: Path) -> int:
+    """The size of a log's segments; a log that is deleted meanwhile has none."""
+    try:
+        with disk_errors("reading", directory), os.scandir(directory) as entries:
+            return sum(entry.stat().st_size for entry in entries if entry.name.endswith(".log"))
+    except StorageError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return 0
+        raise

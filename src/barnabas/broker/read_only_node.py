@@ -1,0 +1,330 @@
+"""A node without a quorum, over directories that any Kafka node left: a backup, one voter of many, a crashed machine's disk.
+
+Its one rule: not a byte of the directories is written, not even a lock. The image is what the metadata log says, all of it or
+up to an offset or a time; nobody knows how much of the end had been committed. Every change is refused with POLICY_VIOLATION:
+clients do not try that again, as they would with NOT_CONTROLLER, and show its text. A change that would change nothing (one
+that only validates) is answered.
+
+Brokers are listed with their ids, racks and fencing as the log has them, but all of them at this node's own address, for
+theirs are of another place and time: a client that asks the broker with some id comes back here. If all are fenced, as after
+the end of a cluster, the one whose directories these are is shown alive, so that clients have somebody to talk to. Whoever
+reaches the node may see everything: the ACLs of the directories are shown, not applied.
+
+Not done: settings of other brokers, whose files are not here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, NamedTuple, TypeVar
+
+from barnabas import __version__
+from barnabas.broker.client_metrics import ClientMetrics
+from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.encoded_topics import EncodedTopics
+from barnabas.broker.log_directories import LogDirectories
+from barnabas.broker.node import NodeError, finalized_features, limits_of, monotonic_ms, now_ms
+from barnabas.broker.served import served_apis
+from barnabas.broker.server import Server
+from barnabas.broker.topic_creation import TopicCreation
+from barnabas.config import properties, server
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller.heartbeats import Heartbeats
+from barnabas.controller.situation import Situation
+from barnabas.metadata.brokers import Broker, Endpoint
+from barnabas.metadata.errors import ReplayError
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.pmap import PMap
+from barnabas.raft import messages
+from barnabas.raft.offline_metadata import EVERYTHING, AsOf, OfflineMetadata, load
+from barnabas.raft.stored_log import metadata_log_directory
+from barnabas.raft.voters import VoterSet
+from barnabas.replicated.decision import Result
+from barnabas.security.authorizer import AuthorizerSettings
+from barnabas.security.principal import ANONYMOUS
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.storage.errors import StorageError
+from barnabas.storage.log_dirs import META_PROPERTIES, MetaProperties, check_log_dirs
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Message
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+SERVER_PROPERTIES = "server.properties"
+DEFAULT_LISTENERS = "PLAINTEXT://127.0.0.1:9092"
+
+# What a node says of its own place in a network: of the directory's node it does not hold here.
+_OF_THE_NETWORK = (
+    *("listeners", "advertised.listeners", "listener.security.protocol.map", "inter.broker.listener.name"),
+    *("security.inter.broker.protocol", "controller.listener.names", "process.roles", "node.id", "broker.id"),
+    *("controller.quorum.voters", "controller.quorum.bootstrap.servers", "log.dir", "log.dirs", "metadata.log.dir"),
+)
+_PREFIXES_OF_THE_NETWORK = ("listener.name.", "ssl.", "sasl.")
+
+
+class Directories(NamedTuple):
+    """What was found where the user pointed to."""
+
+    log_dirs: tuple[Path, ...]
+    metadata_log_dir: Path
+    properties: Mapping[str, str]
+    meta: MetaProperties
+
+
+def parse_as_of(text: str) -> AsOf:
+    """An offset, a time in milliseconds since 1970, or a time as in ISO 8601, which is UTC unless it says otherwise.
+
+    Whole numbers from a hundred billion on are times: that is in 1973, and no metadata log has as many records.
+    """
+    if text.isdecimal():
+        return AsOf(timestamp_ms=int(text)) if int(text) >= 100_000_000_000 else AsOf(offset=int(text))
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no offset, no milliseconds, and no time such as 2026-01-31T12:30:00Z") from None
+    time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return AsOf(timestamp_ms=int(time.timestamp() * 1000))
+
+
+def find_directories(paths: Sequence[Path]) -> Directories:
+    """The log dirs at, or directly below, the given paths; else those that a `server.properties` there names."""
+    found: dict[Path, None] = {}
+    given: dict[str, str] = {}
+    for path in paths:
+        if not path.is_dir():
+            raise NodeError(f"{path} is not a directory")
+        settings = path / SERVER_PROPERTIES
+        own = properties.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+        given |= own
+        candidates = [path, *sorted(each for each in path.iterdir() if each.is_dir())]
+        dirs = [each for each in candidates if _is_log_dir(each)]
+        if not dirs:
+            texts = f"{own.get('log.dirs', '')},{own.get('log.dir', '')},{own.get('metadata.log.dir', '')}".split(",")
+            dirs = [each for each in (Path(text.strip()) for text in texts if text.strip()) if _is_log_dir(each)]
+        found.update(dict.fromkeys(dirs))
+    with_metadata = [each for each in found if metadata_log_directory(each).is_dir()]
+    if not with_metadata:
+        shown = ", ".join(map(str, paths))
+        raise NodeError(f"there is no metadata log in {shown}: name the log dir that has __cluster_metadata-0")
+    try:
+        formatted = check_log_dirs(found).formatted
+    except StorageError as error:
+        raise NodeError(str(error)) from error
+    meta = next(iter(formatted.values()), MetaProperties(None, None))
+    return Directories(tuple(found), with_metadata[0], given, meta)
+
+
+def _is_log_dir(path: Path) -> bool:
+    return (path / META_PROPERTIES).is_file() or metadata_log_directory(path).is_dir()
+
+
+def read_only_config(found: Directories, overrides: Mapping[str, str]) -> ServerConfig:
+    """The settings of the node that left the directories, where they are known, but in the place of this one."""
+    of_file = {
+        name: value
+        for name, value in found.properties.items()
+        if name not in _OF_THE_NETWORK and not name.startswith(_PREFIXES_OF_THE_NETWORK)
+    }
+    node_id = found.meta.node_id
+    listeners = overrides.get("listeners", DEFAULT_LISTENERS)
+    given = {
+        **of_file,
+        "node.id": found.properties.get("node.id", "1") if node_id is None else str(node_id),
+        "process.roles": "broker,controller" if "CONTROLLER://" in listeners.upper() else "broker",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+        "listeners": listeners,
+        "log.dirs": ",".join(map(str, found.log_dirs)),
+        "metadata.log.dir": str(found.metadata_log_dir),
+        **overrides,
+    }
+    return server.load(given)
+
+
+class ReadOnlyController:
+    """Implements `broker.context.Controller`: decides, and refuses what would have to be written."""
+
+    def __init__(self, node: ReadOnlyNode) -> None:
+        self._node = node
+        self._random = SystemRandom()
+
+    async def write(self, decision: Callable[..., Result[R]], *arguments: Any, timeout_ms: int | None = None) -> R:
+        node = self._node
+        now = monotonic_ms()
+        situation = Situation(
+            node.image,
+            node.config,
+            now_ms(),
+            self._random,
+            Heartbeats.started(node.image, now),
+            now,
+            node.cluster_id,
+            node.metadata.kraft_version,
+        )
+        result = decision(situation, *arguments)
+        if result.records:
+            raise refusal(node.config)
+        return result.response
+
+
+class ReadOnlyLogDirectories(LogDirectories):
+    """Directories that are looked at, and to which nothing moves."""
+
+    def choose(self, partition: TopicPartition, path: str) -> None:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{path} is served read-only: nothing can be moved to it")
+
+
+def refusal(config: ServerConfig) -> KafkaError:
+    where = ", ".join(config.log_dirs)
+    return KafkaError(ErrorCode.POLICY_VIOLATION, f"This node serves {where} read-only: nothing can be changed")
+
+
+class ReadOnlyNode:
+    """`start` returns when it answers requests. Implements `broker.context.Services`."""
+
+    def __init__(self, found: Directories, config: ServerConfig, as_of: AsOf = EVERYTHING) -> None:
+        self.config = config
+        self.cluster_id = found.meta.cluster_id or ""
+        self.encoded: dict[tuple[Any, ...], Encoded] = {}
+        self.encoded_topics = EncodedTopics()
+        self.authorizer = AuthorizerSettings(enabled=True, super_users=frozenset({str(ANONYMOUS)}))
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.addresses: dict[str, tuple[str, int]] = {}
+        self.metadata = OfflineMetadata()
+        self.image = self.metadata.image
+        self.controller = ReadOnlyController(self)
+        self.topic_creation = TopicCreation(self.controller, config)
+        self.log_directories = ReadOnlyLogDirectories(lambda: config, self._directory_ids(found))
+        self.client_metrics = ClientMetrics("", config.get_int("telemetry.max.bytes"), SystemRandom(), monotonic_ms)
+        self._found = found
+        self._as_of = as_of
+        self._server = Server(self, limits_of(config))
+
+    @staticmethod
+    def _directory_ids(found: Directories) -> dict[Path, Any]:
+        formatted = check_log_dirs(found.log_dirs).formatted
+        return {path: meta.directory_id for path, meta in formatted.items() if meta.directory_id is not None}
+
+    # --- what handlers ask
+
+    @property
+    def quorum_leader_id(self) -> int:
+        return self.metadata.leader_id
+
+    @property
+    def finalized_features(self) -> FinalizedFeatures:
+        return finalized_features(self.image, self.metadata.kraft_version)
+
+    async def ask_quorum(self, request: Message, version: int, listener_name: str) -> Message:
+        if not isinstance(request, DescribeQuorumRequest):
+            raise refusal(self.config)
+        if not messages.is_described(request):
+            return messages.describe_errors(request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+        return describe_quorum(self.metadata, self.config.node_id)
+
+    # --- life
+
+    async def start(self) -> None:
+        self._bind()
+        directory = metadata_log_directory(self._found.metadata_log_dir)
+        text = self._found.properties.get("controller.quorum.voters", "")
+        try:
+            static_voters = VoterSet.parse(text, "CONTROLLER") if text else None
+            self.metadata = await asyncio.to_thread(load, directory, self._as_of, static_voters)
+        except (StorageError, ReplayError, ValueError) as error:
+            raise NodeError(f"the metadata log in {directory} cannot be read: {error}") from error
+        if self.metadata.problem is not None:
+            log.warning("%s", self.metadata.problem)
+        self.image = self._here(self.metadata.image)
+        self._server.start()
+
+    async def stop(self) -> None:
+        await self.topic_creation.stop()
+        await self._server.stop()
+
+    def describe(self) -> Iterator[str]:
+        """What is shown and how to reach it, in a few lines."""
+        image = self.metadata.image
+        timestamp_ms = image.provenance.last_contained_timestamp_ms
+        time = datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        yield f"barnabas {__version__}: cluster {self.cluster_id or '(unknown)'} as node {self.config.node_id} left it, read-only"
+        yield f"  metadata     up to offset {image.offset} ({time}): {len(image.topics.names)} topics, {len(image.brokers)} brokers"
+        for name, (host, port) in self.addresses.items():
+            kind = "controller" if name in self.config.controller_listener_names else "broker"
+            yield f"  {name:<12} {host}:{port}   {len(served_apis(kind))} APIs of a {kind}"
+        yield f"  data         {', '.join(self.config.log_dirs)}"
+        yield f"reach it with bootstrap.servers={':'.join(map(str, next(iter(self.addresses.values()))))}; stop it with Ctrl-C"
+
+    # --- the parts
+
+    def _bind(self) -> None:
+        for endpoint in self.config.listeners:
+            name = endpoint.listener_name
+            listener = Listener(name, name in self.config.controller_listener_names)
+            try:
+                self.addresses[name] = self._server.bind(listener, endpoint.host, endpoint.port)
+            except OSError as error:
+                where = f"{endpoint.host or '*'}:{endpoint.port}"
+                raise NodeError(
+                    f"cannot listen on {where}: {error.strerror or error}; choose another port: "
+                    "--override listeners=PLAINTEXT://127.0.0.1:19092"
+                ) from error
+
+    def _here(self, image: MetadataImage) -> MetadataImage:
+        """The image with every node at this one's address."""
+        told = {each.listener_name: each for each in self.config.advertised_listeners}
+        places = {}
+        for endpoint in self.config.listeners:
+            name = endpoint.listener_name
+            host, port = self.addresses[name]
+            if name in told and told[name].host:
+                host, port = told[name].host, told[name].port or port
+            places[name] = Endpoint(name, host, port, 0)
+        listeners = PMap(places)
+        brokers = {number: each._replace(listeners=listeners) for number, each in image.brokers.items()}
+        if all(each.fenced for each in brokers.values()):
+            own = brokers.get(self.config.node_id) or _unregistered(self.config.node_id)
+            brokers[own.broker_id] = own._replace(listeners=listeners, fenced=False)
+        controllers = {number: each._replace(listeners=listeners) for number, each in image.controllers.items()}
+        return dataclasses.replace(image, brokers=PMap(brokers), controllers=PMap(controllers))
+
+
+def _unregistered(broker_id: int) -> Broker:
+    return Broker(broker_id, -1, ZERO_UUID, PMap(), PMap(), None, False, False, False, (), None)
+
+
+def describe_quorum(metadata: OfflineMetadata, node_id: int) -> DescribeQuorumResponse:
+    """The quorum as the log knows it: how far others are is not known."""
+    response = DescribeQuorumResponse
+    end_offset = metadata.end_offset
+    voters = [
+        response.ReplicaState(
+            replica_id=voter.id,
+            replica_directory_id=voter.key.wire_directory_id,
+            log_end_offset=end_offset if voter.id == node_id else -1,
+        )
+        for voter in metadata.voters
+    ]
+    nodes = [
+        response.Node(
+            node_id=voter.id,
+            listeners=[response.Listener(name=name, host=host, port=port) for name, host, port in voter.listeners],
+        )
+        for voter in metadata.voters
+    ]
+    partition = response.PartitionData(
+        leader_id=metadata.leader_id,
+        leader_epoch=metadata.leader_epoch,
+        high_watermark=end_offset,
+        current_voters=voters,
+    )
+    topic = response.TopicData(topic_name="__cluster_metadata", partitions=[partition])
+    return response(topics=[topic], nodes=nodes)

@@ -1,0 +1,146 @@
+"""What a metadata log says, read from its files alone: no quorum is asked, and nothing is written or locked.
+
+Its one rule: the log is shown as it lies there. Nobody knows how much of it the quorum had committed, so all of it counts, up
+to the offset or the time that is asked for. It ends at the first batch that is not whole, and `problem` says so. Batches are
+taken whole; what a transaction has begun and not ended is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.batches import BatchError, ControlType, decode_control_key, decode_records
+from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader
+from barnabas.raft.records import apply_control_batch
+from barnabas.raft.voters import VoterHistory, VoterSet
+from barnabas.storage.errors import StorageError
+from barnabas.storage.offline import Damage, OfflineBatch, read_partition
+from barnabas.storage.quorum_state import read_quorum_state
+from barnabas.storage.snapshots import SnapshotId, SnapshotReader, list_snapshots, snapshot_path
+from barnabas.wire import decode_record
+from barnabas.wire.records.control import LeaderChangeMessage
+
+
+class AsOf(NamedTuple):
+    """How far to read: up to an offset, included, or up to a time in milliseconds, included; None is no limit."""
+
+    offset: int | None = None
+    timestamp_ms: int | None = None
+
+    def includes(self, last_offset: int, timestamp_ms: int) -> bool:
+        return (self.offset is None or last_offset <= self.offset) and (
+            self.timestamp_ms is None or timestamp_ms <= self.timestamp_ms
+        )
+
+
+EVERYTHING = AsOf()
+
+
+@dataclass
+class OfflineMetadata:
+    """The image, and what the control records say of the quorum."""
+
+    image: MetadataImage = EMPTY_IMAGE
+    end_offset: int = 0
+    leader_id: int = -1
+    leader_epoch: int = -1
+    history: VoterHistory = field(default_factory=VoterHistory)
+    problem: str | None = None
+
+    @property
+    def kraft_version(self) -> int:
+        return self.history.kraft_version
+
+    @property
+    def voters(self) -> VoterSet:
+        return self.history.current
+
+
+def load(directory: Path, as_of: AsOf = EVERYTHING, static_voters: VoterSet | None = None) -> OfflineMetadata:
+    """From the latest snapshot that is not too late, and the log after it. Raises ReplayError for records that do not fit."""
+    found = OfflineMetadata(history=VoterHistory(static_voters))
+    loader = MetadataLoader()
+    _load_snapshot(directory, as_of, found, loader)
+    for batch in _batches(directory, as_of, found):
+        loader.load([batch])
+    found.image = loader.image
+    if found.leader_id < 0:
+        _take_leader(directory, found)
+    return found
+
+
+def _load_snapshot(directory: Path, as_of: AsOf, found: OfflineMetadata, loader: MetadataLoader) -> None:
+    for snapshot_id in reversed(list_snapshots(directory)):
+        try:
+            with SnapshotReader(snapshot_path(directory, snapshot_id)) as reader:
+                if not as_of.includes(snapshot_id.end_offset - 1, reader.last_contained_log_timestamp):
+                    continue
+                records = [decode_record(value).record for value in reader.values()]
+                _take_voters(found.history, snapshot_id, reader)
+        except StorageError as error:
+            found.problem = f"a snapshot cannot be read, and an older one is taken: {error}"
+            continue
+        end_offset, epoch = snapshot_id
+        if end_offset:
+            loader.load_snapshot(records, Provenance(end_offset - 1, epoch, reader.last_contained_log_timestamp))
+        found.end_offset, found.leader_epoch = end_offset, epoch
+        return
+
+
+def _take_leader(directory: Path, found: OfflineMetadata) -> None:
+    """Where the log is too short to name its last leader, the file of the quorum may."""
+    try:
+        state = read_quorum_state(directory)
+    except StorageError:
+        return
+    if state is not None and state.leader_epoch == found.leader_epoch:
+        found.leader_id = state.leader_id
+
+
+def _take_voters(history: VoterHistory, snapshot_id: SnapshotId, reader: SnapshotReader) -> None:
+    if reader.kraft_version:
+        history.append_kraft_version(snapshot_id.end_offset - 1, reader.kraft_version)
+    if reader.voters is not None:
+        history.append_voters(snapshot_id.end_offset - 1, VoterSet.from_record(reader.voters))
+
+
+def _batches(directory: Path, as_of: AsOf, found: OfflineMetadata) -> Iterator[MetadataBatch]:
+    """The batches behind the snapshot; what they say of the quorum is noted on the way."""
+    for item in read_partition(directory, found.end_offset):
+        if isinstance(item, Damage):
+            found.problem = f"{item.path} ends at byte {item.position} for us: {item.reason}"
+            return
+        header = item.header
+        if header.base_offset < found.end_offset:
+            continue  # the snapshot, or the batch before, has it
+        if item.error is not None:
+            found.problem = f"the log ends at offset {header.base_offset} for us: {item.error}"
+            return
+        if not as_of.includes(header.last_offset, header.max_timestamp):
+            return
+        records = []
+        try:
+            if header.is_control:
+                _take_control(item, found)
+            else:
+                decoded = decode_records(item.data, 0, header)
+                records = [decode_record(record.value or b"").record for record in decoded]
+        except BatchError as error:
+            found.problem = f"the log ends at offset {header.base_offset} for us: {error}"
+            return
+        found.end_offset = header.last_offset + 1
+        epoch = header.partition_leader_epoch
+        yield MetadataBatch(header.base_offset, header.last_offset, epoch, header.max_timestamp, records)
+
+
+def _take_control(item: OfflineBatch, found: OfflineMetadata) -> None:
+    data = bytes(item.data)
+    apply_control_batch(found.history, data, 0, item.header)
+    for record in decode_records(data, 0, item.header):
+        if decode_control_key(record.key) is ControlType.LEADER_CHANGE:
+            message: LeaderChangeMessage = decode_record(record.value or b"", LeaderChangeMessage).record
+            found.leader_id, found.leader_epoch = message.leader_id, item.header.partition_leader_epoch
