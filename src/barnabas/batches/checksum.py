@@ -5,7 +5,7 @@ Its one rule: offset and leader epoch stand before the checksum, so that a broke
 
 from __future__ import annotations
 
-from google_crc32c import extend, value
+from crc32c import crc32c as _crc32c
 
 from barnabas.batches.errors import CorruptBatchError
 from barnabas.batches.format import ATTRIBUTES_POSITION, BatchHeader, Buffer
@@ -13,12 +13,12 @@ from barnabas.batches.format import ATTRIBUTES_POSITION, BatchHeader, Buffer
 
 def crc32c(data: Buffer, crc: int = 0) -> int:
     """The CRC-32C of `data`, or of what `crc` is the checksum of and `data` after it."""
-    return int(extend(crc, memoryview(data).toreadonly()))
+    return _crc32c(data, crc)
 
 
 def batch_crc(data: Buffer, size_in_bytes: int, position: int = 0) -> int:
     """The checksum that the batch of this size at `position` should have."""
-    return int(value(memoryview(data).toreadonly()[position + ATTRIBUTES_POSITION : position + size_in_bytes]))
+    return _crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : position + size_in_bytes])
 
 
 def check_crc(header: BatchHeader, data: Buffer, position: int = 0) -> None:
