@@ -12,6 +12,7 @@ from typing import Any
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.server import Limits, Server
 from barnabas.config import server
+from barnabas.metadata.image import EMPTY_IMAGE
 
 TIMEOUT_S = 20.0
 LEVELS = {"kraft.version": 1, "metadata.version": 21}
@@ -23,6 +24,7 @@ class Services:
     def __init__(self) -> None:
         self.config = server.load(None, {})
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
+        self.image = EMPTY_IMAGE
         self.finalized_features = FinalizedFeatures(36, dict(LEVELS))
 
 

@@ -40,6 +40,7 @@ class ActiveController:
         monotonic_ms: Callable[[], int] | None = None,
         cluster_id: str = "",
         kraft_version: Callable[[], int] = lambda: 0,
+        end_offset: Callable[[], int] | None = None,
     ) -> None:
         self.loop = Loop(image, apply_batch, log, now_ms)
         self.heartbeats: Heartbeats = NO_HEARTBEATS
@@ -50,6 +51,7 @@ class ActiveController:
         self._random = random
         self._cluster_id = cluster_id
         self._kraft_version = kraft_version
+        self._end_offset = end_offset
 
     @property
     def image(self) -> MetadataImage:
@@ -83,4 +85,5 @@ class ActiveController:
             monotonic_ms,
             self._cluster_id,
             self._kraft_version(),
+            None if self._end_offset is None else self._end_offset(),
         )

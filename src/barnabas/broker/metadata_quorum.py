@@ -75,6 +75,7 @@ class MetadataQuorum:
             monotonic_ms=lambda: time.monotonic_ns() // 1_000_000,
             cluster_id=raft.cluster_id,
             kraft_version=lambda: self.kraft_version,
+            end_offset=lambda: self.driver.end_offset,
         )
         self._loader = MetadataLoader()
         self._gathered: list[MetadataBatch] = []

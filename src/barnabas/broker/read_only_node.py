@@ -79,11 +79,13 @@ class Directories(NamedTuple):
     meta: MetaProperties
 
 
-def parse_as_of(text: str) -> AsOf:
+def parse_as_of(text: str | None) -> AsOf:
     """An offset, a time in milliseconds since 1970, or a time as in ISO 8601, which is UTC unless it says otherwise.
 
     Whole numbers from a hundred billion on are times: that is in 1973, and no metadata log has as many records.
     """
+    if text is None:
+        return EVERYTHING
     if text.isdecimal():
         return AsOf(timestamp_ms=int(text)) if int(text) >= 100_000_000_000 else AsOf(offset=int(text))
     try:
@@ -227,7 +229,8 @@ class ReadOnlyNode:
         if not isinstance(request, DescribeQuorumRequest):
             raise refusal(self.config)
         if not messages.is_described(request):
-            return messages.describe_errors(request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+            unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return messages.describe_errors(request, unknown.code, unknown.message or "")
         return describe_quorum(self.metadata, self.config.node_id)
 
     # --- life
@@ -253,15 +256,18 @@ class ReadOnlyNode:
     def describe(self) -> Iterator[str]:
         """What is shown and how to reach it, in a few lines."""
         image = self.metadata.image
-        timestamp_ms = image.provenance.last_contained_timestamp_ms
-        time = datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        yield f"barnabas {__version__}: cluster {self.cluster_id or '(unknown)'} as node {self.config.node_id} left it, read-only"
-        yield f"  metadata     up to offset {image.offset} ({time}): {len(image.topics.names)} topics, {len(image.brokers)} brokers"
+        cluster, count = (
+            self.cluster_id or "(unknown)",
+            f"{len(image.topics.names)} topics, {len(image.brokers)} brokers",
+        )
+        yield f"barnabas {__version__}: cluster {cluster} as node {self.config.node_id} left it, read-only"
+        yield f"  metadata     up to offset {image.offset}, of {_shown_time(image)}: {count}"
         for name, (host, port) in self.addresses.items():
             kind = "controller" if name in self.config.controller_listener_names else "broker"
             yield f"  {name:<12} {host}:{port}   {len(served_apis(kind))} APIs of a {kind}"
         yield f"  data         {', '.join(self.config.log_dirs)}"
-        yield f"reach it with bootstrap.servers={':'.join(map(str, next(iter(self.addresses.values()))))}; stop it with Ctrl-C"
+        host, port = next(iter(self.addresses.values()))
+        yield f"reach it with bootstrap.servers={host}:{port}; stop it with Ctrl-C"
 
     # --- the parts
 
@@ -295,6 +301,14 @@ class ReadOnlyNode:
             brokers[own.broker_id] = own._replace(listeners=listeners, fenced=False)
         controllers = {number: each._replace(listeners=listeners) for number, each in image.controllers.items()}
         return dataclasses.replace(image, brokers=PMap(brokers), controllers=PMap(controllers))
+
+
+def _shown_time(image: MetadataImage) -> str:
+    timestamp_ms = image.provenance.last_contained_timestamp_ms
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):
+        return f"{timestamp_ms} ms"
 
 
 def _unregistered(broker_id: int) -> Broker:

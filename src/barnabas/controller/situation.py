@@ -24,11 +24,13 @@ class Situation(NamedTuple):
     """A clock that nobody sets, to measure silence by."""
     cluster_id: str = ""
     kraft_version: int = 0
+    end_offset: int | None = None
+    """Of the log, where it is known: raft's own records are in the log, but not in the image."""
 
     @property
     def next_offset(self) -> int:
         """Where the first record of this decision will be in the log."""
-        return self.image.offset + 1
+        return self.image.offset + 1 if self.end_offset is None else self.end_offset
 
     @property
     def metadata_version(self) -> MetadataVersion:

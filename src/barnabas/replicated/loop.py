@@ -44,6 +44,9 @@ Apply = Callable[[Image, Batch], Image]
 Subscriber = Callable[[Image, Image, Sequence[Message]], None]
 
 
+MAX_BATCH_RECORDS = 10_000  # what a request may cause; only what a controller does by itself is larger, and may be cut
+
+
 class _Pending(NamedTuple):
     last_offset: int
     image: Any
@@ -81,8 +84,8 @@ class Loop(Generic[Image]):
         if self.head is None:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "this node is not the leader")
         result = decide(self.head)
-        if result.records:
-            self._append(result.records)
+        for start in range(0, len(result.records), MAX_BATCH_RECORDS):
+            self._append(result.records[start : start + MAX_BATCH_RECORDS])
         # Also without records: the answer may rest on what is not committed yet.
         await self._wait_committed(self._head_offset)
         return result.response

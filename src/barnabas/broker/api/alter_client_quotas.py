@@ -41,7 +41,7 @@ async def handle(context: Context, request: AlterClientQuotasRequest) -> AlterCl
 
 async def _is_known(host: str) -> bool:
     try:
-        ip_address(host)
+        ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
     except ValueError:
         try:
             await asyncio.get_running_loop().getaddrinfo(host, None)

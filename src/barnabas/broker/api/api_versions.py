@@ -29,21 +29,19 @@ SUPPORTED_FEATURES = {
 
 KEY = ApiKey.API_VERSIONS
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-_encoded: dict[
-    tuple[str, int], tuple[int, bytes]
-] = {}  # by listener kind and version: the epoch it holds for, the body
 
 
 def handle(context: Context, request: ApiVersionsRequest | None) -> ApiVersionsResponse | bytes:
     if request is None:
         return unsupported_version()
-    if context.version >= 3 and not _is_well_formed(request):
-        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    information = context.peer.information
-    if context.version >= 3 and information is not None:
-        information.software_name = request.client_software_name
-        information.software_version = request.client_software_version
-    epoch = context.services.finalized_features.epoch
+    if context.version >= 3:
+        name, software_version = request.client_software_name, request.client_software_version
+        if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(software_version)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        information = context.peer.information
+        if information is not None:
+            information.software_name, information.software_version = name, software_version
+    epoch = context.image.offset
     kind, version = context.listener.kind, context.version
     kept = context.services.encoded
     known = kept.get((KEY, kind, version))
@@ -54,11 +52,6 @@ def handle(context: Context, request: ApiVersionsRequest | None) -> ApiVersionsR
 
 def unsupported_version() -> ApiVersionsResponse:
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_row(KEY)])
-
-
-def _is_well_formed(request: ApiVersionsRequest) -> bool:
-    names = (request.client_software_name, request.client_software_version)
-    return all(_SOFTWARE.fullmatch(name) for name in names)
 
 
 def _row(key: int) -> ApiVersionsResponse.ApiVersion:

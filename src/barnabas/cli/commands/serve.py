@@ -34,12 +34,12 @@ from barnabas.config.server_config import ServerConfig
     multiple=True,
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Show what is in the log dirs that a node of Kafka left, without a quorum and without writing a byte; may be repeated.",
+    help="Show what is in log dirs that any Kafka node left, without writing a byte; may be repeated.",
 )
 @click.option(
     "--as-of",
     metavar="OFFSET|TIME",
-    help="With --read-only: the cluster as it was after an offset of its metadata log, or at a time (ISO 8601, or milliseconds).",
+    help="With --read-only: after this offset of the metadata log, or at this time (ISO 8601, or milliseconds).",
 )
 @click.option(
     "--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True
@@ -107,7 +107,7 @@ def _read_only(
         if properties is not None:
             found = found._replace(properties=loads(properties.read_text(encoding="utf-8")))
         config = read_only_node.read_only_config(found, dict(map(parse_override, overrides)))
-        limit = read_only_node.EVERYTHING if as_of is None else read_only_node.parse_as_of(as_of)
+        limit = read_only_node.parse_as_of(as_of)
     except (NodeError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     return lambda: read_only_node.ReadOnlyNode(found, config, limit)
