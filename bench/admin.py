@@ -24,6 +24,7 @@ from barnabas import wire
 from barnabas.wire import APIS, Message
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -50,7 +51,9 @@ NOT_GROWING = 0.67  # of one third, noise is the likelier reason
 
 CREATE_VERSION, DELETE_VERSION, METADATA_VERSION, CONFIGS_VERSION, PARTITIONS_VERSION = 7, 6, 12, 1, 0
 TOPIC_RESOURCE = 2
-TIMEOUT_MS = 60_000
+LOG_DIRS_VERSION = 4
+TIMEOUT_MS = 100_000
+POLL_S = 0.002
 
 
 class Client:
@@ -118,6 +121,7 @@ def create_topics(ours: Client, theirs: Client) -> Row:
     for number in range(CREATE_ROUNDS):
         for client, seen in alternating([(ours, times[0]), (theirs, times[1])], number):
             seen.append(_create(client, f"round-{number}", TOPICS))
+            _wait_logs(client, TOPICS * PARTITIONS * (number + 1))
     question = f"create {TOPICS} topics of {PARTITIONS} partitions until visible with leaders"
     return from_rounds(SECTION, question, times[0], PEER, times[1], "s", A_TENTH)
 
@@ -254,11 +258,23 @@ def _create(client: Client, prefix: str, count: int) -> float:
     deadline = time.monotonic() + TIMEOUT_MS / 1000
     while time.monotonic() < deadline:
         response, more = client.call(asked, METADATA_VERSION)
-        seconds += more
+        seconds += more + POLL_S
         partitions = [partition for each in response.topics for partition in each.partitions]
         if len(partitions) == count * PARTITIONS and all(each.leader_id >= 0 for each in partitions):
-            return seconds
+            return seconds - POLL_S
+        time.sleep(POLL_S)
     raise RuntimeError(f"{prefix} has not become visible")
+
+
+def _wait_logs(client: Client, count: int) -> None:
+    """Kafka shows a topic before it has begun its logs, and nothing newer until it has."""
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    while time.monotonic() < deadline:
+        response, _ = client.call(DescribeLogDirsRequest(topics=None), LOG_DIRS_VERSION)
+        if sum(len(topic.partitions) for row in response.results for topic in row.topics) >= count:
+            return
+        time.sleep(0.25)
+    raise RuntimeError(f"{count} logs were not begun in time")
 
 
 def _delete(client: Client, names: list[str]) -> None:

@@ -23,6 +23,7 @@ from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.log_directories import LogDirectories
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import server
+from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
 from barnabas.security.authorizer import AuthorizerSettings
@@ -95,6 +96,7 @@ class MemoryNode:
         self.now_ms = now_ms
         receiver = self.config.get_str("barnabas.telemetry.receiver") or ""
         max_bytes = self.config.get_int("telemetry.max.bytes")
+        self.mutation_quotas = MutationQuotas(11, 1)
         self.client_metrics = ClientMetrics(receiver, max_bytes, Random(2), lambda: self.now_ms)
         self.controller = ActiveController(
             image,
@@ -112,6 +114,9 @@ class MemoryNode:
     @property
     def quorum_leader_id(self) -> int:
         return self.config.node_id
+
+    def monotonic_ms(self) -> int:
+        return self.now_ms
 
     @property
     def image(self) -> MetadataImage:

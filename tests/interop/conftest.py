@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from tools.apache_kafka import OLD_VERSION, VERSION, ApacheKafka, Barnabas, Missing, ensure
 
+from tests.interop.side_by_side import WITH_ACLS, SideBySide
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     wanted = os.environ.get("BARNABAS_INTEROP") == "1" or config.getoption("markexpr") == "interop"
@@ -47,3 +49,11 @@ def barnabas_node() -> Iterator[Barnabas]:
     """One node of barnabas, a process of its own."""
     with Barnabas() as node:
         yield node
+
+
+@pytest.fixture(scope="session")
+def both() -> Iterator[SideBySide]:
+    """One node of each, with an authorizer."""
+    jars(VERSION)
+    with ApacheKafka(WITH_ACLS) as kafka, Barnabas(WITH_ACLS) as barnabas:
+        yield SideBySide(kafka, barnabas)

@@ -26,7 +26,7 @@ class Snapshot(NamedTuple):
 
 
 @cache
-def _files() -> dict[str, bytes]:
+def files() -> dict[str, bytes]:
     with tarfile.open(DATA / "cluster_metadata.tar.gz") as tar:
         return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
@@ -35,8 +35,8 @@ def _files() -> dict[str, bytes]:
 def log() -> list[MetadataBatch]:
     """Every batch from offset 0 on; control batches have no records."""
     batches = []
-    for name in sorted(name for name in _files() if name.endswith(".log")):
-        data = _files()[name]
+    for name in sorted(name for name in files() if name.endswith(".log")):
+        data = files()[name]
         for position, header in iterate_batches(data):
             records = []
             if not header.is_control:
@@ -57,9 +57,9 @@ def log() -> list[MetadataBatch]:
 def snapshots() -> list[Snapshot]:
     """The snapshots that hold metadata, oldest first."""
     found = []
-    for name in sorted(name for name in _files() if name.endswith(".checkpoint")):
+    for name in sorted(name for name in files() if name.endswith(".checkpoint")):
         end_offset, epoch = map(int, name.removesuffix(".checkpoint").split("-"))
-        data, records, timestamp_ms = _files()[name], [], -1
+        data, records, timestamp_ms = files()[name], [], -1
         for position, header in iterate_batches(data):
             for record in decode_records(data, position):
                 if not header.is_control:

@@ -179,10 +179,12 @@ class Configure:
         for name, change in self.changes:
             if name in twice:
                 codes[name] = ErrorCode.INVALID_REQUEST
-            elif name not in topics:
-                codes[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif not LEGAL_NAME.fullmatch(name):
+                codes[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
             elif not all(is_legal(key, value) for key, value in change.items() if value is not None):
                 codes[name] = ErrorCode.INVALID_CONFIG
+            elif name not in topics:
+                codes[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 codes[name] = ErrorCode.NONE
                 merged: dict[str, str | None] = {**dict(topics[name].configs), **change}

@@ -18,7 +18,7 @@ from tests.broker.harness import MemoryNode
 from tests.simulation.model import Configure, Create, Delete, Grow, Operation, Topics, configs_request, seen
 
 BROKERS = 3
-BOUNDED = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Few names, so that requests meet; some that collide or are no names at all.
 names = st.sampled_from(["a", "b", "c.d", "c_d", "e", "not a name", ".."])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from barnabas.broker.encoded_topics import EncodedTopics
     from barnabas.broker.log_directories import LogDirectories
     from barnabas.broker.topic_creation import TopicCreation
+    from barnabas.controller.mutation_quotas import MutationQuotas
 
 R = TypeVar("R")
 
@@ -57,6 +58,7 @@ class Services(Protocol):
     encoded_topics: EncodedTopics
     authorizer: AuthorizerSettings
     client_metrics: ClientMetrics
+    mutation_quotas: MutationQuotas
 
     @property
     def controller(self) -> Controller: ...
@@ -70,6 +72,10 @@ class Services(Protocol):
     @property
     def quorum_leader_id(self) -> int:
         """The node that leads the metadata quorum, -1 when it is not known."""
+        ...
+
+    def monotonic_ms(self) -> int:
+        """A clock that nobody sets."""
         ...
 
     async def ask_quorum(self, request: Message, version: int, listener_name: str) -> Message:

@@ -26,6 +26,7 @@ from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import activation
+from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
@@ -98,6 +99,10 @@ class Node:
             self._random,
             monotonic_ms,
         )
+        self.mutation_quotas = MutationQuotas(
+            config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
+        )
+        self.monotonic_ms = monotonic_ms
         self.topic_creation: TopicCreation
         self.log_directories: LogDirectories
         self.quorum: MetadataQuorum

@@ -36,6 +36,7 @@ from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import properties, server
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import Heartbeats
+from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.controller.situation import Situation
 from barnabas.metadata.brokers import Broker, Endpoint
 from barnabas.metadata.errors import ReplayError
@@ -205,6 +206,10 @@ class ReadOnlyNode:
         self.controller = ReadOnlyController(self)
         self.topic_creation = TopicCreation(self.controller, config)
         self.log_directories = ReadOnlyLogDirectories(lambda: config, self._directory_ids(found))
+        self.mutation_quotas = MutationQuotas(
+            config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
+        )
+        self.monotonic_ms = monotonic_ms
         self.client_metrics = ClientMetrics("", config.get_int("telemetry.max.bytes"), SystemRandom(), monotonic_ms)
         self._found = found
         self._as_of = as_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from barnabas.controller.features import settings_for_elr
 from barnabas.controller.situation import Situation
-from barnabas.metadata.versions import METADATA_VERSION, MetadataVersion
+from barnabas.metadata.versions import ELIGIBLE_LEADER_REPLICAS_VERSION, METADATA_VERSION, MetadataVersion
 from barnabas.replicated.decision import Result
 from barnabas.wire import Message
 from barnabas.wire.records.metadata import (
@@ -28,9 +29,10 @@ def write_bootstrap(situation: Situation, records: Sequence[Message]) -> Result[
     if situation.image.metadata_version is not None:
         return Result([], False)
     versioned = [(record, 0) for record in records]
-    level = next(
-        (r.feature_level for r in records if isinstance(r, FeatureLevelRecord) and r.name == METADATA_VERSION), 0
-    )
+    levels = {record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)}
+    if levels.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0:
+        versioned += settings_for_elr(situation)
+    level = levels.get(METADATA_VERSION, 0)
     if level and MetadataVersion(level).is_metadata_transaction_supported:
         begin, end = BeginTransactionRecord(name=BOOTSTRAP_TRANSACTION), EndTransactionRecord()
         versioned = [(begin, 0), *versioned, (end, 0)]

@@ -70,7 +70,7 @@ def update(situation: Situation, updates: Mapping[str, Update], validate_only: b
     if validate_only:
         return Result([], None)
     if ELIGIBLE_LEADER_REPLICAS_VERSION in updates and updates[ELIGIBLE_LEADER_REPLICAS_VERSION].level > 0:
-        records = [*_settings_for_elr(situation), *records]
+        records = [*settings_for_elr(situation), *records]
     return Result(records, None)
 
 
@@ -145,7 +145,7 @@ def _nodes(situation: Situation) -> Iterator[tuple[str, Mapping[str, VersionRang
                 yield f"Controller {controller_id}", controller.features
 
 
-def _settings_for_elr(situation: Situation) -> Iterator[tuple[Message, int]]:
+def settings_for_elr(situation: Situation) -> Iterator[tuple[Message, int]]:
     """With eligible leader replicas, how many must be in sync is the same on every broker, and written down."""
 
     def record(broker_name: str, text: str | None) -> tuple[Message, int]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from barnabas.controller import topic_names
+from barnabas.controller.mutation_quotas import UNBOUNDED, MutationQuota
 from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
 from barnabas.controller.placement import default_directory, is_active, place, usable_brokers
 from barnabas.controller.situation import Situation
@@ -51,8 +52,9 @@ def create(
     topics: Sequence[CreateTopicsRequest.CreatableTopic],
     describable: Collection[str] = (),
     validate_only: bool = False,
+    quota: MutationQuota = UNBOUNDED,
 ) -> Result[list[Row]]:
-    """A row for each topic, in their order; no name may be given twice.
+    """A row for each topic, in their order; no name may be given twice. Each counts against the quota.
 
     Rows of `describable` topics show the settings in force and the numbers of partitions and replicas.
     """
@@ -62,7 +64,7 @@ def create(
     rows = []
     for topic in topics:
         try:
-            row, new = _create_one(situation, cluster, topic, configs, topic.name in describable)
+            row, new = _create_one(situation, cluster, topic, configs, topic.name in describable, quota)
         except KafkaError as error:
             row, new = Row(name=topic.name, error_code=error.code, error_message=error.message), []
         rows.append(row)
@@ -90,6 +92,7 @@ def _create_one(
     topic: CreateTopicsRequest.CreatableTopic,
     configs: TopicConfigs,
     describe: bool,
+    quota: MutationQuota,
 ) -> tuple[Row, list[tuple[Message, int]]]:
     """The order of the checks decides which of several errors is told."""
     image, name = situation.image, topic.name
@@ -104,6 +107,7 @@ def _create_one(
         assignment = _manual_assignment(cluster, topic)
     else:
         assignment = _automatic_assignment(situation, cluster, topic)
+    quota.record(len(assignment), situation.monotonic_ms)
     topic_id = situation.new_uuid()
     row = Row(name=name, topic_id=topic_id, error_message=None)
     if describe:
@@ -218,7 +222,10 @@ def _partition_records(
 
 
 def create_partitions(
-    situation: Situation, topics: Iterable[CreatePartitionsRequest.CreatePartitionsTopic], validate_only: bool = False
+    situation: Situation,
+    topics: Iterable[CreatePartitionsRequest.CreatePartitionsTopic],
+    validate_only: bool = False,
+    quota: MutationQuota = UNBOUNDED,
 ) -> Result[list[PartitionsRow]]:
     """A row for each topic, in their order; no name may be given twice."""
     cluster = _Cluster(situation)
@@ -227,7 +234,8 @@ def create_partitions(
     for topic in topics:
         row = PartitionsRow(name=topic.name)
         try:
-            records += _add_partitions(situation, cluster, topic, MAX_RECORDS_PER_USER_OPERATION - len(records))
+            limit = MAX_RECORDS_PER_USER_OPERATION - len(records)
+            records += _add_partitions(situation, cluster, topic, limit, quota)
         except KafkaError as error:
             row.error_code = error.code
             row.error_message = None if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message
@@ -236,7 +244,11 @@ def create_partitions(
 
 
 def _add_partitions(
-    situation: Situation, cluster: _Cluster, wanted: CreatePartitionsRequest.CreatePartitionsTopic, limit: int
+    situation: Situation,
+    cluster: _Cluster,
+    wanted: CreatePartitionsRequest.CreatePartitionsTopic,
+    limit: int,
+    quota: MutationQuota,
 ) -> list[tuple[Message, int]]:
     image = situation.image
     topic = image.topics.get(wanted.name)
@@ -257,6 +269,7 @@ def _add_partitions(
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
     if additional > limit:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    quota.record(additional, situation.monotonic_ms)
     replication_factor = len(topic.partitions[0].replicas)
     assignment: list[Sequence[int]]
     if assignments is None:
@@ -269,15 +282,23 @@ def _add_partitions(
     return _partition_records(cluster, topic.topic_id, count, assignment)
 
 
-def delete(situation: Situation, topic_ids: Iterable[Uuid]) -> Result[dict[Uuid, KafkaError | None]]:
+def delete(
+    situation: Situation, topic_ids: Iterable[Uuid], quota: MutationQuota = UNBOUNDED
+) -> Result[dict[Uuid, KafkaError | None]]:
     """For each id the error, or None for a topic that is deleted. A topic's configs go with it on replay."""
     records: list[tuple[Message, int]] = []
     errors: dict[Uuid, KafkaError | None] = {}
     for topic_id in topic_ids:
-        if topic_id not in situation.image.topics.by_id:
+        topic = situation.image.topics.by_id.get(topic_id)
+        if topic is None:
             errors[topic_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-        else:
-            records.append((RemoveTopicRecord(topic_id=topic_id), 0))
-            errors[topic_id] = None
+            continue
+        try:
+            quota.record(len(topic.partitions), situation.monotonic_ms)
+        except KafkaError as error:
+            errors[topic_id] = error
+            continue
+        records.append((RemoveTopicRecord(topic_id=topic_id), 0))
+        errors[topic_id] = None
     check_size(records)
     return Result(records, errors)

@@ -351,7 +351,7 @@ class Segment:
                 position = batch.position + header.size_in_bytes
         except CorruptLogError as error:
             fault = error
-            self._refuse_loss(error, next_offset, batches_follow)
+            self._refuse_loss(error, batches_follow)
         return self._finish_recovery(position, next_offset, fault)
 
     def _begin_recovery(self, start: Place | None) -> tuple[int, int]:
@@ -395,16 +395,16 @@ class Segment:
         if not low <= header.base_offset <= header.last_offset <= high:
             reason = f"the offsets {header.base_offset} to {header.last_offset} cannot be in this segment"
             raise CorruptLogError(path, position, reason)
-        if self.config.metadata and header.base_offset != next_offset:
+        if self.config.metadata and header.base_offset < next_offset:
             raise CorruptLogError(path, position, f"offset {header.base_offset} stands where {next_offset} should")
         if header.last_offset < next_offset - 1:
             raise CorruptLogError(path, position, f"offset {header.last_offset} comes after {next_offset - 1}")
 
-    def _refuse_loss(self, fault: CorruptLogError, next_offset: int, batches_follow: bool) -> None:
+    def _refuse_loss(self, fault: CorruptLogError, batches_follow: bool) -> None:
         """Raises where cutting off would lose what was written whole."""
         if not fault.truncated and is_old_message(self.log.read(_LOOKED_THROUGH_BYTES, fault.position)):
             raise StorageError(f"{fault}; have a Kafka before 4.0 write this log again") from fault
-        if self.config.metadata and (batches_follow or self._has_batch_after(fault.position, next_offset)):
+        if self.config.metadata and (batches_follow or self._has_batch_from(fault.position)):
             raise CorruptLogError(
                 fault.path,
                 fault.position,
@@ -412,15 +412,15 @@ class Segment:
                 "if the cluster has other voters, empty this directory and let the node fetch the log again",
             ) from fault
 
-    def _has_batch_after(self, position: int, next_offset: int) -> bool:
-        """Whether a sound batch lies anywhere behind a damaged one, whose own length may be what is damaged."""
+    def _has_batch_from(self, position: int) -> bool:
+        """Whether a sound batch lies there, at a wrong offset, or anywhere behind a damaged one, whose length may be wrong."""
         rest = self.log.read(min(self.size - position, _LOOKED_THROUGH_BYTES), position)
-        magic = rest.find(MAGIC, MAGIC_POSITION + 1)
+        magic = rest.find(MAGIC, MAGIC_POSITION)
         while magic >= 0:
             start = magic - MAGIC_POSITION
             try:
                 header = decode_whole_header(rest, start)
-                if next_offset <= header.base_offset <= next_offset + MAX_RELATIVE_OFFSET:
+                if self.base_offset <= header.base_offset <= self.base_offset + MAX_RELATIVE_OFFSET:
                     check_crc(header, rest, start)
                     return True
             except BatchError:

@@ -4,8 +4,6 @@ Needs ALTER on the topic. `count` is how many partitions the topic is to have; n
 where `assignments` says, one for each. Every topic has its own row, without a message when it is unknown or refused to the
 caller; a name given twice is INVALID_REQUEST. More than 10,000 new partitions in one request are refused, where Kafka adds
 the first 10,000 and answers UNKNOWN_SERVER_ERROR.
-
-Not done: throttling by controller_mutation_rate.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from barnabas.broker.context import Context
+from barnabas.broker.mutation_throttle import mutation_quota, throttled
 from barnabas.config.hash_order import hash_order
 from barnabas.controller import topics
 from barnabas.security.acl import AclOperation, ResourceType
@@ -20,6 +19,7 @@ from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
 Row = CreatePartitionsResponse.CreatePartitionsTopicResult
+STRICT_FROM = 3
 
 
 async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
@@ -33,13 +33,14 @@ async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePa
             accepted.append(wanted[name])
         elif name in wanted:
             rows.append(Row(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    quota = mutation_quota(context, strict_from=STRICT_FROM)
     if accepted:
         try:
             done = await context.controller.write(
-                topics.create_partitions, accepted, request.validate_only, timeout_ms=request.timeout_ms
+                topics.create_partitions, accepted, request.validate_only, quota, timeout_ms=request.timeout_ms
             )
             rows += done
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
             rows = [Row(name=t.name, error_code=error.code, error_message=message) for t in request.topics]
-    return CreatePartitionsResponse(results=rows)
+    return await throttled(context, quota, CreatePartitionsResponse(results=rows), STRICT_FROM)

@@ -5,7 +5,7 @@ INVALID_REQUEST, and of several faults the first of name, existence, settings, p
 settings in force to those who may describe them (else topic_config_error_code is TOPIC_AUTHORIZATION_FAILED), version 7 the
 topic's id, even when only validating. More than 10,000 partitions in one request are refused altogether.
 
-Not done: create.topic.policy.class.name, and throttling by controller_mutation_rate.
+Not done: create.topic.policy.class.name.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 
 from barnabas.broker.context import Context
+from barnabas.broker.mutation_throttle import mutation_quota, throttled
 from barnabas.config.hash_order import hash_order
 from barnabas.controller import topics
 from barnabas.controller.topic_names import CLUSTER_METADATA_TOPIC
@@ -22,6 +23,7 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopi
 
 Row = CreateTopicsResponse.CreatableTopicResult
 
+STRICT_FROM = 6
 _FIRST_VERSION_WITH_CONFIGS = 5
 
 
@@ -30,16 +32,17 @@ async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopics
     refused = _refused(context, times)
     accepted = [topic for topic in request.topics if topic.name not in refused]
     rows: list[Row] = []
+    quota = mutation_quota(context, strict_from=STRICT_FROM)
     if accepted:
         try:
             rows = await context.controller.write(
-                topics.create, accepted, _describable(context, accepted), request.validate_only,
+                topics.create, accepted, _describable(context, accepted), request.validate_only, quota,
                 timeout_ms=request.timeout_ms,
             )  # fmt: skip
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
             return CreateTopicsResponse(topics=[_failed(t.name, error.code, message) for t in request.topics])
-    return CreateTopicsResponse(topics=[*rows, *refused.values()])
+    return await throttled(context, quota, CreateTopicsResponse(topics=[*rows, *refused.values()]), STRICT_FROM)
 
 
 def _failed(name: str, code: ErrorCode, message: str | None) -> Row:

@@ -4,8 +4,6 @@ Needs DELETE on the topic or on the cluster. Topics are named, or from version 6
 UNKNOWN_TOPIC_ID, names UNKNOWN_TOPIC_OR_PARTITION; what is given twice, or by both, or by neither, is INVALID_REQUEST and
 not deleted. A topic that the caller may not describe is refused in the same row whether it exists or not.
 `delete.topic.enable=false` refuses everything. Rows of ids stand before those of names (Kafka shuffles them all).
-
-Not done: throttling by controller_mutation_rate.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from collections import Counter
 from collections.abc import Container
 
 from barnabas.broker.context import Context
+from barnabas.broker.mutation_throttle import mutation_quota, throttled
 from barnabas.controller import topics
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
@@ -21,6 +20,7 @@ from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopi
 
 Row = DeleteTopicsResponse.DeletableTopicResult
 State = DeleteTopicsRequest.DeleteTopicState
+STRICT_FROM = 5
 
 
 async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
@@ -35,15 +35,16 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
     given_ids = {topic.topic_id for topic in asked}
     for name in names:
         _choose_by_name(context, name, chosen, given_ids, may_delete_all, rows)
+    quota = mutation_quota(context, strict_from=STRICT_FROM)
     if chosen:
         try:
-            errors = await context.controller.write(topics.delete, list(chosen), timeout_ms=request.timeout_ms)
+            errors = await context.controller.write(topics.delete, list(chosen), quota, timeout_ms=request.timeout_ms)
         except KafkaError as error:
             return _all_failed(asked, error.code)
         for topic_id, failure in errors.items():
             if failure is not None:
                 chosen[topic_id].error_code = failure.code
-    return DeleteTopicsResponse(responses=rows)
+    return await throttled(context, quota, DeleteTopicsResponse(responses=rows), STRICT_FROM)
 
 
 def _all_failed(asked: list[State], code: ErrorCode) -> DeleteTopicsResponse:

@@ -1,0 +1,110 @@
+"""One data directory, used in turn by barnabas and by Apache Kafka: each finds what the other wrote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tools.apache_kafka import ApacheKafka, Barnabas, run_tool
+
+from tests.interop.conftest import jars
+from tests.interop.side_by_side import WITH_ACLS, ok, run, sorted_lines
+
+pytestmark = pytest.mark.interop
+
+# Enough to see that a part of the metadata came over: what it shows must not depend on who shows it.
+CHANGES = (
+    "kafka-topics {server} --create --topic first --partitions 3 --config retention.ms=1000",
+    "kafka-topics {server} --create --topic second",
+    "kafka-topics {server} --create --topic gone",
+    "kafka-topics {server} --delete --topic gone",
+    "kafka-topics {server} --alter --topic second --partitions 2",
+    "kafka-configs {server} --entity-type topics --entity-name second --alter --add-config cleanup.policy=compact",
+    "kafka-configs {server} --entity-type brokers --entity-default --alter --add-config message.max.bytes=2000000",
+    "kafka-configs {server} --entity-type users --entity-name ann --alter --add-config producer_byte_rate=1024",
+    "kafka-configs {server} --entity-type users --entity-name ann --alter --add-config SCRAM-SHA-512=[password=secret]",
+    "kafka-acls {server} --add --allow-principal User:bob --operation Read --topic first",
+)
+VIEWS = (
+    "kafka-topics {server} --describe",
+    "kafka-configs {server} --entity-type topics --entity-name first --describe",
+    "kafka-configs {server} --entity-type topics --entity-name second --describe",
+    "kafka-configs {server} --entity-type brokers --describe",
+    "kafka-configs {server} --entity-type users --describe",
+    "kafka-acls {server} --list",
+    "kafka-features {server} describe",
+    "kafka-cluster cluster-id {server}",
+)
+
+
+def change(node: ApacheKafka | Barnabas, *commands: str) -> None:
+    for command in commands:
+        ok(run(node, command))
+
+
+def views(node: ApacheKafka | Barnabas) -> dict[str, str]:
+    return {command: sorted_lines(ok(run(node, command))) for command in VIEWS}
+
+
+def topic_ids(node: ApacheKafka | Barnabas) -> dict[str, str]:
+    described = ok(run_tool("kafka-topics", "--bootstrap-server", node.bootstrap, "--describe"))
+    return dict(re.findall(r"^Topic: (\S+)\tTopicId: (\S+)", described, re.MULTILINE))
+
+
+def test_kafka_starts_on_what_barnabas_wrote(tmp_path: Path) -> None:
+    jars("4.3.1")
+    with Barnabas(WITH_ACLS, directory=tmp_path) as node:
+        change(node, *CHANGES)
+        shown, ids = views(node), topic_ids(node)
+        assert node.stop() == 0
+    with ApacheKafka(WITH_ACLS, directory=tmp_path) as kafka:
+        assert topic_ids(kafka) == ids
+        assert views(kafka) == shown
+        change(kafka, "kafka-topics {server} --create --topic third", "kafka-topics {server} --delete --topic second")
+        shown, ids = views(kafka), topic_ids(kafka)
+    with Barnabas(WITH_ACLS, directory=tmp_path) as node:
+        assert set(ids) == {"first", "third"}
+        assert topic_ids(node) == ids
+        assert views(node) == shown
+
+
+def test_barnabas_starts_on_what_kafka_wrote_and_kafka_on_that(tmp_path: Path) -> None:
+    jars("4.3.1")
+    with ApacheKafka(WITH_ACLS, directory=tmp_path) as kafka:
+        change(kafka, *CHANGES)
+        shown, ids = views(kafka), topic_ids(kafka)
+    with Barnabas(WITH_ACLS, directory=tmp_path) as node:
+        assert topic_ids(node) == ids
+        assert views(node) == shown
+        change(
+            node,
+            "kafka-topics {server} --create --topic third --config segment.bytes=1048576",
+            "kafka-acls {server} --remove --force --allow-principal User:bob --operation Read --topic first",
+            "kafka-configs {server} --entity-type users --entity-name ann --alter --delete-config SCRAM-SHA-512",
+        )
+        shown, ids = views(node), topic_ids(node)
+        assert node.stop() == 0
+    with ApacheKafka(WITH_ACLS, directory=tmp_path) as kafka:
+        assert set(ids) == {"first", "second", "third"}
+        assert topic_ids(kafka) == ids
+        assert views(kafka) == shown
+
+
+def test_kafka_dump_log_reads_our_log_and_our_snapshots(tmp_path: Path) -> None:
+    jars("4.3.1")
+    often = {**WITH_ACLS, "metadata.log.max.record.bytes.between.snapshots": "100"}
+    with Barnabas(often, directory=tmp_path) as node:
+        change(node, *CHANGES[:3], CHANGES[-1])
+        assert node.stop() == 0
+    partition = tmp_path / "data" / "__cluster_metadata-0"
+    log, snapshot = max(partition.glob("*.log")), max(partition.glob("*.checkpoint"))
+    for file in (log, snapshot):
+        done = run_tool("kafka-dump-log", "--cluster-metadata-decoder", "--files", str(file))
+        dumped = ok(done)
+        assert done.stderr == ""
+        assert "isvalid: false" not in dumped.lower()
+        assert not re.search(r"(?i)could not|error|mismatch|non-?consecutive", dumped), dumped
+        assert re.search(r'payload: \{"type":"TOPIC_RECORD","version":0,"data":\{"name":"first"', dumped)
+        assert "ACCESS_CONTROL_ENTRY_RECORD" in dumped
+    assert "SnapshotFooter" in dumped
