@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -126,6 +127,7 @@ def ensure(version: str = VERSION) -> Path:
     return folder
 
 
+@functools.cache  # asked before every tool, and each answer costs a JVM
 def _check_java() -> None:
     wanted = f"Java {LEAST_JAVA} or newer is needed to run Apache Kafka: install the package openjdk-17-jre-headless"
     if shutil.which("java") is None:
@@ -167,7 +169,8 @@ def _write_logging(folder: Path) -> None:
         )
 
 
-def _java(version: str, jvm: Sequence[str], logging: str, main: str) -> list[str]:
+def java_command(version: str, jvm: Sequence[str], logging: str, main: str) -> list[str]:
+    """How to run a class of Kafka; `logging` is that of a server or of tools."""
     folder = ensure(version)
     if version.startswith("3."):
         log4j = f"-Dlog4j.configuration=file:{folder / f'{logging}-log4j.properties'}"
@@ -191,7 +194,7 @@ def run_tool(
     name: str, *args: str, stdin: str | None = None, timeout_s: float = 60, version: str = VERSION
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line tool of Apache Kafka (`kafka-topics`, or a class) and return what it printed."""
-    command = [*_java(version, TOOL_JVM, "tools", tool_class(name, version)), *args]
+    command = [*java_command(version, TOOL_JVM, "tools", tool_class(name, version)), *args]
     return subprocess.run(command, input=stdin or "", capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
@@ -376,7 +379,7 @@ class ApacheKafka(Node):
         jvm: Sequence[str] = SMALL_JVM,
     ):
         self.version = version
-        command = _java(version, jvm, "server", "kafka.Kafka")  # first: it says what is missing
+        command = java_command(version, jvm, "server", "kafka.Kafka")  # first: it says what is missing
         self._directory = _OwnedDirectory(directory, "apache-kafka-")
         self.directory = self._directory.path
         broker_port, controller_port = free_ports(2)

@@ -9,10 +9,13 @@ import struct
 from collections.abc import AsyncIterator
 from typing import Any
 
+from barnabas import wire
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.server import Limits, Server
 from barnabas.config import server
 from barnabas.metadata.image import EMPTY_IMAGE
+from barnabas.wire import APIS, Message
+from barnabas.wire.messages.header import RequestHeader
 
 TIMEOUT_S = 20.0
 LEVELS = {"kraft.version": 1, "metadata.version": 21}
@@ -85,3 +88,17 @@ async def running_server(**limits: Any) -> AsyncIterator[tuple[Server, tuple[str
         yield server, broker, controller
     finally:
         await server.stop()
+
+
+async def ask(address: tuple[str, int], request: Message, version: int) -> Any:
+    """The answer to one request, on a connection of its own."""
+    key = request.schema().key or 0
+    api = APIS[key]
+    header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=7, client_id="test")
+    client = await RawClient.connect(address)
+    try:
+        frame = wire.encode(header, api.request_header_version(version)) + wire.encode(request, version)
+        answer = await client.call(frame)
+    finally:
+        client.writer.close()
+    return wire.decode(api.response, version, answer[4 + api.response_header_version(version) :])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from barnabas import wire
-from barnabas.batches import Record, batch_crc, build_batch
+from barnabas.batches import Record, batch_crc, build_batch, check_crc, decode_header, decode_records
 from barnabas.batches.format import CRC_POSITION, HEADER_SIZE
 from barnabas.broker.node import Node
 from barnabas.config import server
@@ -24,7 +26,7 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.records.metadata import FeatureLevelRecord, PartitionRecord, TopicRecord
-from tests.broker.test_read_only import ask
+from tests.broker.clients import ask
 
 CLUSTER_ID = "IAAAAAAAQACAAAAAAAAAAA"
 DIRECTORY_ID = Uuid.parse("EAAAAAAAQACAAAAAAAAAAA")
@@ -226,6 +228,21 @@ def test_topic_ids_of_partitions_are_read_in_every_form(form: str, tmp_path: Pat
     asyncio.run(run())
 
 
+def test_the_command_starts_on_a_bare_directory(tmp_path: Path) -> None:
+    bare = make(tmp_path, log_from_one())
+    command = [sys.executable, "-m", "barnabas", "serve", str(bare.properties)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            lines = [process.stdout.readline() for _ in range(5)]
+            assert "reach it with bootstrap.servers=" in lines[-1], lines
+            check(bare, *asyncio.run(described(bare)))
+        finally:
+            process.terminate()
+            process.wait(20)
+    assert process.returncode == 0
+
+
 def test_what_is_written_to_a_log_with_gaps_follows_its_end(tmp_path: Path) -> None:
     bare = make(tmp_path, log_with_gaps())
 
@@ -241,8 +258,6 @@ def test_what_is_written_to_a_log_with_gaps_follows_its_end(tmp_path: Path) -> N
 
 def test_the_helpers_make_what_they_say() -> None:
     repeated = with_repeated_deltas(batch(topic_records("foo", 1), 2))
-    from barnabas.batches import check_crc, decode_header, decode_records  # noqa: PLC0415
-
     check_crc(decode_header(repeated), repeated)
     assert [record.offset for record in decode_records(repeated)] == [2, 2, 2]
     assert wire.decode_record(decode_records(repeated)[0].value or b"").record == topic_records("foo", 1)[0][0]

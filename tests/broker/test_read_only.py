@@ -17,12 +17,11 @@ from typing import Any
 
 import pytest
 
-from barnabas import wire
 from barnabas.broker.node import NodeError
 from barnabas.broker.read_only_node import ReadOnlyNode, find_directories, parse_as_of, read_only_config
 from barnabas.raft.offline_metadata import EVERYTHING, AsOf
 from barnabas.security.acl import AclOperation, AclPermissionType, PatternType, ResourceType
-from barnabas.wire import APIS, ErrorCode, Message
+from barnabas.wire import ErrorCode, Message
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
@@ -34,11 +33,10 @@ from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
-from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
-from tests.broker.clients import RawClient
+from tests.broker.clients import ask
 from tests.metadata import golden
 
 CLUSTER_ID = "Z29sZC1jbHVzdGVyLTAwMQ"
@@ -66,19 +64,6 @@ class Asker:
 
     async def ask(self, request: Message, version: int, listener: str = "PLAINTEXT") -> Any:
         return await ask(self.node.addresses[listener], request, version)
-
-
-async def ask(address: tuple[str, int], request: Message, version: int) -> Any:
-    key = request.schema().key or 0
-    api = APIS[key]
-    header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=7, client_id="test")
-    client = await RawClient.connect(address)
-    try:
-        frame = wire.encode(header, api.request_header_version(version)) + wire.encode(request, version)
-        answer = await client.call(frame)
-    finally:
-        client.writer.close()
-    return wire.decode(api.response, version, answer[4 + api.response_header_version(version) :])
 
 
 @contextlib.asynccontextmanager

@@ -78,6 +78,14 @@ def test_a_checkpoint_is_replaced_and_leaves_no_other_file(tmp_path: Path) -> No
     assert [*tmp_path.iterdir()] == [path]
 
 
+def test_a_checkpoint_is_on_disk_before_it_has_its_name_and_then_the_name_is(
+    tmp_path: Path, flushed: list[str]
+) -> None:
+    write_offset_checkpoint(tmp_path / "checkpoint", {})
+    write_quorum_state(tmp_path, QuorumStateData(), 1)
+    assert flushed == ["checkpoint.tmp", tmp_path.name, "quorum-state.tmp", tmp_path.name]
+
+
 def test_the_ids_of_topics_are_read_and_written_as_kafka_does(node: Path, tmp_path: Path) -> None:
     for directory in golden.log_directories(node):
         topic_id = read_topic_id(directory)

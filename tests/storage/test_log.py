@@ -305,6 +305,17 @@ def test_the_start_offset_moves_and_segments_before_it_go(tmp_path: Path) -> Non
     assert log.statistics() == (1, log.segments[0].size, 20, 20, 0, 20, len(bases) - 3)
 
 
+def test_a_segment_that_ends_at_the_start_offset_goes(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for _ in range(20):
+        log.append_as_leader(batch(b"x" * 100), 0)
+    bases = [segment.base_offset for segment in log.segments]
+    log.advance_log_start_offset(bases[1] - 1)
+    assert log.delete_old_segments() == 0
+    log.advance_log_start_offset(bases[1])
+    assert log.delete_old_segments() == 1
+
+
 def test_a_reader_may_finish_with_a_segment_that_is_deleted(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for _ in range(20):
@@ -346,22 +357,11 @@ def test_the_end_of_an_epoch_is_where_the_next_begins(tmp_path: Path) -> None:
     ]
 
 
-def fsyncs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    flushed: list[str] = []
-    monkeypatch.setattr(
-        "os.fsync", lambda descriptor: flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
-    )
-    return flushed
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to name descriptors")
-def test_a_flush_reaches_the_log_and_the_indexes_of_closed_segments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flush_reaches_the_log_and_the_indexes_of_closed_segments(tmp_path: Path, flushed: list[str]) -> None:
     directory = tmp_path / "log"
     log = open_log(directory)
     log.append_as_leader(batch(b"x" * 100), 0)
-    flushed = fsyncs(monkeypatch)
+    del flushed[:]
     log.flush()
     assert flushed == ["00000000000000000000.log"]
     assert log.recovery_point == 1
@@ -371,25 +371,19 @@ def test_a_flush_reaches_the_log_and_the_indexes_of_closed_segments(
         log.append_as_leader(batch(b"x" * 100), 0)
     del flushed[:]
     log.flush(up_to_offset=log.segments[1].base_offset)
-    assert flushed == [
-        *("00000000000000000000.log", "00000000000000000000.index", "00000000000000000000.timeindex"),
-        "log",
-    ]
+    assert flushed == [f"00000000000000000000.{suffix}" for suffix in ("log", "index", "timeindex")] + ["log"]
     assert log.recovery_point == log.segments[1].base_offset
     del flushed[:]
     log.close()
     assert flushed == [f"{log.segments[1].base_offset:020d}.{suffix}" for suffix in ("log", "index", "timeindex")]
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to name descriptors")
-def test_the_indexes_of_a_segment_closed_after_its_last_flush_are_flushed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_indexes_of_a_segment_closed_after_its_last_flush_are_flushed(tmp_path: Path, flushed: list[str]) -> None:
     log = open_log(tmp_path)
     for _ in range(5):
         log.append_as_leader(batch(b"x" * 100), 0)
     log.flush()
-    flushed = fsyncs(monkeypatch)
+    del flushed[:]
     log.roll()
     log.append_as_leader(batch(b"x" * 100), 0)
     log.flush()

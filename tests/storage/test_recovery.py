@@ -125,6 +125,17 @@ def test_segments_before_the_recovery_point_are_not_looked_at(tmp_path: Path) ->
     assert log.recovery_point == 55
 
 
+def test_only_segments_that_reach_beyond_the_recovery_point_are_recovered(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", batches=40)
+    log = open_log(tmp_path / "log", clean_shutdown=True)
+    bases = [segment.base_offset for segment in log.segments]
+    log.close()
+    for recovery_point, recovered in ((0, bases), (bases[1] - 1, bases), (bases[1], bases[1:]), (60, bases[-1:])):
+        log = open_log(tmp_path / "log", recovery_point=recovery_point)
+        assert [recovery.base_offset for recovery in log.recoveries] == recovered
+        log.abandon()
+
+
 def test_indexes_that_are_missing_or_cannot_be_right_are_made_again(tmp_path: Path) -> None:
     directory = tmp_path / "log"
     written = write_log(directory, batches=40)
@@ -189,6 +200,24 @@ def test_a_log_that_starts_late_and_has_gaps_is_read_by_its_headers(tmp_path: Pa
     assert whole_log(log) == batches
     assert log.read(102, 1) == log.read(150, 1) == batches[1]
     assert log.read(151, 1) == log.read(1001, 1) == batches[2]
+
+
+def test_a_metadata_log_that_starts_late_and_has_gaps_is_read_by_its_headers(tmp_path: Path) -> None:
+    batches = [batch(b"a", b"b", base_offset=4, epoch=1), batch(b"c", base_offset=50, epoch=1)]
+    (tmp_path / "00000000000000000000.log").write_bytes(b"".join(batches))
+    log = open_log(tmp_path, METADATA)
+    assert (log.log_start_offset, log.log_end_offset) == (0, 51)
+    assert whole_log(log) == batches
+    assert log.read(0, 1) == batches[0]
+
+
+def test_a_sound_batch_that_goes_backwards_in_a_metadata_log_is_not_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(batch(b"a", b"b", base_offset=10) + batch(b"c", base_offset=5))
+    before = path.read_bytes()
+    with pytest.raises(CorruptLogError, match="offset 5 stands where 12 should"):
+        open_log(tmp_path, METADATA)
+    assert path.read_bytes() == before
 
 
 def test_a_base_offset_that_goes_backwards_ends_the_log(tmp_path: Path) -> None:
@@ -262,6 +291,7 @@ def test_a_replacement_of_segments_is_undone_when_some_new_ones_were_not_named(t
     written = whole_log(log)
     log.close()
     (tmp_path / "00000000000000000000.log.cleaned").write_bytes(written[0])
+    (tmp_path / "00000000000000000000.index.swap").write_bytes(bytes(8))
     (tmp_path / "00000000000000000002.log.swap").write_bytes(written[3])
     log = open_log(tmp_path, clean_shutdown=True)
     assert whole_log(log) == written
@@ -345,14 +375,13 @@ def test_recovery_of_a_metadata_log_may_begin_at_a_flushed_offset(tmp_path: Path
     assert {path: path.read_bytes() for path in directory.iterdir()} == right
 
 
-def test_what_was_recovered_is_flushed_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_recovered_is_flushed_when_asked_for(tmp_path: Path, flushed: list[str]) -> None:
     write_log(tmp_path / "log")
     log = open_log(tmp_path / "log")
     assert log.recovery_point == 0
-    flushed: list[int] = []
-    monkeypatch.setattr("os.fsync", flushed.append)
+    del flushed[:]
     log.flush()
-    assert len(flushed) == 1
+    assert flushed == ["00000000000000000000.log"]
     assert log.recovery_point == log.log_end_offset
 
 

@@ -164,6 +164,13 @@ def test_what_is_not_frozen_was_never_there(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_snapshot_is_on_disk_before_it_has_its_name_and_then_the_name_is(tmp_path: Path, flushed: list[str]) -> None:
+    with RawSnapshotWriter.create(tmp_path, SnapshotId(7, 1)) as writer:
+        writer.append(b"whole")
+        writer.freeze()
+    assert flushed == ["00000000000000000007-0000000001-0.checkpoint.part", tmp_path.name]
+
+
 def test_a_snapshot_is_copied_as_bytes(node: Path, tmp_path: Path) -> None:
     snapshot_id = SnapshotId(3603, 4)
     with (

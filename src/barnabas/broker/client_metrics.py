@@ -20,8 +20,7 @@ from barnabas.config import client_metrics
 from barnabas.config.definitions import parse_all
 from barnabas.config.hash_order import hash_order
 from barnabas.metadata.configs import Config, ConfigResourceType, Configs
-from barnabas.raft.formatting import new_uuid
-from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, random_uuid
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +110,7 @@ class ClientMetrics:
         """What the client shall push; it gets an id if it has none. Raises KafkaError when it asks too often."""
         now_ms = self._now_ms()
         if instance_id == ZERO_UUID:
-            instance_id = new_uuid(self._random)
+            instance_id = random_uuid(self._random)
         instance = self._instance(context, instance_id, now_ms)
         if now_ms - max(instance.last_get_ms, instance.last_push_ms) >= instance.push_interval_ms:
             instance.last_get_ms = now_ms

@@ -39,7 +39,7 @@ from barnabas.storage.errors import StorageError
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
-from barnabas.wire import Message, Uuid, decode_record
+from barnabas.wire import Message, Uuid, decode_record, random_uuid
 
 log = logging.getLogger(__name__)
 
@@ -218,14 +218,14 @@ class Node:
 
     def _format(self, dirs: list[Path], metadata_dir: Path) -> None:
         """An empty directory becomes a new cluster: one voter of a dynamic quorum, or the configured static ones."""
-        ids = {log_dir: formatting.new_uuid(self._random) for log_dir in dirs}
+        ids = {log_dir: random_uuid(self._random) for log_dir in dirs}
         voters = None
         if self.config.is_controller and not self.config.controller_quorum_voters:
             key = ReplicaKey(self.config.node_id, ids[metadata_dir])
             voters = VoterSet([Voter(key, self._controller_listeners())])
         formatting.write_format(
             formatting.Formatting(
-                cluster_id=str(formatting.new_uuid(self._random)),
+                cluster_id=str(random_uuid(self._random)),
                 node_id=self.config.node_id,
                 metadata_log_dir=metadata_dir,
                 directory_ids=ids,
@@ -289,7 +289,7 @@ class Node:
         if version is not None and version.is_controller_registration_supported:
             name = self.config.controller_listener_names[0]
             listeners = self._told(self.config.advertised_controller_listeners)
-            await register_controller(self.config, formatting.new_uuid(self._random), listeners, self.addresses[name])
+            await register_controller(self.config, random_uuid(self._random), listeners, self.addresses[name])
 
     async def _start_broker(self) -> None:
         # Whoever was this broker before is gone: its directories, and their locks, are ours.
@@ -298,7 +298,7 @@ class Node:
         self._lifecycle = BrokerLifecycle(
             self.config,
             cluster_id=self.cluster_id,
-            incarnation_id=formatting.new_uuid(self._random),
+            incarnation_id=random_uuid(self._random),
             listeners=self._told(self.config.advertised_listeners),
             log_directories=self.log_directories,
             previous_epoch=-1,

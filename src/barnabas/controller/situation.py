@@ -9,7 +9,7 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import NO_HEARTBEATS, Heartbeats
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import MetadataVersion
-from barnabas.wire import ErrorCode, KafkaError, Uuid
+from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 
 
 class Situation(NamedTuple):
@@ -41,11 +41,4 @@ class Situation(NamedTuple):
         return version
 
     def new_uuid(self) -> Uuid:
-        """Kafka's random ids have the bits of a version 4 uuid, and never begin with a dash when shown."""
-        while True:
-            value = bytearray(self.random.randbytes(16))
-            value[6] = value[6] & 0x0F | 0x40
-            value[8] = value[8] & 0x3F | 0x80
-            found = Uuid(bytes(value))
-            if not str(found).startswith("-"):
-                return found
+        return random_uuid(self.random)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
 from barnabas.metadata.versions import (
@@ -23,7 +22,7 @@ from barnabas.metadata.versions import (
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
 from barnabas.storage.files import create_directory
-from barnabas.storage.log_dirs import MetaProperties, is_reserved_directory_id, write_meta_properties
+from barnabas.storage.log_dirs import MetaProperties, write_meta_properties
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, write_bootstrap
 from barnabas.wire import Message, Uuid, encode_record
 from barnabas.wire.records.metadata import FeatureLevelRecord
@@ -38,16 +37,6 @@ class Formatting(NamedTuple):
     directory_ids: Mapping[Path, Uuid]  # of each log dir that is new, in the order of writing
     bootstrap: Sequence[Message]
     voters: VoterSet | None  # of a dynamic quorum that begins here; None for a static one and for those who join
-
-
-def new_uuid(random: Random) -> Uuid:
-    """A random uuid that is not taken for an option of a command, and that means nothing else."""
-    while True:
-        value = bytearray(random.randbytes(16))
-        value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
-        found = Uuid(bytes(value))
-        if not str(found).startswith("-") and not is_reserved_directory_id(found):
-            return found
 
 
 def effective_features(

@@ -28,12 +28,12 @@ from barnabas.metadata.versions import (
     metadata_version,
     parse_metadata_version,
 )
-from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, new_uuid, write_format
+from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
 from barnabas.raft.scram_arguments import ScramArgumentError, parse_scram_argument
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.storage.errors import StorageError
 from barnabas.storage.log_dirs import META_PROPERTIES, MetaProperties, check_log_dirs, read_meta_properties
-from barnabas.wire import Message, Uuid
+from barnabas.wire import Message, Uuid, random_uuid
 from barnabas.wire.records.metadata import FeatureLevelRecord, UserScramCredentialRecord
 
 Say = Callable[[str], None]
@@ -78,7 +78,7 @@ def format_storage(
     say(f"Bootstrap metadata: {_shown(bootstrap, version)}")
     metadata_dir = config.metadata_log_dir
     own = None if voters is None else voters.get(config.node_id)
-    ids = {Path(each): new_uuid(random) for each in hash_order(empty)}
+    ids = {Path(each): random_uuid(random) for each in hash_order(empty)}
     if own is not None and metadata_dir in empty:
         ids[Path(metadata_dir)] = own.key.wire_directory_id
     names = {Path(each): each for each in empty}
@@ -245,7 +245,7 @@ def _initial_voters(config: ServerConfig, options: FormatOptions, random: Random
             raise FormatError("You can only use --standalone on a controller.")
         listener = config.advertised_controller_listeners[0]
         address = Endpoint(listener_name, _told_host(listener.host or "localhost"), listener.port)
-        return VoterSet([Voter(ReplicaKey(config.node_id, new_uuid(random)), (address,))])
+        return VoterSet([Voter(ReplicaKey(config.node_id, random_uuid(random)), (address,))])
     if options.initial_controllers is not None:
         return parse_initial_controllers(options.initial_controllers, listener_name)
     if not options.has_no_initial_controllers and config.is_controller and not is_static:

@@ -20,7 +20,7 @@ from barnabas.wire.apis import APIS, MODULES, RECORD_NAMES, ApiKey
 from barnabas.wire.codec import reader, writer
 from barnabas.wire.errors import EncodeError, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 from barnabas.wire.message import Message, Struct
-from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, encode_unsigned_varint
+from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, encode_unsigned_varint, random_uuid
 
 __all__ = [
     "APIS",
@@ -43,6 +43,7 @@ __all__ = [
     "encode_record",
     "message_class",
     "message_names",
+    "random_uuid",
 ]
 
 M = TypeVar("M", bound=Message)

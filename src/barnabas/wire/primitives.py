@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.wire.errors import MalformedError
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 class Uuid(bytes):
@@ -32,6 +35,16 @@ class Uuid(bytes):
 
     def __repr__(self) -> str:
         return f"Uuid({str(self)!r})"
+
+
+def random_uuid(random: Random) -> Uuid:
+    """As Kafka makes its ids: the bits of a version 4 uuid, and never a dash first when it is shown."""
+    while True:
+        value = bytearray(random.randbytes(16))
+        value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
+        found = Uuid(bytes(value))
+        if not str(found).startswith("-"):
+            return found
 
 
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")

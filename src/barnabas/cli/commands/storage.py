@@ -13,8 +13,8 @@ from barnabas.config.definitions import ConfigError
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.versions import LATEST_VERSION, MINIMUM_VERSION
 from barnabas.raft import storage_command
-from barnabas.raft.formatting import new_uuid
 from barnabas.raft.storage_command import FormatError, FormatOptions
+from barnabas.wire import random_uuid
 
 _CONFIG = click.option(
     "--config", "-c", required=True, type=click.Path(path_type=Path), help="The server.properties of the node."
@@ -132,9 +132,9 @@ def feature_dependencies(features: tuple[str, ...]) -> None:
 
 
 @storage.command("random-uuid")
-def random_uuid() -> None:
+def print_random_uuid() -> None:
     """Print a random uuid, for a cluster or a directory."""
-    click.echo(str(new_uuid(SystemRandom())))
+    click.echo(str(random_uuid(SystemRandom())))
 
 
 def _load(path: Path) -> ServerConfig:
