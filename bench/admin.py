@@ -14,9 +14,9 @@ import statistics
 import struct
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from tools.apache_kafka import KAFKA_JVM, VERSION, ApacheKafka, Barnabas, Node
 
@@ -43,7 +43,8 @@ CONFIG_CHANGES, CONFIG_ROUNDS = 100, 3
 DESCRIBE_ROUNDS = 7
 STARTS = 2
 SIZES = (1_000, 10_000, 100_000)
-REPEATS = 40
+OPERATION_ROUNDS = 5
+REPEATS = 8
 
 A_TENTH = 10.0
 NOT_SLOWER = 1.0
@@ -94,18 +95,12 @@ class Client:
         self._socket.close()
 
 
-class Cost(NamedTuple):
-    """What one thing costs on a node of some size."""
-
-    question: str
-    seconds: float
-
-
 def run() -> list[Row]:
     with Barnabas() as ours, ApacheKafka(jvm=KAFKA_JVM) as theirs, Client(ours) as our_client, Client(theirs) as their:
         base = (ours.rss_bytes(), theirs.rss_bytes())
         rows = [create_topics(our_client, their), change_configs(our_client, their)]
         rows += describe_everything(our_client, their, TOPICS * PARTITIONS * CREATE_ROUNDS)
+        theirs.kill()
     return rows + at_every_size(base)
 
 
@@ -152,77 +147,97 @@ def describe_everything(ours: Client, theirs: Client, partitions: int) -> list[R
 
 
 def at_every_size(base: tuple[int, int]) -> list[Row]:
-    costs = {}
-    for size in SIZES[:-1]:
-        with _starting(_barnabas, size) as ours, ours, Client(ours) as client:
-            costs[size] = operations(client)
-    rows, costs[SIZES[-1]], their_costs = at_the_largest_size(SIZES[-1], base)
-    for our_cost, their_cost in zip(costs[SIZES[-1]], their_costs, strict=True):
-        question = f"{our_cost.question}, {SIZES[-1]:,} partitions"
-        values = ([our_cost.seconds * 1000], PEER, [their_cost.seconds * 1000])
-        rows.append(from_rounds(SECTION, question, *values, "ms", None))
-    for size in SIZES[1:]:
-        for least, cost in zip(costs[SIZES[0]], costs[size], strict=True):
-            question = f"{cost.question}, {size:,} partitions"
-            values = ([cost.seconds * 1000], OWN_PEER, [least.seconds * 1000])
-            rows.append(from_rounds(SECTION, question, *values, "ms", NOT_GROWING))
-    return rows
+    """Kafka at the largest size, and barnabas at every one: all of them at once, asked in turns."""
+    largest = SIZES[-1]
+    with contextlib.ExitStack() as stack:
+        ours = {size: stack.enter_context(_written(_barnabas, size)) for size in SIZES}
+        theirs = stack.enter_context(_written(_kafka, largest))
+        rows = starts(ours[largest], theirs, largest, base)
+        for size in SIZES[:-1]:
+            ours[size].start()
+        clients = {size: stack.enter_context(Client(node)) for size, node in ours.items()}
+        their_client = stack.enter_context(Client(theirs))
+        rows += describe_everything(clients[largest], their_client, largest)
+        return rows + single_operations(clients, their_client)
 
 
-def at_the_largest_size(size: int, base: tuple[int, int]) -> tuple[list[Row], list[Cost], list[Cost]]:
-    """Start, memory, descriptions, and what single operations cost on both."""
-    with _starting(_barnabas, size) as ours, _starting(_kafka, size) as theirs:
-        times: tuple[list[float], list[float]] = ([], [])
-        for number in range(STARTS):
-            for node, seen in alternating([(ours, times[0]), (theirs, times[1])], number):
-                node.start()
-                seen.append(node.started_s)
-                if number < STARTS - 1:
-                    node.stop()
-        what = f"on a metadata log of {size:,} partitions"
-        rows = [from_rounds(SECTION, f"start {what}", times[0], PEER, times[1], "s", NOT_SLOWER)]
-        memory = [(node.rss_bytes() - least) / size for node, least in zip((ours, theirs), base, strict=True)]
-        rows.append(from_rounds(SECTION, f"memory per partition {what}", memory[:1], PEER, memory[1:], "bytes", None))
-        with Client(ours) as our_client, Client(theirs) as their_client:
-            rows += describe_everything(our_client, their_client, size)
-            return rows, operations(our_client), operations(their_client)
-
-
-def operations(client: Client) -> list[Cost]:
-    """Single things, each the median of many."""
-    name = big_cluster.topic_name(7)
-    cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=big_cluster.topic_name(50), partition_index=0)
-    page = DescribeTopicPartitionsRequest(response_partition_limit=100, cursor=cursor)
-    one = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)])
-
-    def create_and_delete(number: int) -> float:
-        seconds = _create(client, f"one-{number}", 1)
-        _delete(client, [f"one-{number}-0"])
-        return seconds
-
+def starts(ours: Node, theirs: Node, size: int, base: tuple[int, int]) -> list[Row]:
+    """Time to the first answer; both run in the end, and what they use more than empty ones is for the partitions."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(STARTS):
+        for node, seen in alternating([(ours, times[0]), (theirs, times[1])], number):
+            node.kill()
+            node.start(timeout_s=TIMEOUT_MS / 1000)
+            seen.append(node.started_s)
+    memory = [(node.rss_bytes() - least) / size for node, least in zip((ours, theirs), base, strict=True)]
+    what = f"on a metadata log of {size:,} partitions"
     return [
-        _cost("create a topic until visible", create_and_delete),
-        _cost("change a config", lambda number: _change_config(client, name, number)),
-        _cost("Metadata of one topic", lambda _: client.ask(one, METADATA_VERSION)[1]),
-        _cost("DescribeTopicPartitions, a page of 100", lambda _: client.ask(page, PARTITIONS_VERSION)[1]),
+        from_rounds(SECTION, f"start {what}", times[0], PEER, times[1], "s", NOT_SLOWER),
+        from_rounds(SECTION, f"memory per partition {what}", memory[:1], PEER, memory[1:], "bytes", None),
     ]
 
 
-def _cost(question: str, measure: Callable[[int], float]) -> Cost:
-    seen = [measure(number) for number in range(REPEATS)]
-    return Cost(question, statistics.median(seen[REPEATS // 4 :]))
+def single_operations(clients: Mapping[int, Client], their_client: Client) -> list[Row]:
+    """What one thing costs, beside Kafka and beside a small cluster; in each round the median of a few."""
+    rows = []
+    everyone = [*clients.values(), their_client]
+    for question, measure in OPERATIONS.items():
+        seen: dict[Client, list[float]] = {client: [] for client in everyone}
+        for number in range(OPERATION_ROUNDS + 1):
+            for client in alternating(everyone, number):
+                costs = [measure(client, number * REPEATS + repeat) for repeat in range(REPEATS)]
+                seen[client].append(statistics.median(costs) * 1000)
+        times = {client: costs[1:] for client, costs in seen.items()}
+        largest, least = clients[SIZES[-1]], clients[SIZES[0]]
+        what = f"{question}, {SIZES[-1]:,} partitions"
+        rows.append(from_rounds(SECTION, what, times[largest], PEER, times[their_client], "ms", NOT_SLOWER))
+        for size in SIZES[1:]:
+            what = f"{question}, {size:,} partitions"
+            rows.append(from_rounds(SECTION, what, times[clients[size]], OWN_PEER, times[least], "ms", NOT_GROWING))
+    return rows
+
+
+def create_one(client: Client, number: int) -> float:
+    seconds = _create(client, f"one-{number}", 1)
+    _delete(client, [f"one-{number}-0"])
+    return seconds
+
+
+def change_one(client: Client, number: int) -> float:
+    return _change_config(client, big_cluster.topic_name(7), number)
+
+
+def describe_one(client: Client, number: int) -> float:
+    topic = MetadataRequest.MetadataRequestTopic(name=big_cluster.topic_name(number % TOPICS // 2))
+    return client.ask(MetadataRequest(topics=[topic]), METADATA_VERSION)[1]
+
+
+def describe_a_page(client: Client, number: int) -> float:
+    topic_name = big_cluster.topic_name(number % TOPICS // 4)
+    cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=topic_name, partition_index=0)
+    return client.ask(DescribeTopicPartitionsRequest(response_partition_limit=100, cursor=cursor), PARTITIONS_VERSION)[
+        1
+    ]
+
+
+OPERATIONS: dict[str, Callable[[Client, int], float]] = {
+    "create a topic until visible": create_one,
+    "change a config": change_one,
+    "Metadata of one topic": describe_one,
+    "DescribeTopicPartitions, a page of 100": describe_a_page,
+}
 
 
 @contextlib.contextmanager
-def _starting(make: Callable[[Path], Barnabas | ApacheKafka], partitions: int) -> Iterator[Node]:
-    """A node that finds its log dir written; it is stopped in the end, if whoever started it has not."""
+def _written(make: Callable[[Path], Barnabas | ApacheKafka], partitions: int) -> Iterator[Node]:
+    """A node that will find its log dir written; nobody needs its data in the end."""
     with tempfile.TemporaryDirectory(prefix="bench-admin-") as folder:
         node = make(Path(folder))
         big_cluster.write(Path(folder) / "data", node.controller, partitions)
         try:
             yield node
         finally:
-            node.close()
+            node.kill()
 
 
 def _barnabas(directory: Path) -> Barnabas:

@@ -23,6 +23,7 @@ from barnabas.wire.records.metadata import PartitionRecord, RegisterBrokerRecord
 
 SETTINGS = {"broker.session.timeout.ms": "86400000"}
 PARTITIONS_PER_TOPIC = 10
+EPOCHS = 1000
 
 _EPOCH = 1
 _ELSEWHERE = 2
@@ -38,18 +39,18 @@ def write(log_dir: Path, controller: str, partitions: int) -> None:
     """Format the directory for node 1, whose controller listens there, and write its metadata log."""
     source = random.Random(partitions)
     host, _, port = controller.rpartition(":")
-    directory_id = formatting.new_uuid(source)
+    directory_id = _uuid(source)
     voter = Voter(ReplicaKey(1, directory_id), (Endpoint("CONTROLLER", host, int(port)),))
     bootstrap = formatting.bootstrap_records(formatting.effective_features())
-    cluster_id = str(formatting.new_uuid(source))
+    cluster_id = str(_uuid(source))
     wanted = formatting.Formatting(cluster_id, 1, log_dir, {log_dir: directory_id}, bootstrap, VoterSet([voter]))
     formatting.write_format(wanted, _now_ms)
     log = StoredLog(metadata_log_directory(log_dir), LogConfig(metadata=True), _now_ms)
     _append(log, [(record, 0) for record in bootstrap])
-    elsewhere = formatting.new_uuid(source)
-    _append(log, [_broker(elsewhere, formatting.new_uuid(source))])
+    elsewhere = _uuid(source)
+    _append(log, [_broker(elsewhere, _uuid(source))])
     for number in range(partitions // PARTITIONS_PER_TOPIC):
-        _append(log, _topic(topic_name(number), formatting.new_uuid(source), elsewhere))
+        _append(log, _topic(topic_name(number), source, elsewhere))
     log.flush()
     log.close()
 
@@ -80,7 +81,9 @@ def _broker(directory_id: Uuid, incarnation_id: Uuid) -> Versioned:
     return record, LATEST_VERSION.register_broker_record_version
 
 
-def _topic(name: str, topic_id: Uuid, directory_id: Uuid) -> list[Versioned]:
+def _topic(name: str, source: random.Random, directory_id: Uuid) -> list[Versioned]:
+    """Epochs differ as they do after some time, so that no two partitions are the same value."""
+    topic_id = _uuid(source)
     records: list[Versioned] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
     for index in range(PARTITIONS_PER_TOPIC):
         record = PartitionRecord(
@@ -89,12 +92,16 @@ def _topic(name: str, topic_id: Uuid, directory_id: Uuid) -> list[Versioned]:
             replicas=[_ELSEWHERE],
             isr=[_ELSEWHERE],
             leader=_ELSEWHERE,
-            leader_epoch=0,
-            partition_epoch=0,
+            leader_epoch=source.randrange(EPOCHS),
+            partition_epoch=source.randrange(EPOCHS),
             directories=[directory_id],
         )
         records.append((record, LATEST_VERSION.partition_record_version))
     return records
+
+
+def _uuid(source: random.Random) -> Uuid:
+    return Uuid(b"A" + source.randbytes(15))
 
 
 def _now_ms() -> int:

@@ -23,7 +23,9 @@ def table() -> str:
     lines = ["| key | API | broker | controller | Apache Kafka 4.3 |", "|---|---|---|---|---|"]
     for key, api in sorted(APIS.items()):
         here = [str(served_versions(key)) if key in kind else "-" for kind in (broker, controller)]
-        lines.append(f"| {key} | {api.name} | {here[0]} | {here[1]} | {api.kafka} on {', '.join(api.listeners) or '-'} |")
+        lines.append(
+            f"| {key} | {api.name} | {here[0]} | {here[1]} | {api.kafka} on {', '.join(api.listeners) or '-'} |"
+        )
     return "\n".join(lines)
 
 

@@ -98,6 +98,7 @@ def test_every_offset_and_time_is_found_where_a_walk_finds_it(
         found = log.find_range(offset, 1)
         assert found is not None
         assert (found.file, found.position) == (segment.log, position)
+        assert segment.read(offset, 1) == found.read() == log.read(offset, 1)
     records = [
         (record.timestamp, record.offset) for segment, at, header in headers for record in segment._records(at, header)
     ]

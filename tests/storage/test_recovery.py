@@ -290,11 +290,13 @@ def test_a_replacement_of_segments_is_undone_when_some_new_ones_were_not_named(t
         log.append_as_leader(batch(b"%d" % number * 50), 0)
     written = whole_log(log)
     log.close()
+    times = (tmp_path / "00000000000000000000.timeindex").read_bytes()
     (tmp_path / "00000000000000000000.log.cleaned").write_bytes(written[0])
-    (tmp_path / "00000000000000000000.index.swap").write_bytes(bytes(8))
+    (tmp_path / "00000000000000000000.timeindex.swap").write_bytes(bytes(12))
     (tmp_path / "00000000000000000002.log.swap").write_bytes(written[3])
     log = open_log(tmp_path, clean_shutdown=True)
     assert whole_log(log) == written
+    assert (tmp_path / "00000000000000000000.timeindex").read_bytes() == times
     assert not [path for path in tmp_path.iterdir() if path.suffix in (".swap", ".cleaned")]
 
 

@@ -92,13 +92,27 @@ def _load_snapshot(directory: Path, as_of: AsOf, found: OfflineMetadata, loader:
 
 
 def _take_leader(directory: Path, found: OfflineMetadata) -> None:
-    """Where the log is too short to name its last leader, the file of the quorum may."""
+    """Who led last, where that was before the snapshot: the log may still have it, or the file of the quorum."""
+    for item in read_partition(directory, 0, found.end_offset):
+        if isinstance(item, OfflineBatch) and item.header.is_control and item.error is None:
+            leader_id = _leader_of(item)
+            if leader_id is not None and item.header.partition_leader_epoch == found.leader_epoch:
+                found.leader_id = leader_id
+                return
     try:
         state = read_quorum_state(directory)
     except StorageError:
         return
     if state is not None and state.leader_epoch == found.leader_epoch:
         found.leader_id = state.leader_id
+
+
+def _leader_of(item: OfflineBatch) -> int | None:
+    for record in decode_records(item.data, 0, item.header):
+        if decode_control_key(record.key) is ControlType.LEADER_CHANGE:
+            message: LeaderChangeMessage = decode_record(record.value or b"", LeaderChangeMessage).record
+            return message.leader_id
+    return None
 
 
 def _take_voters(history: VoterHistory, snapshot_id: SnapshotId, reader: SnapshotReader) -> None:
@@ -138,9 +152,7 @@ def _batches(directory: Path, as_of: AsOf, found: OfflineMetadata) -> Iterator[M
 
 
 def _take_control(item: OfflineBatch, found: OfflineMetadata) -> None:
-    data = bytes(item.data)
-    apply_control_batch(found.history, data, 0, item.header)
-    for record in decode_records(data, 0, item.header):
-        if decode_control_key(record.key) is ControlType.LEADER_CHANGE:
-            message: LeaderChangeMessage = decode_record(record.value or b"", LeaderChangeMessage).record
-            found.leader_id, found.leader_epoch = message.leader_id, item.header.partition_leader_epoch
+    apply_control_batch(found.history, bytes(item.data), 0, item.header)
+    leader_id = _leader_of(item)
+    if leader_id is not None:
+        found.leader_id, found.leader_epoch = leader_id, item.header.partition_leader_epoch

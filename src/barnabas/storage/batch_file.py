@@ -40,10 +40,6 @@ class WholeBatch(NamedTuple):
     data: bytes
     start: int
 
-    @property
-    def bytes(self) -> bytes:
-        return self.data[self.start : self.start + self.header.size_in_bytes]
-
 
 def walk_places(file: File, position: int, end: int) -> Iterator[Place]:
     """The batches from `position` to `end`, with no more of each than a search by offset needs."""

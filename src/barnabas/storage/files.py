@@ -78,10 +78,6 @@ class File:
         with disk_errors("reading", self.path):
             return self.path.stat().st_size
 
-    def modified_ms(self) -> int:
-        with disk_errors("reading", self.path):
-            return self.path.stat().st_mtime_ns // 1_000_000
-
     def truncate(self, size: int) -> None:
         self._call("truncating", os.ftruncate, size)
 

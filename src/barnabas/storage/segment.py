@@ -298,11 +298,6 @@ class Segment:
             self._latest = self.time_index.last()
         return self._latest
 
-    def largest_timestamp(self) -> int:
-        """The largest timestamp, or where batches have none, the time of the last write."""
-        timestamp = self.latest().timestamp
-        return timestamp if timestamp >= 0 else self.log.modified_ms()
-
     def offset_for_timestamp(self, timestamp: int, starting_offset: int) -> FoundOffset | None:
         """The first record from `starting_offset` on that is not earlier than `timestamp`."""
         entry = self.time_index.lookup(timestamp)
