@@ -189,3 +189,14 @@ def test_the_quorum_is_described(admin: KafkaAdminClient) -> None:
     assert partition["leader_id"] == 1
     assert [voter["replica_id"] for voter in partition["current_voters"]] == [1]
     assert partition["high_watermark"] == partition["current_voters"][0]["log_end_offset"] > 0
+
+
+def test_the_log_dir_is_described_with_its_partitions(
+    node: Barnabas, admin: KafkaAdminClient, fresh_name: FreshName
+) -> None:
+    topic = created(admin, fresh_name("stored"), 2)
+    ((log_dir,),) = [broker["log_dirs"] for broker in admin.describe_log_dirs([topic])]
+    assert (log_dir["error_code"], log_dir["log_dir"]) == (0, str(node.directory / "data"))
+    (found,) = log_dir["topics"]
+    assert (found["name"], sorted(p["partition_index"] for p in found["partitions"])) == (topic, [0, 1])
+    assert log_dir["total_bytes"] >= log_dir["usable_bytes"] > 0

@@ -41,6 +41,7 @@ def run(node: ApacheKafka | Barnabas, command: str, stdin: str | None = None) ->
 
 
 def _common(text: str, node: ApacheKafka | Barnabas) -> str:
+    text = text.replace(str(node.directory), "DIRECTORY")
     for address, word in ((node.bootstrap, "SERVER"), (node.controller, "CONTROLLER")):
         port = address.rpartition(":")[2]
         text = re.sub(rf"\b{port}\s*(?=\s)", word, text.replace(address, word))
@@ -65,7 +66,7 @@ class SideBySide:
     def same(self, command: str, *, code: int = 0, order: Callable[[str], str] = str) -> str:
         """What it prints about both, which is the same."""
         theirs, ours = self.each(command)
-        assert ours._replace(out=order(ours.out)) == theirs._replace(out=order(theirs.out)), command
+        assert (command, ours._replace(out=order(ours.out))) == (command, theirs._replace(out=order(theirs.out)))
         assert ours.code == code, ours
         return ours.out
 

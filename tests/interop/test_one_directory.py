@@ -13,6 +13,9 @@ from tests.interop.side_by_side import WITH_ACLS, ok, run, sorted_lines
 
 pytestmark = pytest.mark.interop
 
+# With snapshots all the time, so that each starts from one that the other made.
+SETTINGS = {**WITH_ACLS, "metadata.log.max.record.bytes.between.snapshots": "100"}
+
 # Enough to see that a part of the metadata came over: what it shows must not depend on who shows it.
 CHANGES = (
     "kafka-topics {server} --create --topic first --partitions 3 --config retention.ms=1000",
@@ -52,18 +55,24 @@ def topic_ids(node: ApacheKafka | Barnabas) -> dict[str, str]:
     return dict(re.findall(r"^Topic: (\S+)\tTopicId: (\S+)", described, re.MULTILINE))
 
 
+def snapshots(directory: Path) -> list[Path]:
+    """But for the one that formatting writes."""
+    return sorted((directory / "data" / "__cluster_metadata-0").glob("*.checkpoint"))[1:]
+
+
 def test_kafka_starts_on_what_barnabas_wrote(tmp_path: Path) -> None:
     jars("4.3.1")
-    with Barnabas(WITH_ACLS, directory=tmp_path) as node:
+    with Barnabas(SETTINGS, directory=tmp_path) as node:
         change(node, *CHANGES)
         shown, ids = views(node), topic_ids(node)
         assert node.stop() == 0
-    with ApacheKafka(WITH_ACLS, directory=tmp_path) as kafka:
+    assert snapshots(tmp_path)
+    with ApacheKafka(SETTINGS, directory=tmp_path) as kafka:
         assert topic_ids(kafka) == ids
         assert views(kafka) == shown
         change(kafka, "kafka-topics {server} --create --topic third", "kafka-topics {server} --delete --topic second")
         shown, ids = views(kafka), topic_ids(kafka)
-    with Barnabas(WITH_ACLS, directory=tmp_path) as node:
+    with Barnabas(SETTINGS, directory=tmp_path) as node:
         assert set(ids) == {"first", "third"}
         assert topic_ids(node) == ids
         assert views(node) == shown
@@ -71,10 +80,11 @@ def test_kafka_starts_on_what_barnabas_wrote(tmp_path: Path) -> None:
 
 def test_barnabas_starts_on_what_kafka_wrote_and_kafka_on_that(tmp_path: Path) -> None:
     jars("4.3.1")
-    with ApacheKafka(WITH_ACLS, directory=tmp_path) as kafka:
+    with ApacheKafka(SETTINGS, directory=tmp_path) as kafka:
         change(kafka, *CHANGES)
         shown, ids = views(kafka), topic_ids(kafka)
-    with Barnabas(WITH_ACLS, directory=tmp_path) as node:
+    assert snapshots(tmp_path)
+    with Barnabas(SETTINGS, directory=tmp_path) as node:
         assert topic_ids(node) == ids
         assert views(node) == shown
         change(
@@ -85,7 +95,7 @@ def test_barnabas_starts_on_what_kafka_wrote_and_kafka_on_that(tmp_path: Path) -
         )
         shown, ids = views(node), topic_ids(node)
         assert node.stop() == 0
-    with ApacheKafka(WITH_ACLS, directory=tmp_path) as kafka:
+    with ApacheKafka(SETTINGS, directory=tmp_path) as kafka:
         assert set(ids) == {"first", "second", "third"}
         assert topic_ids(kafka) == ids
         assert views(kafka) == shown
@@ -93,8 +103,7 @@ def test_barnabas_starts_on_what_kafka_wrote_and_kafka_on_that(tmp_path: Path) -
 
 def test_kafka_dump_log_reads_our_log_and_our_snapshots(tmp_path: Path) -> None:
     jars("4.3.1")
-    often = {**WITH_ACLS, "metadata.log.max.record.bytes.between.snapshots": "100"}
-    with Barnabas(often, directory=tmp_path) as node:
+    with Barnabas(SETTINGS, directory=tmp_path) as node:
         change(node, *CHANGES[:3], CHANGES[-1])
         assert node.stop() == 0
     partition = tmp_path / "data" / "__cluster_metadata-0"

@@ -20,7 +20,7 @@ EVERY_CUT_UP_TO = 64
 MUTATIONS_PER_VECTOR = 12
 # An object of Python's takes some tens of bytes where the wire needs one: the worst struct of the schema needs 72.
 BYTES_PER_BYTE = 96
-BYTES_AT_ALL = 8192
+BYTES_AT_ALL = 32768
 
 HUGE_COUNTS = {
     "the largest int32": b"\x7f\xff\xff\xff",

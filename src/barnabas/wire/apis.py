@@ -3,6 +3,7 @@
 Generated from schema/*.txt by `make generate`; do not edit.
 """
 
+
 from __future__ import annotations
 
 from enum import IntEnum
@@ -474,64 +475,9 @@ MODULES: Final[dict[str, str]] = {
 }
 
 RECORD_NAMES: Final[dict[str, dict[int, str]]] = {
-    "metadata": {
-        0: "RegisterBrokerRecord",
-        1: "UnregisterBrokerRecord",
-        2: "TopicRecord",
-        3: "PartitionRecord",
-        4: "ConfigRecord",
-        5: "PartitionChangeRecord",
-        7: "FenceBrokerRecord",
-        8: "UnfenceBrokerRecord",
-        9: "RemoveTopicRecord",
-        10: "DelegationTokenRecord",
-        11: "UserScramCredentialRecord",
-        12: "FeatureLevelRecord",
-        14: "ClientQuotaRecord",
-        15: "ProducerIdsRecord",
-        17: "BrokerRegistrationChangeRecord",
-        18: "AccessControlEntryRecord",
-        19: "RemoveAccessControlEntryRecord",
-        20: "NoOpRecord",
-        21: "ZkMigrationStateRecord",
-        22: "RemoveUserScramCredentialRecord",
-        23: "BeginTransactionRecord",
-        24: "EndTransactionRecord",
-        25: "AbortTransactionRecord",
-        26: "RemoveDelegationTokenRecord",
-        27: "RegisterControllerRecord",
-        28: "ClearElrRecord",
-    },
-    "group": {
-        0: "LegacyOffsetCommitKey",
-        1: "OffsetCommitKey",
-        2: "GroupMetadataKey",
-        3: "ConsumerGroupMetadataKey",
-        4: "ConsumerGroupPartitionMetadataKey",
-        5: "ConsumerGroupMemberMetadataKey",
-        6: "ConsumerGroupTargetAssignmentMetadataKey",
-        7: "ConsumerGroupTargetAssignmentMemberKey",
-        8: "ConsumerGroupCurrentMemberAssignmentKey",
-        10: "ShareGroupMemberMetadataKey",
-        11: "ShareGroupMetadataKey",
-        12: "ShareGroupTargetAssignmentMetadataKey",
-        13: "ShareGroupTargetAssignmentMemberKey",
-        14: "ShareGroupCurrentMemberAssignmentKey",
-        15: "ShareGroupStatePartitionMetadataKey",
-        16: "ConsumerGroupRegularExpressionKey",
-        17: "StreamsGroupMetadataKey",
-        19: "StreamsGroupMemberMetadataKey",
-        20: "StreamsGroupTargetAssignmentMetadataKey",
-        21: "StreamsGroupTargetAssignmentMemberKey",
-        22: "StreamsGroupCurrentMemberAssignmentKey",
-        23: "StreamsGroupTopologyKey",
-    },
+    "metadata": {0: "RegisterBrokerRecord", 1: "UnregisterBrokerRecord", 2: "TopicRecord", 3: "PartitionRecord", 4: "ConfigRecord", 5: "PartitionChangeRecord", 7: "FenceBrokerRecord", 8: "UnfenceBrokerRecord", 9: "RemoveTopicRecord", 10: "DelegationTokenRecord", 11: "UserScramCredentialRecord", 12: "FeatureLevelRecord", 14: "ClientQuotaRecord", 15: "ProducerIdsRecord", 17: "BrokerRegistrationChangeRecord", 18: "AccessControlEntryRecord", 19: "RemoveAccessControlEntryRecord", 20: "NoOpRecord", 21: "ZkMigrationStateRecord", 22: "RemoveUserScramCredentialRecord", 23: "BeginTransactionRecord", 24: "EndTransactionRecord", 25: "AbortTransactionRecord", 26: "RemoveDelegationTokenRecord", 27: "RegisterControllerRecord", 28: "ClearElrRecord"},
+    "group": {0: "LegacyOffsetCommitKey", 1: "OffsetCommitKey", 2: "GroupMetadataKey", 3: "ConsumerGroupMetadataKey", 4: "ConsumerGroupPartitionMetadataKey", 5: "ConsumerGroupMemberMetadataKey", 6: "ConsumerGroupTargetAssignmentMetadataKey", 7: "ConsumerGroupTargetAssignmentMemberKey", 8: "ConsumerGroupCurrentMemberAssignmentKey", 10: "ShareGroupMemberMetadataKey", 11: "ShareGroupMetadataKey", 12: "ShareGroupTargetAssignmentMetadataKey", 13: "ShareGroupTargetAssignmentMemberKey", 14: "ShareGroupCurrentMemberAssignmentKey", 15: "ShareGroupStatePartitionMetadataKey", 16: "ConsumerGroupRegularExpressionKey", 17: "StreamsGroupMetadataKey", 19: "StreamsGroupMemberMetadataKey", 20: "StreamsGroupTargetAssignmentMetadataKey", 21: "StreamsGroupTargetAssignmentMemberKey", 22: "StreamsGroupCurrentMemberAssignmentKey", 23: "StreamsGroupTopologyKey"},
     "transaction": {0: "TransactionLogKey"},
     "share": {0: "ShareSnapshotKey", 1: "ShareUpdateKey"},
-    "storage": {
-        0: "RemoteLogSegmentMetadataRecord",
-        1: "RemoteLogSegmentMetadataUpdateRecord",
-        2: "RemotePartitionDeleteMetadataRecord",
-        3: "RemoteLogSegmentMetadataSnapshotRecord",
-    },
+    "storage": {0: "RemoteLogSegmentMetadataRecord", 1: "RemoteLogSegmentMetadataUpdateRecord", 2: "RemotePartitionDeleteMetadataRecord", 3: "RemoteLogSegmentMetadataSnapshotRecord"},
 }

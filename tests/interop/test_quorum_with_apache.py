@@ -1,10 +1,9 @@
-"""One quorum of Apache Kafka's controllers and of barnabas. It starts JVMs, so it runs only with BARNABAS_INTEROP=1."""
+"""One quorum of Apache Kafka's controllers and of barnabas."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -20,10 +19,7 @@ from barnabas.wire.records.metadata import FeatureLevelRecord, NoOpRecord
 from tests.raft.tcp import TcpServer, TcpTransport
 from tests.raft.test_driver import Follower
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.skipif(os.environ.get("BARNABAS_INTEROP") != "1", reason="needs Apache Kafka"),
-]
+pytestmark = pytest.mark.interop
 OWN_ID = 9
 OWN_DIRECTORY = Uuid(b"barnabas" + b"directry")
 QUICK = {"metadata.max.idle.interval.ms": "0"}
