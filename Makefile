@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests tools bench
 
-.PHONY: help install dev run test lint fmt generate bench interop clean
+.PHONY: help install dev compile run test lint fmt generate bench interop clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,7 +27,10 @@ $(VENV)/.developed: $(VENV)/.installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-run: install ## Start a node on 127.0.0.1:9092 with its data in ./data
+compile: install ## Compile the sources, so that a node starts at once
+	@$(BIN)/python -m compileall -q src
+
+run: compile ## Start a node on 127.0.0.1:9092 with its data in ./data
 	@$(BIN)/barnabas serve
 
 test: lint ## All checks and tests
@@ -47,7 +50,7 @@ generate: dev ## Write what follows from the schema: classes of barnabas.wire, t
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/compatibility.py
 
-bench: dev ## Measure barnabas beside its peers in one run
+bench: dev compile ## Measure barnabas beside its peers in one run
 	$(BIN)/python -m bench
 
 interop: dev ## Apache Kafka 4.3.1 and its tools against barnabas (needs Java 17 and Maven)
