@@ -177,7 +177,7 @@ def starts(ours: Node, theirs: Node, size: int, base: tuple[int, int]) -> list[R
 
 
 def single_operations(clients: Mapping[int, Client], their_client: Client) -> list[Row]:
-    """What one thing costs, beside Kafka and beside a small cluster; in each round the best of a few, for the disk has its moods."""
+    """What one thing costs, beside Kafka and beside a small cluster; of each round the best of a few: disks have moods."""
     rows = []
     everyone = [*clients.values(), their_client]
     for question, measure in OPERATIONS.items():
