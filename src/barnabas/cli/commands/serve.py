@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -126,20 +126,22 @@ def _run(build: Callable[[], _Node]) -> int:
     from barnabas.broker.node import NodeError  # noqa: PLC0415
 
     async def main() -> int:
+        told = _listen_for_signals()
         node = build()
         try:
-            await node.start()
+            await _first_of(node.start(), told)
         except (NodeError, OSError) as error:
             click.echo(f"Error: {error}", err=True)
             await node.stop()
             return 1
-        for line in node.describe():
-            click.echo(line)
-        sys.stdout.flush()
-        failure = await _told_to_stop(node.failed)
+        if not told.is_set():
+            for line in node.describe():
+                click.echo(line)
+            sys.stdout.flush()
+            await _first_of(told.wait(), told, node.failed)
         click.echo("stopping (once more to stop at once)")
         await node.stop()
-        return 0 if failure is None else 1
+        return 1 if node.failed.done() else 0
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main())
@@ -153,8 +155,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _told_to_stop(failed: asyncio.Future[None]) -> BaseException | None:
-    """Returns at the first SIGINT or SIGTERM, or when the node cannot go on; a second signal ends the process at once."""
+def _listen_for_signals() -> asyncio.Event:
+    """Set at the first SIGINT or SIGTERM; a second one ends the process at once."""
     loop, told = asyncio.get_running_loop(), asyncio.Event()
 
     def on_signal() -> None:
@@ -164,11 +166,17 @@ async def _told_to_stop(failed: asyncio.Future[None]) -> BaseException | None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
-    waiting = asyncio.create_task(told.wait())
-    either: set[asyncio.Future[Any]] = {waiting, failed}
+    return told
+
+
+async def _first_of(work: Coroutine[Any, Any, Any], told: asyncio.Event, *failed: asyncio.Future[None]) -> None:
+    """Wait for the work, but not longer than until a signal comes or the node cannot go on."""
+    working, stopped = asyncio.create_task(work), asyncio.create_task(told.wait())
+    either: set[asyncio.Future[Any]] = {working, stopped, *failed}
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-    if not failed.done():
-        return None
-    told.set()
-    waiting.cancel()
-    return failed.exception()
+    stopped.cancel()
+    if working.done():
+        working.result()
+    else:
+        working.cancel()
+        await asyncio.wait([working])
