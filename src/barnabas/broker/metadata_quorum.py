@@ -32,6 +32,7 @@ from barnabas.wire import encode_record
 
 log = logging.getLogger(__name__)
 
+SNAPSHOT_CHECK_S = 60
 MAX_GATHERED = 1000  # batches of others that become one image
 
 
@@ -84,6 +85,7 @@ class MetadataQuorum:
         self._log_bytes_at_snapshot = self._log.size_in_bytes
         self._last_snapshot_ms = self._clock()
         self._watching: asyncio.Task[None] | None = None
+        self._timing: asyncio.Task[None] | None = None
         self.driver.subscribe(self)
 
     @property
@@ -105,10 +107,12 @@ class MetadataQuorum:
     async def start(self) -> None:
         await self.driver.start()
         self._watching = asyncio.create_task(self._watch())
+        self._timing = asyncio.create_task(self._snapshot_in_time())
 
     async def stop(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
+        for task in (self._watching, self._timing):
+            if task is not None:
+                task.cancel()
         if self._snapshotting is not None:
             await asyncio.wait([self._snapshotting])
         await self.driver.stop()
@@ -188,6 +192,13 @@ class MetadataQuorum:
         if by_size or by_time:
             self._snapshotting = asyncio.create_task(self.snapshot())
             self._snapshotting.add_done_callback(self._snapshotted)
+
+    async def _snapshot_in_time(self) -> None:
+        """Also when nothing happens any more: what happened since the last snapshot becomes part of the next in time."""
+        interval_s = self._config.get_int("metadata.log.max.snapshot.interval.ms") / 1000
+        while interval_s > 0:
+            await asyncio.sleep(min(interval_s, SNAPSHOT_CHECK_S))
+            self._snapshot_if_due()
 
     def _snapshotted(self, task: asyncio.Task[None]) -> None:
         self._snapshotting = None
