@@ -73,7 +73,8 @@ def _values(source: Struct) -> list[Any]:
 
 
 def _copy_keys(item: Struct, element: StructSchema, wanted: Any) -> None:
-    names = [field.name for field in element.fields]
+    keys = [field.name for field in element.fields if field.is_key]
+    names = keys or [field.name for field in element.fields]
     if not isinstance(wanted, Struct):  # a list of plain names or numbers: they are what the item is about
         scalar = next(f.name for f in element.fields if f.type == ("string" if isinstance(wanted, str) else "int32"))
         setattr(item, scalar, wanted)
