@@ -20,7 +20,7 @@ from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
 from barnabas.broker.log_directories import LogDirectories
 from barnabas.broker.metadata_quorum import MetadataQuorum
-from barnabas.broker.served import served_apis
+from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
@@ -167,10 +167,11 @@ class Node:
         yield f"barnabas {__version__}: node {self.config.node_id} is {roles} of cluster {self.cluster_id}"
         if self._formatted:
             yield f"  formatted {', '.join(map(str, self._directory_ids))} for a new cluster"
+        takes_telemetry = bool(self.config.get_str("barnabas.telemetry.receiver"))
         for endpoint in self.config.listeners:
             host, port = self.addresses[endpoint.listener_name]
             kind = "controller" if self._is_controller_listener(endpoint) else "broker"
-            yield f"  {endpoint.listener_name:<12} {host}:{port}   {len(served_apis(kind))} APIs of a {kind}"
+            yield f"  {endpoint.listener_name:<12} {host}:{port}   {len(advertised_keys(kind, takes_telemetry=takes_telemetry))} APIs of a {kind}"
         yield f"  data         {', '.join(self.config.log_dirs)}"
         clients = [e for e in self.config.listeners if not self._is_controller_listener(e)]
         if clients:

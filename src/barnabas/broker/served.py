@@ -33,6 +33,12 @@ def served_versions(key: int) -> Versions:
     return Versions(versions.first, versions.last - 1) if api.latest_unstable else versions
 
 
+def advertised_keys(kind: str, *, takes_telemetry: bool) -> list[int]:
+    """What ApiVersions shows: clients send telemetry to whoever offers to take it."""
+    hidden = frozenset() if takes_telemetry else TELEMETRY_KEYS
+    return [key for key in served_apis(kind) if key not in hidden]
+
+
 @cache
 def served_apis(kind: str) -> dict[int, Api]:
     """The APIs of a kind of listener, in the order of their keys."""

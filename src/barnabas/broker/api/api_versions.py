@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from barnabas.broker.context import Context, Encoded
-from barnabas.broker.served import TELEMETRY_KEYS, served_apis, served_versions
+from barnabas.broker.served import advertised_keys, served_versions
 from barnabas.wire import ApiKey, ErrorCode, encode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -61,8 +61,8 @@ def _row(key: int) -> ApiVersionsResponse.ApiVersion:
 
 
 def _response(context: Context) -> ApiVersionsResponse:
-    hidden = frozenset() if context.config.get_str("barnabas.telemetry.receiver") else TELEMETRY_KEYS
-    keys = [key for key in served_apis(context.listener.kind) if key not in hidden]
+    takes_telemetry = bool(context.config.get_str("barnabas.telemetry.receiver"))
+    keys = advertised_keys(context.listener.kind, takes_telemetry=takes_telemetry)
     response = ApiVersionsResponse(api_keys=[_row(key) for key in keys])
     response.supported_features = [
         ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=first, max_version=last)
