@@ -171,7 +171,8 @@ class Node:
         for endpoint in self.config.listeners:
             host, port = self.addresses[endpoint.listener_name]
             kind = "controller" if self._is_controller_listener(endpoint) else "broker"
-            yield f"  {endpoint.listener_name:<12} {host}:{port}   {len(advertised_keys(kind, takes_telemetry=takes_telemetry))} APIs of a {kind}"
+            count = len(advertised_keys(kind, takes_telemetry=takes_telemetry))
+            yield f"  {endpoint.listener_name:<12} {host}:{port}   {count} APIs of a {kind}"
         yield f"  data         {', '.join(self.config.log_dirs)}"
         clients = [e for e in self.config.listeners if not self._is_controller_listener(e)]
         if clients:
