@@ -6,12 +6,11 @@ Log end offsets, last fetch and last caught-up times; from version 2 directory i
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.security.acl import AclOperation
+from barnabas.wire import Message
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 
 
 async def handle(context: Context, request: DescribeQuorumRequest) -> Message:
-    if not context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    context.require_on_cluster(AclOperation.DESCRIBE)
     return await context.services.ask_quorum(request, context.version, context.listener.name)

@@ -6,12 +6,11 @@ The topic is `__cluster_metadata`, by name before version 13 and by id from ther
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.security.acl import AclOperation
+from barnabas.wire import Message
 from barnabas.wire.messages.fetch import FetchRequest
 
 
 async def handle(context: Context, request: FetchRequest) -> Message:
-    if not context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    context.require_on_cluster(AclOperation.CLUSTER_ACTION)
     return await context.services.ask_quorum(request, context.version, context.listener.name)

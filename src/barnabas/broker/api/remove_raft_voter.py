@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.security.acl import AclOperation
+from barnabas.wire import Message
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 
 
 async def handle(context: Context, request: RemoveRaftVoterRequest) -> Message:
-    if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    context.require_on_cluster(AclOperation.ALTER)
     return await context.services.ask_quorum(request, context.version, context.listener.name)
