@@ -101,6 +101,22 @@ def test_an_unknown_key_and_too_many_replicas_are_warnings(tmp_path: Path) -> No
     assert "warning: offsets.topic.replication.factor" in err
 
 
+def test_a_controller_alone_runs_and_a_broker_alone_says_what_it_needs(tmp_path: Path) -> None:
+    alone = ["--override", f"log.dirs={tmp_path}/c", "--override", "process.roles=controller"]
+    process = serve(*alone, "--override", "listeners=CONTROLLER://127.0.0.1:0")
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(5)]
+    process.send_signal(signal.SIGTERM)
+    code, _, err = ended(process)
+    assert code == 0, err
+    assert any("node 1 is controller of cluster" in line for line in lines)
+    broker = ["--override", f"log.dirs={tmp_path}/b", "--override", "process.roles=broker"]
+    code, _, err = ended(serve(*broker, "--override", "listeners=PLAINTEXT://127.0.0.1:0"))
+    assert code == 1
+    assert "process.roles=broker,controller" in err
+    assert not (tmp_path / "b").exists()
+
+
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -122,6 +138,7 @@ def test_a_directory_of_another_node_or_cluster_is_refused_and_left_alone(tmp_pa
     meta = second / "meta.properties"
     lines = [change if line.startswith(key) else line for line in meta.read_text().splitlines()]
     meta.write_text("\n".join(lines) + "\n")
+    (second / ".lock").unlink()
     before = {path: path.read_bytes() for path in second.rglob("*") if path.is_file()}
     code, _, err = ended(serve("--override", f"log.dirs={first},{second}", "--override", LISTENERS))
     assert code == 1

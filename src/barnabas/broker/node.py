@@ -136,6 +136,8 @@ class Node:
     # --- life
 
     async def start(self) -> None:
+        if not self.config.is_controller:
+            raise NodeError("a broker needs its controller in the same node for now: set process.roles=broker,controller")
         try:
             self._bind()
             self._open_log_dirs()
@@ -201,6 +203,7 @@ class Node:
         metadata_dir = Path(self.config.metadata_log_dir)
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
+        check_log_dirs(dirs, node_id=self.config.node_id)  # what is not ours is refused before anything is touched
         for log_dir in dirs:
             create_directory(log_dir)
             self._locks.append(DirectoryLock(log_dir))
