@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
     def _answer(self, frame: bytes) -> None:
         if len(frame) < 4:
             raise MalformedError("a response without a correlation id")
-        waiting = self._waiting.pop(_SIZE.unpack_from(frame)[0], None)
+        waiting = self._waiting.get(_SIZE.unpack_from(frame)[0])
         if waiting is None:
             return  # its caller has stopped waiting
         api, version, answer = waiting
