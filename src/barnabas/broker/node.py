@@ -137,7 +137,9 @@ class Node:
 
     async def start(self) -> None:
         if not self.config.is_controller:
-            raise NodeError("a broker needs its controller in the same node for now: set process.roles=broker,controller")
+            raise NodeError(
+                "a broker needs its controller in the same node for now: set process.roles=broker,controller"
+            )
         try:
             self._bind()
             self._open_log_dirs()
