@@ -139,9 +139,12 @@ def _run(build: Callable[[], _Node]) -> int:
                 click.echo(line)
             sys.stdout.flush()
             await _first_of(told.wait(), told, node.failed)
+        failure = node.failed.exception() if node.failed.done() else None
+        if failure is not None:
+            click.echo(f"Error: this node cannot go on: {failure}", err=True)
         click.echo("stopping (once more to stop at once)")
         await node.stop()
-        return 1 if node.failed.done() else 0
+        return 0 if failure is None else 1
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main())
