@@ -13,11 +13,11 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barnabas.broker.api.api_versions import SUPPORTED_FEATURES
 from barnabas.broker.log_directories import LogDirectories
 from barnabas.client.connection import Connection
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.config.server_config import ServerConfig
+from barnabas.controller.features import SUPPORTED
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -52,7 +52,7 @@ async def register_controller(
         ],
         features=[
             ControllerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in sorted(SUPPORTED_FEATURES.items())
+            for name, (low, high) in sorted(SUPPORTED.items())
         ],
     )
     connection = await Connection.open(*address, f"controller-{config.node_id}-registration")
@@ -131,7 +131,7 @@ class BrokerLifecycle:
             ],
             features=[
                 BrokerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in sorted(SUPPORTED_FEATURES.items())
+                for name, (low, high) in sorted(SUPPORTED.items())
             ],
             rack=self._config.get_str("broker.rack"),
             log_dirs=sorted(self._log_directories.ids),

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.clocks import monotonic_ms
 from barnabas.broker.raft_transport import RaftTransport
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
@@ -25,7 +25,7 @@ from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
 from barnabas.raft.quorum_state import FileQuorumState
 from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import StoredLog
-from barnabas.raft.voters import VoterSet
+from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.storage.segment import LogConfig
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
 from barnabas.wire import encode_record
@@ -57,13 +57,15 @@ class MetadataQuorum:
             if recovery.truncated_bytes:
                 where, why = recovery.next_offset, recovery.reason
                 log.warning("cut %d bytes off the metadata log at offset %d: %s", recovery.truncated_bytes, where, why)
-        voters = ",".join(f"{v.id}@{v.host}:{v.port}" for v in config.controller_quorum_voters)
         self.driver = RaftDriver(
             raft,
             self._log,
             FileQuorumState(directory),
             RaftTransport(raft.node_id),
-            static_voters=VoterSet.parse(voters, raft.listener_name),
+            static_voters=VoterSet(
+                Voter(ReplicaKey(v.id), (Endpoint(raft.listener_name, v.host, v.port),))
+                for v in config.controller_quorum_voters
+            ),
             clock=self._clock,
             random=random,
         )
@@ -73,7 +75,7 @@ class MetadataQuorum:
             self.driver,
             self._clock,
             random,
-            monotonic_ms=lambda: time.monotonic_ns() // 1_000_000,
+            monotonic_ms=monotonic_ms,
             cluster_id=raft.cluster_id,
             kraft_version=lambda: self.kraft_version,
             end_offset=lambda: self.driver.end_offset,

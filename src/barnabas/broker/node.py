@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import SystemRandom
@@ -13,6 +12,7 @@ from typing import Any
 from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.client_metrics import ClientMetrics
+from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.dynamic_config import DynamicConfig
@@ -26,6 +26,7 @@ from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import activation
+from barnabas.controller.features import SHOWN_ORDER
 from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
@@ -43,17 +44,6 @@ from barnabas.wire import Message, Uuid, decode_record, random_uuid
 
 log = logging.getLogger(__name__)
 
-# The order in which Kafka lists features, which is that of a hash table of Java's.
-_FEATURE_ORDER = (
-    "group.version",
-    "kraft.version",
-    "metadata.version",
-    "share.version",
-    "streams.version",
-    "transaction.version",
-    "eligible.leader.replicas.version",
-)
-
 
 class NodeError(Exception):
     """A node cannot start; the text says why and what to do."""
@@ -61,16 +51,8 @@ class NodeError(Exception):
 
 def finalized_features(image: MetadataImage, kraft_version: int) -> FinalizedFeatures:
     levels = {KRAFT_VERSION: kraft_version, **image.features}
-    ordered = {name: levels[name] for name in (*_FEATURE_ORDER, *sorted(levels)) if levels.get(name)}
+    ordered = {name: levels[name] for name in (*SHOWN_ORDER, *sorted(levels)) if levels.get(name)}
     return FinalizedFeatures(image.offset, ordered)
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
 
 
 class Node:

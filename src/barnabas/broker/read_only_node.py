@@ -26,10 +26,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from barnabas import __version__
 from barnabas.broker.client_metrics import ClientMetrics
+from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.log_directories import LogDirectories
-from barnabas.broker.node import NodeError, finalized_features, limits_of, monotonic_ms, now_ms
+from barnabas.broker.node import NodeError, finalized_features, limits_of
 from barnabas.broker.served import served_apis
 from barnabas.broker.server import Server
 from barnabas.broker.topic_creation import TopicCreation

@@ -51,6 +51,8 @@ SUPPORTED: Final[Mapping[str, VersionRange]] = {
     METADATA_VERSION: VersionRange(MINIMUM_VERSION.value, LATEST_VERSION.value),
     **{name: VersionRange(levels[0].level, levels[-1].level) for name, levels in FEATURES.items()},
 }
+SHOWN_ORDER: Final = tuple(hash_order(SUPPORTED))
+"""Kafka shows features in the order of a hash table."""
 """What this program supports."""
 
 

@@ -14,18 +14,9 @@ import re
 
 from barnabas.broker.context import Context, Encoded
 from barnabas.broker.served import advertised_keys, served_versions
+from barnabas.controller.features import SHOWN_ORDER, SUPPORTED
 from barnabas.wire import ApiKey, ErrorCode, encode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-
-SUPPORTED_FEATURES = {
-    "group.version": (0, 1),
-    "kraft.version": (0, 1),
-    "metadata.version": (7, 30),
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
-    "transaction.version": (0, 2),
-    "eligible.leader.replicas.version": (0, 1),
-}
 
 KEY = ApiKey.API_VERSIONS
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -66,7 +57,7 @@ def _response(context: Context) -> ApiVersionsResponse:
     response = ApiVersionsResponse(api_keys=[_row(key) for key in keys])
     response.supported_features = [
         ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=first, max_version=last)
-        for name, (first, last) in SUPPORTED_FEATURES.items()
+        for name, (first, last) in ((name, SUPPORTED[name]) for name in SHOWN_ORDER)
         if first > 0 or context.version >= 4
     ]
     features = context.services.finalized_features
