@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests tools bench
+ROUNDS ?= 5
 
-.PHONY: help install dev compile run test lint fmt generate bench interop clean
+.PHONY: help install dev compile run test fuzz lint fmt generate bench interop clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +36,9 @@ run: compile ## Start a node on 127.0.0.1:9092 with its data in ./data
 
 test: lint ## All checks and tests
 	$(BIN)/python -m pytest -n auto
+
+fuzz: dev ## The property tests with new cases, ROUNDS times
+	@for round in $$(seq $(ROUNDS)); do BARNABAS_FUZZ=1 $(BIN)/python -m pytest -n auto -q -m 'hypothesis' || exit 1; done
 
 lint: dev ## Style, types and layers
 	$(BIN)/ruff check $(SOURCES)

@@ -7,12 +7,13 @@ from barnabas.metadata.changes import (
     BrokerUnfenced,
     ConfigChanged,
     PartitionChanged,
+    QuotaChanged,
     ScramCredentialChanged,
     TopicCreated,
     changes,
 )
-from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
-from barnabas.metadata.replay import replay
+from barnabas.metadata.image import EMPTY_IMAGE, Draft, MetadataImage, Provenance
+from barnabas.metadata.replay import apply, replay
 from barnabas.wire import Uuid
 from barnabas.wire.message import Message
 from barnabas.wire.records.metadata import (
@@ -191,3 +192,35 @@ def test_changes_hold_what_they_say_but_no_secrets() -> None:
     assert isinstance(credential, ScramCredentialChanged) and credential.iterations_after == 8192
     assert "s1" not in repr(found) and "k1" not in repr(found)
     assert {PartitionChanged, BrokerUnfenced}.isdisjoint(kinds)
+
+
+def test_settings_of_a_deleted_topic_stand_in_the_order_of_their_names() -> None:
+    """The deletion names its resource by an enum's member, records by a number: the order is that of the values."""
+    before = replay(
+        EMPTY_IMAGE,
+        [
+            TopicRecord(name="a", topic_id=TOPIC),
+            ConfigRecord(resource_type=2, resource_name="a", name="c", value="1"),
+        ],
+        Provenance(1, 1, 1),
+    )
+    draft = Draft(before)
+    apply(draft, RemoveTopicRecord(topic_id=TOPIC))
+    apply(draft, ConfigRecord(resource_type=2, resource_name="b", name="c", value="1"))
+    found = changes(before, draft.finish(Provenance(2, 1, 1)), draft.touched())
+    assert [change.resource.name for change in found if isinstance(change, ConfigChanged)] == ["a", "b"]
+
+
+def test_the_default_of_a_quota_stands_before_the_named_ones() -> None:
+    after = replay(
+        EMPTY_IMAGE,
+        [
+            ClientQuotaRecord(
+                entity=[ClientQuotaRecord.EntityData(entity_type="user", entity_name=name)], key="k", value=1.0
+            )
+            for name in ("b", None, "a")
+        ],
+        Provenance(1, 1, 1),
+    )
+    found = changes(EMPTY_IMAGE, after)
+    assert [change.entity[0][1] for change in found if isinstance(change, QuotaChanged)] == [None, "a", "b"]

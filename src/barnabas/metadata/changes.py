@@ -273,8 +273,10 @@ def _broker_changes(old: Broker | None, new: Broker | None) -> list[Change]:
 
 
 def _order(key: Any) -> Any:
-    """Keys of one part compare, but for a name of a quota's entity that may be None."""
-    return repr(key) if isinstance(key, tuple) else key
+    """Keys of one part compare, but for the name in a quota's entity, which is None for the default: that one is first."""
+    if type(key) is not tuple:
+        return key
+    return tuple((kind, name is not None, name) for kind, name in key)
 
 
 def _differing(before: Any, after: Any) -> str:
