@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from barnabas.wire import Message
 
 R_co = TypeVar("R_co", covariant=True)
 
-Records = Sequence[tuple[Message, int]]  # each with the version to write it in
+
+class KeyValue(NamedTuple):
+    """A record of a coordinator: what it is about, and what holds of it now; None takes it back."""
+
+    key: Message
+    value: Message | None
+
+
+# Each with the version to write it in; a coordinator's record is a KeyValue, and the version that of its value.
+Records = Sequence[tuple[Any, int]]
+
+
+class Producer(NamedTuple):
+    """Whose transaction records belong to."""
+
+    producer_id: int
+    producer_epoch: int
 
 
 class Result(NamedTuple, Generic[R_co]):
-    """The records that make the decision true, and the answer once they are committed."""
+    """The records that make the decision true, and the answer once they are committed.
+
+    With a producer they are part of its transaction: they hold when a marker commits it.
+    """
 
     records: Records
     response: R_co
+    producer: Producer | None = None

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from barnabas.replicated.decision import Records, Result
-from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.replicated.decision import Producer, Records, Result
+from barnabas.wire import ErrorCode, KafkaError
 
 Image = TypeVar("Image")
 R = TypeVar("R")
@@ -30,18 +30,33 @@ class Appender(Protocol):
         ...
 
 
+class TransactionalAppender(Appender, Protocol):
+    """A log that takes records as part of a producer's transaction."""
+
+    def append(self, epoch: int, records: Records, producer: Producer | None = None) -> int: ...
+
+
+class Marker(NamedTuple):
+    """The end of a producer's transaction in a log."""
+
+    is_commit: bool
+    coordinator_epoch: int
+
+
 class Batch(NamedTuple):
-    """Records with their place in the log."""
+    """Records, or the marker of a transaction, with their place in the log."""
 
     base_offset: int
     last_offset: int
     epoch: int
     timestamp_ms: int
-    records: Sequence[Message]
+    records: Sequence[Any]
+    producer: Producer | None = None
+    marker: Marker | None = None
 
 
 Apply = Callable[[Image, Batch], Image]
-Subscriber = Callable[[Image, Image, Sequence[Message]], None]
+Subscriber = Callable[[Image, Image, Sequence[Any]], None]
 
 
 MAX_BATCH_RECORDS = 10_000  # what a request may cause; only what a controller does by itself is larger, and may be cut
@@ -50,19 +65,28 @@ MAX_BATCH_RECORDS = 10_000  # what a request may cause; only what a controller d
 class _Pending(NamedTuple):
     last_offset: int
     image: Any
-    records: Sequence[Message]
+    records: Sequence[Any]
 
 
 class Loop(Generic[Image]):
     """A machine's two images and its waiting writers. Not thread-safe: it belongs to one event loop."""
 
-    def __init__(self, image: Image, apply: Apply[Image], log: Appender, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        image: Image,
+        apply: Apply[Image],
+        log: Appender,
+        now_ms: Callable[[], int],
+        *,
+        not_leader: ErrorCode = ErrorCode.NOT_CONTROLLER,
+    ) -> None:
         self.image = image
         self.head: Image | None = None
         self.epoch = -1
         self._apply = apply
         self._log = log
         self._now_ms = now_ms
+        self._not_leader = not_leader
         self._committed_offset = -1
         self._head_offset = -1
         self._pending: deque[_Pending] = deque()
@@ -81,25 +105,39 @@ class Loop(Generic[Image]):
 
     async def write(self, decide: Callable[[Image], Result[R]]) -> R:
         """Decide on the head, append, and answer when it is committed. A decision that raises changes nothing."""
-        if self.head is None:
-            raise KafkaError(ErrorCode.NOT_CONTROLLER, "this node is not the leader")
-        result = decide(self.head)
-        for start in range(0, len(result.records), MAX_BATCH_RECORDS):
-            self._append(result.records[start : start + MAX_BATCH_RECORDS])
+        response = self.write_nowait(decide)
         # Also without records: the answer may rest on what is not committed yet.
-        await self._wait_committed(self._head_offset)
+        await self.wait_committed(self._head_offset)
+        return response
+
+    def write_nowait(self, decide: Callable[[Image], Result[R]]) -> R:
+        """Decide on the head and append; what is answered may still be lost."""
+        result = decide(self._head())
+        for start in range(0, len(result.records), MAX_BATCH_RECORDS):
+            self._append(result.records[start : start + MAX_BATCH_RECORDS], result.producer)
         return result.response
 
-    def _append(self, records: Records) -> None:
-        assert self.head is not None
-        last_offset = self._log.append(self.epoch, records)
-        plain = [record for record, _ in records]
-        batch = Batch(last_offset - len(plain) + 1, last_offset, self.epoch, self._now_ms(), plain)
-        self.head = self._apply(self.head, batch)
-        self._head_offset = last_offset
-        self._pending.append(_Pending(last_offset, self.head, plain))
+    def appended(self, batch: Batch) -> None:
+        """What this leader has just written into the log by other means than a decision: a marker."""
+        self.head = self._apply(self._head(), batch)
+        self._head_offset = batch.last_offset
+        self._pending.append(_Pending(batch.last_offset, self.head, batch.records))
+        self._publish_committed()
 
-    async def _wait_committed(self, offset: int) -> None:
+    def _head(self) -> Image:
+        if self.head is None:
+            raise KafkaError(self._not_leader, "this node is not the leader")
+        return self.head
+
+    def _append(self, records: Records, producer: Producer | None) -> None:
+        if producer is None:
+            last_offset = self._log.append(self.epoch, records)
+        else:
+            last_offset = cast(TransactionalAppender, self._log).append(self.epoch, records, producer)
+        plain = [record for record, _ in records]
+        self.appended(Batch(last_offset - len(plain) + 1, last_offset, self.epoch, self._now_ms(), plain, producer))
+
+    async def wait_committed(self, offset: int) -> None:
         if offset <= self._committed_offset:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -120,7 +158,7 @@ class Loop(Generic[Image]):
         self._pending.clear()
         for _, future in self._waiting:
             if not future.done():
-                future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "leadership moved before this was committed"))
+                future.set_exception(KafkaError(self._not_leader, "leadership moved before this was committed"))
         self._waiting.clear()
 
     def committed(self, offset: int) -> None:
@@ -128,20 +166,24 @@ class Loop(Generic[Image]):
         if offset <= self._committed_offset:
             return
         self._committed_offset = offset
-        while self._pending and self._pending[0].last_offset <= offset:
-            pending = self._pending.popleft()
-            self._publish(pending.image, pending.records)
+        self._publish_committed()
         while self._waiting and self._waiting[0][0] <= offset:
             _, future = self._waiting.popleft()
             if not future.done():
                 future.set_result(None)
 
-    def advance(self, image: Image, last_offset: int, records: Sequence[Message] = ()) -> None:
+    def _publish_committed(self) -> None:
+        # A log with one replica commits while it appends, before the records are pending here.
+        while self._pending and self._pending[0].last_offset <= self._committed_offset:
+            pending = self._pending.popleft()
+            self._publish(pending.image, pending.records)
+
+    def advance(self, image: Image, last_offset: int, records: Sequence[Any] = ()) -> None:
         """What the log holds up to `last_offset` and this node did not append itself: a batch, or a snapshot."""
         self._committed_offset = last_offset
         self._publish(image, records)
 
-    def _publish(self, image: Image, records: Sequence[Message]) -> None:
+    def _publish(self, image: Image, records: Sequence[Any]) -> None:
         old, self.image = self.image, image
         for subscriber in self._subscribers:
             subscriber(old, image, records)

@@ -1,0 +1,286 @@
+"""The machines of a coordinator: one per partition of its topic, loaded when this node becomes the partition's leader.
+
+Its one rule: a machine answers only between the end of its load and the loss of its leadership; before, callers get
+COORDINATOR_LOAD_IN_PROGRESS, and otherwise NOT_COORDINATOR. What a machine is (its image, decisions, timers) is for groups
+and transactions to say; how its log is kept, for `replicas`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from barnabas import wire
+from barnabas.batches import (
+    BatchHeader,
+    ControlType,
+    Record,
+    build_batch,
+    decode_end_txn_marker,
+    decode_records,
+    iterate_batches,
+)
+from barnabas.batches.format import Compression
+from barnabas.replicated.decision import KeyValue, Producer, Records, Result
+from barnabas.replicated.loop import Apply, Batch, Loop, Marker
+from barnabas.wire import ErrorCode, KafkaError, UnsupportedVersionError
+
+log = logging.getLogger(__name__)
+
+Image = TypeVar("Image")
+R = TypeVar("R")
+
+LOAD_SLICE_S = 0.005
+LOAD_BYTES = 1 << 20
+
+
+class Appended(Protocol):
+    """Where a batch went."""
+
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+
+
+class MachineLog(Protocol):
+    """The log of a partition that this node leads."""
+
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
+    @property
+    def high_watermark(self) -> int: ...
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Whole batches from an offset on, up to the end of the log; nothing at the end."""
+        ...
+
+    def append_records(self, batch: bytes, leader_epoch: int) -> Appended:
+        """Raises KafkaError: this node does not lead that epoch, too few replicas are in sync, or it is too much."""
+        ...
+
+    def append_marker(
+        self, producer: Producer, marker: Marker, leader_epoch: int, transaction_version: int
+    ) -> Appended:
+        """End a producer's transaction in this log."""
+        ...
+
+    def watch(self, listener: Callable[[int], None]) -> Callable[[], None]:
+        """Call with each new high watermark; what is returned ends it."""
+        ...
+
+
+class Coordinator(NamedTuple, Generic[Image]):
+    """What makes a machine one of groups or of transactions."""
+
+    topic: str
+    record_group: str  # of its keys, as the wire names it: "group", "transaction"
+    empty: Image
+    apply: Apply[Image]
+    loaded: Callable[[Machine[Image]], None]  # the machine answers from now on
+    unloaded: Callable[[Machine[Image]], None]  # it does no more; its soft state is gone
+    compression: Compression = Compression.NONE
+
+
+class Machine(Generic[Image]):
+    """One partition of the coordinator's topic, led by this node in one epoch. Implements `loop.TransactionalAppender`."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator[Image],
+        partition_id: int,
+        leader_epoch: int,
+        machine_log: MachineLog,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.partition_id = partition_id
+        self.leader_epoch = leader_epoch
+        self.log = machine_log
+        self.is_loaded = False
+        self.failure: KafkaError | None = None
+        self.loop: Loop[Image] = Loop(
+            coordinator.empty, coordinator.apply, self, now_ms, not_leader=ErrorCode.NOT_COORDINATOR
+        )
+        self._coordinator = coordinator
+        self._now_ms = now_ms
+        self._stop_watching: Callable[[], None] = lambda: None
+        self._loading: asyncio.Task[None] | None = None
+
+    @property
+    def image(self) -> Image:
+        """What is committed."""
+        return self.loop.image
+
+    @property
+    def head(self) -> Image:
+        """What decisions see."""
+        if self.loop.head is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return self.loop.head
+
+    async def write(self, decide: Callable[[Image], Result[R]]) -> R:
+        """Decide on the head, append, and answer when it is committed. A decision that raises changes nothing."""
+        return await self.loop.write(decide)
+
+    def write_nowait(self, decide: Callable[[Image], Result[R]]) -> R:
+        """Decide and append; the answer does not wait for the commit."""
+        return self.loop.write_nowait(decide)
+
+    async def write_marker(self, producer: Producer, marker: Marker, transaction_version: int) -> None:
+        """End a producer's transaction in this log and in the image; returns when that is committed."""
+        self._check_leads()
+        appended = self.log.append_marker(producer, marker, self.leader_epoch, transaction_version)
+        batch = Batch(
+            appended.base_offset, appended.last_offset, self.leader_epoch, self._now_ms(), (), producer, marker
+        )
+        self.loop.appended(batch)
+        await self.loop.wait_committed(appended.last_offset)
+
+    def append(self, epoch: int, records: Records, producer: Producer | None = None) -> int:
+        now_ms = self._now_ms()
+        encoded = [
+            Record(
+                number,
+                now_ms,
+                wire.encode_record(record.key, 0),
+                None if record.value is None else wire.encode_record(record.value, version),
+            )
+            for number, (record, version) in enumerate(records)
+        ]
+        compression = self._coordinator.compression
+        if producer is None:
+            batch = build_batch(encoded, compression=compression)
+        else:
+            batch = build_batch(
+                encoded,
+                compression=compression,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                is_transactional=True,
+            )
+        return self.log.append_records(batch, epoch).last_offset
+
+    # --- its life
+
+    def load(self) -> asyncio.Task[None]:
+        self._loading = asyncio.get_running_loop().create_task(self._load())
+        return self._loading
+
+    def unload(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+        self._stop_watching()
+        was_loaded, self.is_loaded = self.is_loaded, False
+        self.loop.lost()
+        if was_loaded:
+            self._coordinator.unloaded(self)
+
+    async def _load(self) -> None:
+        try:
+            await self._replay()
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            where = f"{self._coordinator.topic}-{self.partition_id}"
+            log.error("%s cannot be loaded: its groups or transactions are not served", where, exc_info=error)
+            self.failure = KafkaError(ErrorCode.NOT_COORDINATOR, f"{where} cannot be loaded")
+            return
+        self.loop.gained(self.leader_epoch, self.log.log_end_offset)
+        self.is_loaded = True
+        self._stop_watching = self.log.watch(self._advanced)
+        self._coordinator.loaded(self)
+
+    async def _replay(self) -> None:
+        clock = asyncio.get_running_loop().time
+        slice_end = clock() + LOAD_SLICE_S
+        offset = self.log.log_start_offset
+        while data := self.log.read(offset, LOAD_BYTES):
+            for position, header in iterate_batches(data):
+                batch = self._decode(data, position, header)
+                if batch is not None:
+                    self.loop.advance(self._coordinator.apply(self.loop.image, batch), header.last_offset)
+                offset = header.next_offset
+                if clock() > slice_end:
+                    await asyncio.sleep(0)
+                    slice_end = clock() + LOAD_SLICE_S
+
+    def _decode(self, data: bytes, position: int, header: BatchHeader) -> Batch | None:
+        producer = Producer(header.producer_id, header.producer_epoch) if header.is_transactional else None
+        place = (header.base_offset, header.last_offset, header.partition_leader_epoch, header.max_timestamp)
+        decoded = decode_records(data, position, header)
+        if header.is_control:
+            marker = decode_end_txn_marker(decoded[0]) if decoded else None
+            if marker is None or producer is None:
+                return None
+            return Batch(*place, (), producer, Marker(marker.type is ControlType.COMMIT, marker.coordinator_epoch))
+        records = [found for record in decoded if (found := decode_key_value(record, self._coordinator.record_group))]
+        return Batch(*place, records, producer)
+
+    def _advanced(self, high_watermark: int) -> None:
+        self.loop.committed(high_watermark - 1)
+
+    def _check_leads(self) -> None:
+        if not self.is_loaded:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+
+def decode_key_value(record: Record, record_group: str) -> KeyValue | None:
+    """A record of a coordinator's log; None for a type that came later and is of no concern here."""
+    try:
+        key = wire.decode_record(record.key or b"", record_group).record
+    except UnsupportedVersionError:
+        return None
+    if record.value is None:
+        return KeyValue(key, None)
+    return KeyValue(key, wire.decode_record(record.value, type(key).__name__.removesuffix("Key") + "Value").record)
+
+
+class Machines(Generic[Image]):
+    """All machines of one coordinator on this node."""
+
+    def __init__(self, coordinator: Coordinator[Image], now_ms: Callable[[], int]) -> None:
+        self.coordinator = coordinator
+        self._now_ms = now_ms
+        self._machines: dict[int, Machine[Image]] = {}
+
+    def elected(self, partition_id: int, leader_epoch: int, machine_log: MachineLog) -> None:
+        """This node leads a partition: its machine is loaded, unless it is already there in this epoch."""
+        known = self._machines.get(partition_id)
+        if known is not None:
+            if known.leader_epoch >= leader_epoch:
+                return
+            known.unload()
+        machine = Machine(self.coordinator, partition_id, leader_epoch, machine_log, self._now_ms)
+        self._machines[partition_id] = machine
+        machine.load()
+
+    def resigned(self, partition_id: int) -> None:
+        """This node leads the partition no more, or the partition is gone."""
+        machine = self._machines.pop(partition_id, None)
+        if machine is not None:
+            machine.unload()
+
+    def machine(self, partition_id: int) -> Machine[Image]:
+        """Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
+        machine = self._machines.get(partition_id)
+        if machine is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        if not machine.is_loaded:
+            raise machine.failure or KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return machine
+
+    def loaded(self) -> list[Machine[Image]]:
+        """Those that answer."""
+        return [machine for machine in self._machines.values() if machine.is_loaded]
+
+    @property
+    def is_loading(self) -> bool:
+        return any(not machine.is_loaded and machine.failure is None for machine in self._machines.values())
+
+    def stop(self) -> None:
+        for partition_id in list(self._machines):
+            self.resigned(partition_id)
