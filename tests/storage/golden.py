@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from barnabas.storage import LogConfig
+from barnabas.storage import LOG_START_OFFSET_CHECKPOINT, LogConfig, TopicPartition, read_offset_checkpoint
 
 DATA = Path(__file__).parent / "data"
 METADATA = "d0/__cluster_metadata-0"
@@ -52,6 +52,13 @@ def data_batches() -> dict[str, list[dict[str, Any]]]:
 
 def log_directories(node: Path) -> list[Path]:
     return sorted(path for log_dir in ("d0", "d1") for path in (node / log_dir).iterdir() if path.is_dir())
+
+
+def log_start_offset(directory: Path) -> int:
+    """What the checkpoint of its log dir says of a log."""
+    offsets = read_offset_checkpoint(directory.parent / LOG_START_OFFSET_CHECKPOINT)
+    topic, _, partition = directory.name.rpartition("-")
+    return offsets.get(TopicPartition(topic, int(partition)), 0)
 
 
 def config_of(directory: Path) -> LogConfig:

@@ -7,13 +7,14 @@ from pathlib import Path
 from barnabas.batches import Compression, Record, build_batch, iterate_batches
 from barnabas.storage import Log, LogConfig
 
+NOW_MS = 1_700_000_000_000
 SMALL = LogConfig(segment_bytes=1000, index_interval_bytes=100)
 
 
 class Clock:
     """Milliseconds that pass when a test says so."""
 
-    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+    def __init__(self, now_ms: int = NOW_MS) -> None:
         self.now_ms = now_ms
 
     def __call__(self) -> int:
@@ -31,6 +32,26 @@ def batch(
     times = timestamps or tuple(1000 + number for number in range(len(values)))
     records = [Record(0, time, b"k", value) for time, value in zip(times, values, strict=True)]
     return build_batch(records, base_offset=base_offset, compression=compression, partition_leader_epoch=epoch)
+
+
+def produced(
+    producer_id: int,
+    sequence: int,
+    *values: bytes,
+    epoch: int = 0,
+    transactional: bool = False,
+    timestamp: int = NOW_MS,
+    base_offset: int = 0,
+) -> bytes:
+    """One batch of these values, or of a single one, from a producer."""
+    return build_batch(
+        [Record(0, timestamp, b"k", value) for value in values or (b"v",)],
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=transactional,
+    )
 
 
 def open_log(directory: Path, config: LogConfig = SMALL, **options: object) -> Log:

@@ -12,6 +12,8 @@ from barnabas.batches import BatchHeader, TimestampType, decode_records
 from barnabas.storage import Log, read_offset_checkpoint, read_topic_id
 from barnabas.storage.checkpoints import read_epoch_checkpoint
 from barnabas.storage.offline import OfflineBatch, check_indexes, read_batches
+from barnabas.storage.producer_snapshots import decode_producers, encode_producers
+from barnabas.storage.producers import Producers
 from tests.storage import golden
 from tests.storage.made import Clock
 
@@ -168,7 +170,7 @@ def test_rebuilt_indexes_are_byte_for_byte_those_of_kafka(own_node: Path, node: 
 def test_opening_and_closing_leaves_kafkas_files_alone(own_node: Path, node: Path) -> None:
     ends = {}
     for directory in golden.log_directories(own_node):
-        log = open_golden(directory, clean_shutdown=True)
+        log = open_golden(directory, clean_shutdown=True, log_start_offset=golden.log_start_offset(directory))
         ends[directory] = log.log_end_offset
         log.close()
     for path in own_node.rglob("*"):
@@ -237,3 +239,61 @@ def test_snapshots_are_read_batch_by_batch(node: Path) -> None:
 def _copy(source: Path, target: Path) -> Path:
     shutil.copytree(source, target)
     return target
+
+
+def test_the_producers_that_kafka_wrote_down_are_written_again_as_they_were(node: Path) -> None:
+    counts = []
+    for path in sorted(node.rglob("*.snapshot")):
+        states = decode_producers(path.read_bytes())
+        assert encode_producers(states) == path.read_bytes()
+        assert encode_producers(Producers(states).states) == path.read_bytes()
+        counts.append(len(states))
+    assert max(counts) > 3
+    assert len(counts) > 20
+
+
+@pytest.mark.parametrize("clean_shutdown", [True, False])
+def test_snapshots_and_transaction_indexes_made_from_the_log_are_those_that_kafka_wrote(
+    own_node: Path, node: Path, clean_shutdown: bool
+) -> None:
+    for directory in golden.log_directories(own_node):
+        made_again = {".snapshot"} if clean_shutdown else {".snapshot", ".txnindex"}
+        for path in directory.iterdir():
+            if path.suffix in made_again:
+                path.unlink()
+        start = golden.log_start_offset(directory)
+        open_golden(directory, clean_shutdown=clean_shutdown, log_start_offset=start).close()
+        theirs = node / directory.relative_to(own_node)
+        if directory.name != "__cluster_metadata-0":
+            assert files_of_producers(directory) == files_of_producers(theirs), directory
+
+
+def files_of_producers(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix in (".snapshot", ".txnindex")}
+
+
+def test_transactions_are_where_kafka_saw_them(own_node: Path) -> None:
+    log = open_golden(own_node / "d0" / "d-txn-0", clean_shutdown=True)
+    aborted = [(2000, 3), (1, 5), (1001, 13), (2001, 16)]
+    assert log.last_stable_offset(18) == 18
+    assert [found[:2] for found in log.aborted_transactions(0, 18)] == aborted
+    # As it was before the last of them was aborted; what DescribeProducers and Fetch said then.
+    log.truncate_to(17)
+    assert log.last_stable_offset(17) == 16
+    assert [found[:2] for found in log.aborted_transactions(0, 17)] == aborted[:3]
+    assert [
+        (
+            state.producer_id,
+            state.producer_epoch,
+            state.last_sequence,
+            state.last_timestamp,
+            state.coordinator_epoch,
+            state.current_txn_first_offset,
+        )
+        for state in log.active_producers()
+    ] == [
+        (2000, 0, 2, 1794771815197, 0, -1),
+        (1, 0, 1, 1794771815462, 0, -1),
+        (2001, 0, 0, 1794771816403, -1, 16),
+        (1001, 0, 2, 1794771815696, 0, -1),
+    ]

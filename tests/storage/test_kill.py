@@ -14,15 +14,21 @@ from barnabas.batches import decode_records
 from barnabas.storage import Log, LogConfig
 from barnabas.storage.offline import OfflineBatch, check_indexes, read_batches
 from tests.storage.made import open_log
+from tests.storage.producing_child import CONFIG as PRODUCING_CONFIG
 
 ROOT = Path(__file__).parents[2]
 CHILD = "tests.storage.appending_child"
+PRODUCING_CHILD = "tests.storage.producing_child"
 
 
 def run_and_kill(directory: Path, kind: str, flush_every: int, seed: int, after_s: float) -> tuple[int, int]:
     """The last end and flushed end that the child told before it was killed."""
+    return kill(after_s, CHILD, str(directory), kind, str(flush_every), str(seed))
+
+
+def kill(after_s: float, *arguments: str) -> tuple[int, int]:
     with subprocess.Popen(
-        [sys.executable, "-m", CHILD, str(directory), kind, str(flush_every), str(seed)],
+        [sys.executable, "-m", *arguments],
         stdout=subprocess.PIPE,
         cwd=ROOT,
     ) as child:
@@ -88,3 +94,46 @@ def _flushed_bytes(path: Path, flushed: int) -> int:
         if isinstance(item, OfflineBatch) and item.header.last_offset < flushed:
             size = item.position + item.header.size_in_bytes
     return size
+
+
+@pytest.mark.parametrize("flush_every", [0, 7])
+def test_what_is_known_of_producers_survives_kills(tmp_path: Path, flush_every: int) -> None:
+    chance = random.Random(flush_every)
+    directory = tmp_path / "log"
+    for seed in range(4):
+        arguments = (PRODUCING_CHILD, str(directory), str(flush_every), str(seed))
+        end, flushed = kill(chance.uniform(0.005, 0.15), *arguments)
+        log = open_log(directory, PRODUCING_CONFIG, recovery_point=flushed if flush_every else 0)
+        assert log.log_end_offset >= end
+        check_sequences(log)
+        check_producers(log, tmp_path / f"again-{seed}")
+        log.abandon()
+
+
+def check_sequences(log: Log) -> None:
+    """Of each producer, every record is there once."""
+    sequences: dict[bytes, int] = {}
+    for header, data in log.batches():
+        if not header.is_control:
+            for record in decode_records(data, 0, header):
+                assert record.value is not None
+                producer_id, sequence = record.value.split(b":")
+                assert sequences.get(producer_id, -1) + 1 == int(sequence)
+                sequences[producer_id] = int(sequence)
+
+
+def check_producers(log: Log, directory: Path) -> None:
+    """Producers and aborted transactions are those of a log that has the same batches and was never stopped."""
+    other = open_log(directory, PRODUCING_CONFIG)
+    for _, data in log.batches():
+        other.append_as_follower(data)
+    expected = {state.producer_id: state for state in other.active_producers()}
+    assert {state.producer_id for state in log.active_producers()} == set(expected)
+    for state in log.active_producers():
+        whole = expected[state.producer_id]
+        assert state == whole._replace(batches=whole.batches[len(whole.batches) - len(state.batches) :])
+        assert bool(state.batches) == bool(whole.batches)
+    end = log.log_end_offset
+    assert log.aborted_transactions(0, end) == other.aborted_transactions(0, end)
+    assert log.last_stable_offset(end) == other.last_stable_offset(end)
+    other.abandon()

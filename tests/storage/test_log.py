@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.batches import CorruptBatchError, decode_header
 from barnabas.batches.format import CRC_POSITION
-from barnabas.storage import Log, LogConfig, OffsetOutOfRangeError, StorageError, UnexpectedOffsetError
+from barnabas.storage import AppendInfo, Log, LogConfig, OffsetOutOfRangeError, StorageError, UnexpectedOffsetError
 from barnabas.wire.errors import ErrorCode, KafkaError
 from tests.storage.made import SMALL, Clock, batch, offsets, open_log, whole_log
 
@@ -24,7 +24,7 @@ def test_a_leader_gives_offsets_and_its_epoch(tmp_path: Path) -> None:
     data = batch(b"a", b"b", timestamps=(7, 5)) + batch(b"c")
     untouched = bytes(data)
     info = log.append_as_leader(data, leader_epoch=4)
-    assert info == (0, 2, 1000, len(data), None)
+    assert info == AppendInfo(0, 2, 1000, len(data))
     assert data == untouched
     assert log.append_as_leader(bytearray(batch(b"d")), leader_epoch=4).base_offset == 3
     stored = log.read(0, 1000)
@@ -39,7 +39,7 @@ def test_a_leader_gives_offsets_and_its_epoch(tmp_path: Path) -> None:
 def test_a_follower_keeps_offsets_and_epochs(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     first = batch(b"a", b"b", base_offset=10, epoch=1) + batch(b"c", base_offset=20, epoch=2)
-    assert log.append_as_follower(first) == (10, 20, 1001, len(first), None)
+    assert log.append_as_follower(first) == AppendInfo(10, 20, 1001, len(first))
     assert log.read(0, 1000) == first
     assert [tuple(entry) for entry in log.epochs.entries] == [(1, 10), (2, 20)]
     cut_off = batch(b"d", base_offset=21, epoch=2) + batch(b"e", base_offset=22, epoch=2)[:-1]
@@ -228,13 +228,15 @@ def test_an_empty_segment_does_not_roll(tmp_path: Path) -> None:
     assert names(tmp_path, "*.log") == ["00000000000000000000.log", "00000000000000000001.log"]
 
 
-def test_only_the_metadata_log_says_that_it_has_no_producers(tmp_path: Path) -> None:
-    for metadata in (True, False):
-        log = open_log(tmp_path / str(metadata), LogConfig(metadata=metadata))
-        log.append_as_leader(batch(b"a"), 0)
-        log.roll()
-    assert (tmp_path / "True" / "00000000000000000001.snapshot").read_bytes().hex() == "000148674bc700000000"
-    assert not names(tmp_path / "False", "*.snapshot")
+@pytest.mark.parametrize("metadata", [True, False])
+def test_a_log_without_producers_says_so_where_a_segment_begins_and_at_its_end(tmp_path: Path, metadata: bool) -> None:
+    log = open_log(tmp_path, LogConfig(metadata=metadata))
+    log.append_as_leader(batch(b"a"), 0)
+    log.roll()
+    log.append_as_leader(batch(b"a"), 0)
+    log.close()
+    assert names(tmp_path, "*.snapshot") == ["00000000000000000001.snapshot", "00000000000000000002.snapshot"]
+    assert (tmp_path / "00000000000000000001.snapshot").read_bytes().hex() == "000148674bc700000000"
 
 
 def test_truncation_takes_whole_batches(tmp_path: Path) -> None:
@@ -371,11 +373,19 @@ def test_a_flush_reaches_the_log_and_the_indexes_of_closed_segments(tmp_path: Pa
         log.append_as_leader(batch(b"x" * 100), 0)
     del flushed[:]
     log.flush(up_to_offset=log.segments[1].base_offset)
-    assert flushed == [f"00000000000000000000.{suffix}" for suffix in ("log", "index", "timeindex")] + ["log"]
-    assert log.recovery_point == log.segments[1].base_offset
+    rolled_at = log.segments[1].base_offset
+    closed = [f"00000000000000000000.{suffix}" for suffix in ("log", "index", "timeindex")]
+    assert flushed == [*closed, f"{rolled_at:020d}.snapshot", "log"]
+    assert log.recovery_point == rolled_at
     del flushed[:]
     log.close()
-    assert flushed == [f"{log.segments[1].base_offset:020d}.{suffix}" for suffix in ("log", "index", "timeindex")]
+    snapshot = f"{log.log_end_offset:020d}.snapshot"
+    assert flushed == [
+        f"{rolled_at:020d}.log",
+        snapshot,
+        "log",
+        *(f"{rolled_at:020d}.{i}" for i in ("index", "timeindex")),
+    ]
 
 
 def test_the_indexes_of_a_segment_closed_after_its_last_flush_are_flushed(tmp_path: Path, flushed: list[str]) -> None:

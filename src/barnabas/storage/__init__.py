@@ -1,10 +1,13 @@
 """One partition's log on disk, in the format of Apache Kafka: segments, indexes, checkpoints, snapshots, and log dirs.
 
-log (append, read, truncate, roll, recover), segment, index, batch_file (walking), loading (opening a log), epochs, checkpoints,
-partition_metadata, log_dirs, quorum_state, snapshots, offline (reading what others own), files (descriptors, fsync), errors.
+log (append, read, truncate, roll, recover), segment, index, batch_file (walking), loading (opening a log), epochs, producers,
+producer_snapshots, aborted (transactions), retention (pure), cleanable (which log is compacted; pure), compaction, log_config
+(from a topic's settings), checkpoints, partition_metadata, log_dirs, quorum_state, snapshots, offline (reading what others
+own), files (descriptors, fsync), errors.
 It knows batches and nothing of clusters. Everything is synchronous: what runs in a thread is for the caller to say.
 """
 
+from barnabas.storage.aborted import AbortedTxn
 from barnabas.storage.checkpoints import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -15,11 +18,15 @@ from barnabas.storage.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
+from barnabas.storage.cleanable import CleanerOffsets, DirtyLog, choose_filthiest
+from barnabas.storage.compaction import CleanerStats, Compaction
 from barnabas.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset, LeaderEpochs
 from barnabas.storage.errors import CorruptLogError, OffsetOutOfRangeError, StorageError, UnexpectedOffsetError
 from barnabas.storage.log import AppendInfo, FileRange, Log, LogStatistics
 from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
+from barnabas.storage.producers import AppendOrigin, ProducerState
 from barnabas.storage.quorum_state import read_quorum_state, write_quorum_state
+from barnabas.storage.retention import Expired
 from barnabas.storage.segment import FoundOffset, LogConfig, Recovery, Segment
 from barnabas.storage.snapshots import (
     RawSnapshotWriter,
@@ -40,10 +47,17 @@ __all__ = [
     "RECOVERY_POINT_CHECKPOINT",
     "UNDEFINED_EPOCH",
     "UNDEFINED_OFFSET",
+    "AbortedTxn",
     "AppendInfo",
+    "AppendOrigin",
+    "CleanerOffsets",
+    "CleanerStats",
+    "Compaction",
     "CorruptLogError",
+    "DirtyLog",
     "EpochEndOffset",
     "EpochEntry",
+    "Expired",
     "FileRange",
     "FoundOffset",
     "LeaderEpochs",
@@ -51,6 +65,7 @@ __all__ = [
     "LogConfig",
     "LogStatistics",
     "OffsetOutOfRangeError",
+    "ProducerState",
     "RawSnapshotWriter",
     "Recovery",
     "Segment",
@@ -60,6 +75,7 @@ __all__ = [
     "StorageError",
     "TopicPartition",
     "UnexpectedOffsetError",
+    "choose_filthiest",
     "clean_snapshots",
     "delete_snapshot",
     "list_snapshots",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from errno import EOPNOTSUPP
 from pathlib import Path
 from threading import Lock
 
@@ -19,6 +20,7 @@ from barnabas.storage.errors import StorageError, disk_errors
 FILE_MODE = 0o644
 _CLOSED = -1
 _MOST_BUFFERS = 1024  # in one call of the system
+_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # which not every system has
 
 
 class File:
@@ -58,6 +60,23 @@ class File:
         finally:
             self._give_back()
 
+    def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        """The bytes from `position` on, if the system has them all in memory; where that cannot be asked, as `read`."""
+        if _NOWAIT is None:
+            return self.read(size, position)
+        descriptor = self._borrow()
+        try:
+            data = bytearray(size)
+            return data if os.preadv(descriptor, (data,), position, _NOWAIT) == size else None
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno == EOPNOTSUPP:  # a file system that does not know
+                return self.read(size, position)
+            raise StorageError(f"reading {self.path} failed: {error.strerror}") from error
+        finally:
+            self._give_back()
+
     def write(self, buffers: Sequence[Buffer], position: int) -> None:
         """All of these bytes, one buffer after the other, from `position` on."""
         descriptor = self._borrow()
@@ -77,6 +96,15 @@ class File:
     def size(self) -> int:
         with disk_errors("reading", self.path):
             return self.path.stat().st_size
+
+    def modified_ms(self) -> int:
+        """When it was last written to."""
+        with disk_errors("reading", self.path):
+            return self.path.stat().st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, modified_ms: int) -> None:
+        with disk_errors("writing", self.path):
+            os.utime(self.path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def truncate(self, size: int) -> None:
         self._call("truncating", os.ftruncate, size)
@@ -154,6 +182,26 @@ def write_atomically(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
         fsync_directory(path.parent)
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file that may be found torn after a kill, and may be lost until `fsync_file`."""
+    with disk_errors("writing", path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+        try:
+            _write_all(descriptor, memoryview(data), 0)
+        finally:
+            os.close(descriptor)
+
+
+def fsync_file(path: Path) -> None:
+    """Makes a file durable; one that is gone has nothing to lose."""
+    with disk_errors("flushing", path), suppress(FileNotFoundError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def read_whole(path: Path) -> bytes | None:
     """The content of a small file, or None if there is none."""
     with disk_errors("reading", path):
@@ -171,6 +219,12 @@ def fsync_directory(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def file_names(directory: Path) -> list[str]:
+    """The files of a directory, in order."""
+    with disk_errors("reading", directory), os.scandir(directory) as entries:
+        return sorted(entry.name for entry in entries if entry.is_file())
 
 
 def create_directory(path: Path) -> None:

@@ -62,6 +62,10 @@ class Index:
             self._entries = self._count()
         return self._entries
 
+    @property
+    def size_in_bytes(self) -> int:
+        return self.entries * self.ENTRY.size
+
     def _count(self) -> int:
         size = self.file.size()
         entries = used_entries(self.file, size, self.ENTRY.size)
@@ -152,6 +156,11 @@ class OffsetIndex(Index):
     def lookup_position(self, position: int) -> OffsetPosition:
         """The entry with the largest position up to this one, or the beginning of the segment."""
         return self._at(self._floor(position, 1))
+
+    def upper_bound(self, position: int) -> int | None:
+        """The offset of the first entry that does not lie before a position, if there is one."""
+        slot = self._floor(position - 1, 1) + 1
+        return self.entry(slot).offset if slot < self.entries else None
 
     def last(self) -> OffsetPosition:
         return self._at(self.entries - 1)

@@ -2,7 +2,8 @@
 
 Its one rule: a log keeps every batch that was written whole, up to the first that was not. After a clean shutdown the files
 are believed; otherwise segments from the recovery point on are checked batch by batch, as in Kafka. Indexes that are missing
-or cannot be right are rebuilt in any case, and so are the leader epochs. Renames of a compaction are finished or undone.
+or cannot be right are rebuilt in any case, and so are the leader epochs and the producers. Renames of a compaction are finished
+or undone.
 """
 
 from __future__ import annotations
@@ -14,22 +15,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.batches import BatchHeader
-from barnabas.storage.batch_file import walk_places
+from barnabas.storage.aborted import follow
+from barnabas.storage.batch_file import WholeBatch, walk_places
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.epochs import UNDEFINED_EPOCH, LeaderEpochs
 from barnabas.storage.errors import CorruptLogError, disk_errors
-from barnabas.storage.files import File, fsync_directory
+from barnabas.storage.files import File, file_names, fsync_directory
+from barnabas.storage.producer_snapshots import ProducerSnapshots
+from barnabas.storage.producers import Producers, producer_batch
 from barnabas.storage.segment import (
+    CLEANED_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIXES,
     LOG_SUFFIX,
+    SWAP_SUFFIX,
     LogConfig,
     Recovery,
     Segment,
 )
 
-_CLEANED_SUFFIX = ".cleaned"
-_SWAP_SUFFIX = ".swap"
 _SNAPSHOT_DELETED_SUFFIX = ".checkpoint" + DELETED_SUFFIX
 _SEGMENT_FILE = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex)(\.cleaned|\.swap|)")
 
@@ -39,6 +43,8 @@ class Loaded(NamedTuple):
 
     segments: list[Segment]
     epochs: LeaderEpochs
+    producers: Producers
+    producer_snapshots: ProducerSnapshots
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
@@ -55,8 +61,14 @@ def load(
     with_epochs = epochs_path.exists()
     epochs = LeaderEpochs(epochs_path)
     epochs.hold()
+    producers = _ProducersOfSegments(directory, config, now_ms, log_start_offset)
     recoveries, log_end_offset = _recover(
-        segments, config, _EpochsOfBatches(epochs).visit, with_epochs, None if clean_shutdown else recovery_point
+        segments,
+        config,
+        _EpochsOfBatches(epochs).visit,
+        producers,
+        with_epochs,
+        None if clean_shutdown else recovery_point,
     )
     if segments and log_end_offset < log_start_offset:
         # Only files that were taken away explain this: what is left is not what the checkpoint speaks of.
@@ -72,12 +84,21 @@ def load(
     epochs.truncate_from_start(log_start_offset)
     epochs.save()
     flushed = log_end_offset if clean_shutdown and not recoveries else min(recovery_point, log_end_offset)
-    return Loaded(segments, epochs, log_start_offset, log_end_offset, flushed, tuple(recoveries))
+    return Loaded(
+        segments,
+        epochs,
+        producers.at_end(segments, log_start_offset, log_end_offset),
+        producers.snapshots,
+        log_start_offset,
+        log_end_offset,
+        flushed,
+        tuple(recoveries),
+    )
 
 
 def segment_offsets(directory: Path) -> list[int]:
     """The base offsets of the segments in a directory, in order."""
-    found = (_SEGMENT_FILE.fullmatch(name) for name in _names(directory))
+    found = (_SEGMENT_FILE.fullmatch(name) for name in file_names(directory))
     return sorted(int(match[1]) for match in found if match and match[2] == LOG_SUFFIX and not match[3])
 
 
@@ -88,19 +109,19 @@ def finish_renames(directory: Path) -> None:
     gone, to their own names. So a `.swap` behind a `.cleaned` belongs to a replacement that was not decided yet.
     """
     with disk_errors("cleaning up", directory):
-        for name in _names(directory):
+        for name in file_names(directory):
             if name.endswith(DELETED_SUFFIX) and not name.endswith(_SNAPSHOT_DELETED_SUFFIX):
                 (directory / name).unlink()
-        matches = [match for name in _names(directory) if (match := _SEGMENT_FILE.fullmatch(name))]
-        cleaned = [match for match in matches if match[3] == _CLEANED_SUFFIX]
+        matches = [match for name in file_names(directory) if (match := _SEGMENT_FILE.fullmatch(name))]
+        cleaned = [match for match in matches if match[3] == CLEANED_SUFFIX]
         undecided = min((int(match[1]) for match in cleaned), default=None)
         swaps = []
         for match in matches:
-            if match[3] == _CLEANED_SUFFIX or (
-                match[3] == _SWAP_SUFFIX and undecided is not None and int(match[1]) >= undecided
+            if match[3] == CLEANED_SUFFIX or (
+                match[3] == SWAP_SUFFIX and undecided is not None and int(match[1]) >= undecided
             ):
                 (directory / match[0]).unlink()
-            elif match[3] == _SWAP_SUFFIX:
+            elif match[3] == SWAP_SUFFIX:
                 swaps.append(match)
         if swaps:
             _finish_swap(directory, swaps, [match for match in matches if not match[3]])
@@ -112,7 +133,7 @@ def _finish_swap(directory: Path, swaps: list[re.Match[str]], others: list[re.Ma
     for match in swaps:
         if match[2] == LOG_SUFFIX:
             file = File(directory / match[0], writable=False)
-            end = int(match[1])
+            end = int(match[1]) + 1  # the segment of its own name goes even if nothing is left of it
             for place in walk_places(file, 0, file.size()):
                 end = place.last_offset + 1
             file.let_go()
@@ -121,14 +142,14 @@ def _finish_swap(directory: Path, swaps: list[re.Match[str]], others: list[re.Ma
         if replaced_from <= int(match[1]) < replaced_to:
             (directory / match[0]).unlink()
     for match in swaps:
-        (directory / match[0]).rename(directory / match[0].removesuffix(_SWAP_SUFFIX))
+        (directory / match[0]).rename(directory / match[0].removesuffix(SWAP_SUFFIX))
     fsync_directory(directory)
 
 
 def _delete_orphans(directory: Path) -> None:
     """Indexes without a log, as a deletion leaves them when it is cut short."""
     logs = set(segment_offsets(directory))
-    for name in _names(directory):
+    for name in file_names(directory):
         match = _SEGMENT_FILE.fullmatch(name)
         if match and match[2] in INDEX_SUFFIXES and int(match[1]) not in logs:
             (directory / name).unlink()
@@ -138,6 +159,7 @@ def _recover(
     segments: list[Segment],
     config: LogConfig,
     visit: Callable[[BatchHeader], None],
+    producers: _ProducersOfSegments,
     with_epochs: bool,
     recovery_point: int | None,
 ) -> tuple[list[Recovery], int]:
@@ -160,11 +182,18 @@ def _recover(
                 continue
             except CorruptLogError:
                 unflushed = True  # it was no clean shutdown after all
+        producers.begin(segments[:number], segment)
+
+        def visit_whole(batch: WholeBatch, segment: Segment = segment) -> None:
+            visit(batch.header)
+            producers.visit(batch, segment)
+
         recovery = segment.recover(
-            visit, flushed_offset=flushed_offset, batches_follow=any(other.size for other in following)
+            visit_whole, flushed_offset=flushed_offset, batches_follow=any(other.size for other in following)
         )
         recoveries.append(recovery)
         next_offset = recovery.next_offset
+        producers.end(segment, next_offset)
         if recovery.truncated_bytes and unflushed:
             _delete(following)
             del segments[number + 1 :]
@@ -207,6 +236,57 @@ class _EpochsOfBatches:
         self._until = min((entry.start_offset for entry in epochs.entries if entry.epoch > epoch), default=inf)
 
 
-def _names(directory: Path) -> list[str]:
-    with disk_errors("reading", directory):
-        return sorted(path.name for path in directory.iterdir() if path.is_file())
+class _ProducersOfSegments:
+    """Follows the producers of a log through the segments that are recovered, and so makes their transaction indexes again."""
+
+    def __init__(self, directory: Path, config: LogConfig, now_ms: int, log_start_offset: int) -> None:
+        self.snapshots = ProducerSnapshots(directory)
+        self._config = config
+        self._now_ms = now_ms
+        self._log_start_offset = log_start_offset
+        self._producers = Producers()
+        self._recovered: Segment | None = None
+        self._offset = -1
+
+    def begin(self, before: list[Segment], segment: Segment) -> None:
+        """Brings the producers to the start of a segment. What snapshots say of later offsets is not believed."""
+        if self._config.metadata:
+            return
+        if before and before[-1] is self._recovered:
+            self.snapshots.take(self._producers, segment.base_offset, self._log_start_offset)
+        else:
+            self._load(before, self._log_start_offset, segment.base_offset)
+
+    def visit(self, batch: WholeBatch, segment: Segment) -> None:
+        header = batch.header
+        if header.has_producer_id and not self._config.metadata:
+            produced = producer_batch(header, header.base_offset, batch.data, batch.start)
+            follow(self._producers, produced, segment.txn_index)
+
+    def end(self, segment: Segment, offset: int) -> None:
+        self._recovered = segment
+        self._offset = offset
+        if not self._config.metadata:
+            self.snapshots.take(self._producers, offset, self._log_start_offset)
+
+    def at_end(self, segments: list[Segment], log_start_offset: int, log_end_offset: int) -> Producers:
+        """The producers at the end of the log, when its segments are in order."""
+        if self._config.metadata:
+            return self._producers
+        self.snapshots.delete_strays([segment.base_offset for segment in segments])
+        if self._offset == log_end_offset > log_start_offset:
+            # Of producers that were read, five batches are known: of those in a snapshot, one.
+            self.snapshots.delete_outside(log_start_offset, log_end_offset)
+            self._producers.remove_expired(self._now_ms, self._config.producer_id_expiration_ms)
+        else:
+            self._load(segments, log_start_offset, log_end_offset)
+        return self._producers
+
+    def _load(self, segments: list[Segment], log_start_offset: int, end_offset: int) -> None:
+        self._producers = self.snapshots.load(
+            segments,
+            log_start_offset,
+            end_offset,
+            now_ms=self._now_ms,
+            expiration_ms=self._config.producer_id_expiration_ms,
+        )

@@ -5,63 +5,94 @@ back. Batches are stored as the bytes that came, with offset and epoch stamped. 
 the disk nothing is written any more: the files may not be what they seem.
 
 One thread appends, truncates and deletes; others may read and flush meanwhile. When an append began a new segment, the
-caller flushes up to its base offset (`AppendInfo.rolled`), in a thread if it likes. High watermarks, retention, compaction
-and the state of producers are for others: they hold `max_offset` down, raise the log start offset, and follow the appends.
+caller flushes up to its base offset (`AppendInfo.rolled`), in a thread if it likes. High watermarks are for others, who hold
+`max_offset` down; `retention` says which segments have had their time, and `compaction` brings what replaces others.
+
+What producers wrote is held against `producers` before a leader appends it, and followed there afterwards.
 """
 
 from __future__ import annotations
 
 import shutil
-import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.batches import NO_TIMESTAMP, BatchHeader, check_crc, crc32c, end_of_whole_batches, iterate_batches, stamp
+from barnabas.batches import (
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    BatchHeader,
+    TimestampType,
+    build_end_txn_marker,
+    check_crc,
+    end_of_whole_batches,
+    iterate_batches,
+    stamp,
+    stamp_max_timestamp,
+)
 from barnabas.batches.format import LEADER_EPOCH_POSITION, Buffer
+from barnabas.storage.aborted import AbortedTxn, follow
+from barnabas.storage.cleanable import DirtyLog, find_dirty
 from barnabas.storage.epochs import EpochEndOffset, LeaderEpochs
 from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
-from barnabas.storage.files import File, create_directory, fsync_directory, write_atomically
+from barnabas.storage.files import File, create_directory, fsync_directory
 from barnabas.storage.loading import load
+from barnabas.storage.producer_snapshots import ProducerSnapshots
+from barnabas.storage.producers import (
+    UNKNOWN_TRANSACTION_VERSION,
+    AppendOrigin,
+    ProducerBatch,
+    Producers,
+    ProducerState,
+    producer_batch,
+)
+from barnabas.storage.retention import Expired, expired
 from barnabas.storage.segment import (
-    PRODUCER_SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
     FoundOffset,
     LogConfig,
     Recovery,
     Segment,
     Written,
-    segment_path,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 _STAMPED_BYTES = LEADER_EPOCH_POSITION + 4
 _READ_BYTES = 1024 * 1024
-_NO_PRODUCERS = struct.pack(">hIi", 1, crc32c(bytes(4)), 0)
 
 
 class AppendInfo(NamedTuple):
-    """Where batches went. `rolled` is the base offset of the segment that began with them, if one did."""
+    """Where batches went. `rolled` is the base offset of the segment that began with them, if one did.
+
+    Of a duplicate, nothing was written: offsets and timestamp are those of the batch that came before.
+    """
 
     base_offset: int
     last_offset: int
     max_timestamp: int
     size_in_bytes: int
     rolled: int | None = None
+    is_duplicate: bool = False
 
 
 class FileRange(NamedTuple):
-    """Whole batches, by where they lie."""
+    """Whole batches, by where they lie, in the segment that begins with `base_offset`."""
 
     file: File
     position: int
     size: int
+    base_offset: int
 
     def read(self) -> bytes:
         """Their bytes; of a log that was truncated meanwhile, what is left of them."""
         data = self.file.read(self.size, self.position)
         return data if len(data) == self.size else data[: end_of_whole_batches(data)]
+
+    def read_cached(self) -> bytes | bytearray | None:
+        """Their bytes, if no disk has to be waited for."""
+        return self.file.read_cached(self.size, self.position)
 
 
 class LogStatistics(NamedTuple):
@@ -79,11 +110,12 @@ class LogStatistics(NamedTuple):
 class _Group:
     """Batches that go into one segment together."""
 
-    __slots__ = ("batches", "buffers", "max_timestamp", "size")
+    __slots__ = ("batches", "buffers", "max_timestamp", "produced", "size")
 
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
         self.batches: list[Written] = []
+        self.produced: list[ProducerBatch] = []
         self.max_timestamp = NO_TIMESTAMP
         self.size = 0
 
@@ -103,11 +135,13 @@ class Log:
         self.directory = directory
         self.config = config
         self.epochs = epochs
+        self.producers = Producers()
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.recovery_point = 0
         self.recoveries: tuple[Recovery, ...] = ()
         self._clock = clock
+        self._producer_snapshots = ProducerSnapshots(directory)
         self._segments: tuple[Segment, ...] = ()
         self._deleted: list[tuple[int, Segment]] = []
         self._truncations = 0
@@ -141,6 +175,8 @@ class Log:
         )
         log = cls(directory, config, clock, loaded.epochs)
         log._segments = tuple(loaded.segments)
+        log.producers = loaded.producers
+        log._producer_snapshots = loaded.producer_snapshots
         log.log_start_offset = loaded.log_start_offset
         log.log_end_offset = loaded.log_end_offset
         log.recovery_point = loaded.recovery_point
@@ -155,12 +191,39 @@ class Log:
 
     # Appending
 
-    def append_as_leader(self, data: Buffer, leader_epoch: int) -> AppendInfo:
-        """Appends batches at the end of the log, with the next offsets and this epoch. They have been validated."""
+    def append_as_leader(
+        self,
+        data: Buffer,
+        leader_epoch: int,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        verification_guard: int | None = None,
+        transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
+    ) -> AppendInfo:
+        """Appends batches at the end of the log, with the next offsets and this epoch. They have been validated.
+
+        Batches of producers have to follow what is known of them, or raise KafkaError before anything is written. A
+        transaction that is new here needs a guard (see `maybe_start_transaction_verification`), a marker its version.
+        """
+        self._check_usable()
         view = memoryview(data)
         group = _Group()
         offset = self.log_end_offset
         for position, header in iterate_batches(view):
+            if header.producer_id > NO_PRODUCER_ID:
+                produced = producer_batch(header, offset, view, position)
+                duplicate = self.producers.check(
+                    produced,
+                    origin=origin,
+                    guard=verification_guard,
+                    verify=self.config.transaction_partition_verification_enable,
+                    transaction_version=transaction_version,
+                    earlier=group.produced,
+                )
+                if duplicate is not None:
+                    first_offset, timestamp = duplicate.first_offset, duplicate.timestamp
+                    return AppendInfo(first_offset, duplicate.last_offset, timestamp, 0, is_duplicate=True)
+                group.produced.append(produced)
             head = bytearray(view[position : position + _STAMPED_BYTES])
             stamp(head, offset, leader_epoch)
             rest = view[position + _STAMPED_BYTES : position + header.size_in_bytes]
@@ -205,11 +268,39 @@ class Log:
             if groups[-1].size and groups[-1].size + size > self.config.segment_bytes:
                 groups.append(_Group())
             groups[-1].add((view[position : position + size],), header.base_offset, header)
+            if header.producer_id > NO_PRODUCER_ID:
+                groups[-1].produced.append(producer_batch(header, header.base_offset, view, position))
         if not groups[0].batches:
             return None
         for epoch, start_offset in epochs:
             self.assign_epoch(epoch, start_offset)
         return self._append(groups)
+
+    def append_marker(
+        self,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        commit: bool,
+        coordinator_epoch: int,
+        leader_epoch: int,
+        now_ms: int,
+        transaction_version: int,
+        timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    ) -> AppendInfo:
+        """Ends the transaction of a producer in this partition, or says so again; raises KafkaError if others know better."""
+        marker = bytearray(
+            build_end_txn_marker(
+                commit=commit,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                coordinator_epoch=coordinator_epoch,
+                timestamp=now_ms,
+            )
+        )
+        stamp_max_timestamp(marker, timestamp_type, now_ms)
+        origin = AppendOrigin.COORDINATOR
+        return self.append_as_leader(marker, leader_epoch, origin=origin, transaction_version=transaction_version)
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Says that records from an offset on are written in this epoch, as a new leader does before its first."""
@@ -233,11 +324,17 @@ class Log:
             for segment in segments[first:]:
                 if segment.base_offset < target and not segment.is_deleted:
                     segment.flush(indexes=segment is not segments[-1])
-            if self._names_changed:
-                self._names_changed = False
-                fsync_directory(self.directory)
+            self._producer_snapshots.flush()
+            self.flush_names()
         if truncations == self._truncations:
             self.recovery_point = max(self.recovery_point, target)
+
+    def flush_names(self) -> None:
+        """Makes it durable which files there are."""
+        if self._names_changed:
+            with self._writing():
+                self._names_changed = False
+                fsync_directory(self.directory)
 
     # Reading
 
@@ -262,7 +359,7 @@ class Log:
             within = limit if ends_here else None
             found = segment.find_range(offset, max_bytes, within, min_one_batch=min_one_batch)
             if found is not None:
-                return FileRange(segment.log, *found) if found[1] else None
+                return FileRange(segment.log, *found, segment.base_offset) if found[1] else None
         return None
 
     def read(self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True) -> bytes:
@@ -302,9 +399,73 @@ class Log:
         """The largest epoch up to this one, and where it ends."""
         return self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
 
+    # Producers and transactions
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Up to where every transaction has ended, with its end replicated.
+
+        To be asked by the thread that appends, whenever the high watermark has moved: what lies before it is forgotten then.
+        """
+        self.producers.forget_replicated(high_watermark)
+        unstable = self.producers.first_unstable_offset()
+        return high_watermark if unstable is None else min(max(unstable, self.log_start_offset), high_watermark)
+
+    def aborted_transactions(self, fetch_offset: int, upper_bound: int) -> list[AbortedTxn]:
+        """The aborted transactions that have records from `fetch_offset` to before `upper_bound`."""
+        segments = self._segments
+        transactions: list[AbortedTxn] = []
+        for segment in segments[_floor(segments, fetch_offset) :]:
+            found, is_complete = segment.txn_index.collect(fetch_offset, upper_bound)
+            transactions += found
+            if is_complete:
+                break
+        return transactions
+
+    def upper_bound_offset(self, found: FileRange) -> int:
+        """An offset behind the batches of a range, as near to them as can be told without reading them."""
+        segments = self._segments
+        number = _floor(segments, found.base_offset)
+        indexed = segments[number].offset_index.upper_bound(found.position + found.size)
+        if indexed is not None:
+            return indexed
+        return segments[number + 1].base_offset if number + 1 < len(segments) else self.log_end_offset
+
+    def active_producers(self) -> tuple[ProducerState, ...]:
+        """What is known of every producer."""
+        return self.producers.states
+
+    def remove_expired_producers(self, now_ms: int) -> None:
+        """Forgets producers that have been silent for longer than `producer.id.expiration.ms`."""
+        self.producers.remove_expired(now_ms, self.config.producer_id_expiration_ms)
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        return self.producers.has_ongoing_transaction(producer_id, producer_epoch)
+
+    def maybe_start_transaction_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int, supports_epoch_bump: bool
+    ) -> int | None:
+        """A guard, with which to append after the coordinator has agreed that this partition is part of the transaction.
+
+        None if it has been written to here already: nothing has to be asked then. An old epoch raises KafkaError.
+        """
+        now_ms = self._clock()
+        return self.producers.maybe_start_verification(
+            producer_id, sequence, producer_epoch, supports_epoch_bump, now_ms
+        )
+
     @property
     def segments(self) -> tuple[Segment, ...]:
         return self._segments
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still written to."""
+        return self._failure is None
+
+    @property
+    def truncations(self) -> int:
+        """How often something was cut off: what was known of segments may not hold then."""
+        return self._truncations
 
     @property
     def size_in_bytes(self) -> int:
@@ -341,6 +502,7 @@ class Log:
             self._set_end(end)
             self.log_start_offset = min(self.log_start_offset, end)
             self.epochs.truncate_from_end(end)
+            self._reload_producers()
             return end
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -352,6 +514,7 @@ class Log:
             self._set_end(offset)
             self.log_start_offset = offset
             self.epochs.clear()
+            self._reload_producers()
 
     def advance_log_start_offset(self, offset: int) -> bool:
         """Says that nothing before an offset is needed; whether that changed anything. No file is deleted by it."""
@@ -362,6 +525,7 @@ class Log:
         with self._writing():
             self.log_start_offset = offset
             self.epochs.truncate_from_start(offset)
+        self.producers.forget_replicated(offset)
         return True
 
     def delete_old_segments(self) -> int:
@@ -374,6 +538,62 @@ class Log:
             with self._writing():
                 self._discard(segments[count - 1 :: -1], segments[count:])
         return count
+
+    def delete_by_retention(self, now_ms: int, high_watermark: int) -> Expired:
+        """Takes away the segments that had their time by the settings of the topic; the log start offset follows.
+
+        If that is all of them, a new one begins first. Their files go with `delete_files`.
+        """
+        segments = self._segments
+        found = expired(
+            segments,
+            self.config,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+        )
+        if found.segments:
+            if found.segments == len(segments):
+                self.roll()
+            kept = self._segments[found.segments :]
+            self.advance_log_start_offset(kept[0].base_offset)
+            with self._writing():
+                self._discard(segments[found.segments - 1 :: -1], kept)
+        return found
+
+    def find_dirty(self, checkpoint: int | None, high_watermark: int, now_ms: int) -> DirtyLog:
+        """How much of the log could be compacted; `checkpoint` is up to where it was, if ever."""
+        return find_dirty(
+            self._segments,
+            self.config,
+            checkpoint,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            last_stable_offset=self.last_stable_offset(high_watermark),
+            now_ms=now_ms,
+        )
+
+    def replace_segments(self, cleaned: Segment, replaced: Sequence[Segment]) -> None:
+        """Puts a segment that a compaction made, and that is durable, in the place of those it was made from.
+
+        After a kill at any point the log has the one, or the others.
+        """
+        segments = self._segments
+        first = segments.index(replaced[0])
+        behind = first + len(replaced)
+        if segments[first:behind] != tuple(replaced) or behind == len(segments):
+            raise ValueError(f"the segments from {cleaned.base_offset} on cannot be replaced in {self.directory}")
+        now_ms = self._clock()
+        with self._writing():
+            cleaned.change_suffix(SWAP_SUFFIX)
+            fsync_directory(self.directory)  # before anything goes that it stands for
+            self._segments = (*segments[:first], cleaned, *segments[behind:])
+            self._names_changed = True
+            for segment in replaced:
+                segment.mark_deleted(keep_snapshot=segment.base_offset == cleaned.base_offset)
+                self._deleted.append((now_ms, segment))
+            cleaned.change_suffix("")
 
     def delete_files(self, delay_ms: int = 0) -> int:
         """Deletes the files of segments that were taken away so long ago, and says of how many."""
@@ -392,6 +612,7 @@ class Log:
                 fsync_directory(directory.parent)
             self.directory = directory
             self.epochs.path = directory / self.epochs.path.name
+            self._producer_snapshots.directory = directory
             for segment in (*self._segments, *(segment for _, segment in self._deleted)):
                 segment.move(directory)
 
@@ -400,6 +621,7 @@ class Log:
         if self._failure is None:
             with self._writing():
                 self._segments[-1].seal()
+                self._take_producer_snapshot(self.log_end_offset)
                 self.flush()
                 self._segments[-1].flush(indexes=True)
                 self.delete_files()
@@ -433,6 +655,8 @@ class Log:
                     segment = self._roll(first.base_offset)
                     rolled = segment.base_offset
                 segment.append(group.buffers, group.batches)
+                for produced in group.produced:
+                    follow(self.producers, produced, segment.txn_index)
                 self.log_end_offset = last.last_offset + 1
         return AppendInfo(groups[0].batches[0].base_offset, self.log_end_offset - 1, max_timestamp, size, rolled)
 
@@ -443,8 +667,7 @@ class Log:
             return active  # which is empty
         active.seal()
         segment = self._begin_segment(base_offset)
-        if self.config.metadata:
-            write_atomically(segment_path(self.directory, base_offset, PRODUCER_SNAPSHOT_SUFFIX), _NO_PRODUCERS)
+        self._take_producer_snapshot(base_offset)
         return segment
 
     def _begin_segment(self, base_offset: int) -> Segment:
@@ -452,6 +675,26 @@ class Log:
         self._segments = (*self._segments, segment)
         self._names_changed = True
         return segment
+
+    def _take_producer_snapshot(self, offset: int) -> None:
+        taken = self._producer_snapshots.take(self.producers, offset, self.log_start_offset)
+        self._names_changed = self._names_changed or taken
+
+    def _reload_producers(self) -> None:
+        """After a truncation, when those that wrote what is gone are not to be remembered by it."""
+        self._names_changed = True
+        if self.producers.is_empty:
+            self._producer_snapshots.delete_outside(self.log_start_offset, self.log_end_offset)
+            self._take_producer_snapshot(self.log_end_offset)
+            return
+        self.producers = self._producer_snapshots.load(
+            self._segments,
+            self.log_start_offset,
+            self.log_end_offset,
+            now_ms=self._clock(),
+            expiration_ms=self.config.producer_id_expiration_ms,
+            before=self.producers,
+        )
 
     def _discard(self, segments: Sequence[Segment], kept: tuple[Segment, ...]) -> None:
         """Takes segments away, the last of them first, so that a kill leaves no hole."""
@@ -466,11 +709,14 @@ class Log:
         self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
 
+    def _check_usable(self) -> None:
+        if self._failure is not None:
+            raise StorageError(f"the log in {self.directory} is not written to: {self._failure}")
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """After an error of the disk there is no second try: a later fsync may succeed without what the first one lost."""
-        if self._failure is not None:
-            raise StorageError(f"the log in {self.directory} is not written to: {self._failure}")
+        self._check_usable()
         try:
             yield
         except StorageError as error:

@@ -4,8 +4,8 @@ Its one rule: `size` is how much of the file is log. It grows after the bytes ar
 off, so what lies behind it, torn or stale, is never read. Batches are looked at by header; only a search by timestamp opens
 one, and only `recover` checks checksums.
 
-One thread writes; others may read and flush meanwhile. Aborted transactions (.txnindex) and producers (.snapshot) are
-not known here: their files are only renamed and deleted with the rest. `recover` shows every batch it keeps to `visit`.
+One thread writes; others may read and flush meanwhile. Which transactions are aborted, and what is known of producers
+(.snapshot), is not decided here: the log says it. `recover` shows every batch it keeps to `visit`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from barnabas.batches import (
     check_crc,
     decode_records,
     decode_whole_header,
-    offset_of_max_timestamp,
 )
-from barnabas.batches.format import MAGIC, MAGIC_POSITION, Buffer
+from barnabas.batches.format import MAGIC, MAGIC_POSITION, MAX_INT64, Buffer
+from barnabas.storage.aborted import TransactionIndex
 from barnabas.storage.batch_file import Place, WholeBatch, is_old_message, walk_headers, walk_places, walk_whole
 from barnabas.storage.errors import CorruptLogError, StorageError
 from barnabas.storage.files import File
@@ -46,6 +46,8 @@ TIME_INDEX_SUFFIX = ".timeindex"
 TXN_INDEX_SUFFIX = ".txnindex"
 PRODUCER_SNAPSHOT_SUFFIX = ".snapshot"
 DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"  # a compaction is writing it
+SWAP_SUFFIX = ".swap"  # it takes the place of others
 INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 MAX_SEGMENT_BYTES = 2**31 - 1
 _LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # behind a damaged batch
@@ -53,14 +55,30 @@ _LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # behind a damaged batch
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What shapes the files of a log; the names are those of the topic's settings."""
+    """What shapes the files of a log, and how long they stay; the names are those of the topic's settings."""
 
     segment_bytes: int = 1024 * 1024 * 1024
-    segment_ms: int = 7 * 24 * 60 * 60 * 1000  # less the jitter of this log
+    segment_ms: int = 7 * 24 * 60 * 60 * 1000  # less the jitter of this log; at most max.compaction.lag.ms
     segment_index_bytes: int = 10 * 1024 * 1024
     index_interval_bytes: int = 4096
+    max_message_bytes: int = 1048588
+    flush_messages: int = MAX_INT64
+    flush_ms: int = MAX_INT64
+    # The two words of cleanup.policy. With neither, only what lies before the log start offset is deleted.
+    delete: bool = True
+    compact: bool = False
+    retention_ms: int = 7 * 24 * 60 * 60 * 1000  # negative: for ever
+    retention_bytes: int = -1  # negative: without bound
+    file_delete_delay_ms: int = 60_000
+    delete_retention_ms: int = 24 * 60 * 60 * 1000
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = MAX_INT64
+    min_cleanable_dirty_ratio: float = 0.5
     # The metadata log: offsets without gaps, nothing lost that was flushed, and no producers to remember.
     metadata: bool = False
+    # Settings of the broker.
+    producer_id_expiration_ms: int = 24 * 60 * 60 * 1000
+    transaction_partition_verification_enable: bool = True
 
 
 class Written(NamedTuple):
@@ -93,10 +111,28 @@ def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
     return directory / f"{base_offset:020d}{suffix}"
 
 
+def _deleted_path(path: Path) -> Path:
+    """A name that no other file has: a segment may be replaced again before the one that it replaced is deleted."""
+    deleted, number = path.with_name(path.name + DELETED_SUFFIX), 0
+    while deleted.exists():
+        number += 1
+        deleted = path.with_name(f"{path.name}.{number}{DELETED_SUFFIX}")
+    return deleted
+
+
 class Segment:
     """The batches from `base_offset` on, up to the base offset of the next segment."""
 
-    def __init__(self, directory: Path, base_offset: int, config: LogConfig, log: File, size: int, created_ms: int):
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        log: File,
+        size: int,
+        created_ms: int,
+        suffix: str = "",
+    ) -> None:
         self.base_offset = base_offset
         self.config = config
         self.log = log
@@ -106,23 +142,25 @@ class Segment:
         self.is_deleted = False
         index_bytes = config.segment_index_bytes
         self.offset_index = OffsetIndex(
-            File(segment_path(directory, base_offset, INDEX_SUFFIX)), base_offset, index_bytes
+            File(segment_path(directory, base_offset, INDEX_SUFFIX + suffix)), base_offset, index_bytes
         )
-        time_index_file = File(segment_path(directory, base_offset, TIME_INDEX_SUFFIX))
+        time_index_file = File(segment_path(directory, base_offset, TIME_INDEX_SUFFIX + suffix))
         self.time_index = TimeIndex(time_index_file, base_offset, index_bytes)
+        txn_index_file = File(segment_path(directory, base_offset, TXN_INDEX_SUFFIX + suffix))
+        self.txn_index = TransactionIndex(txn_index_file, base_offset)
         self._directory = directory
         self._bytes_since_entry: int | None = None
         self._latest: TimestampOffset | None = None
         self._first_timestamp: int | None = None
 
     @classmethod
-    def create(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
-        """A new and empty segment; files that had its name are gone."""
-        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-            File.create(segment_path(directory, base_offset, suffix))
-        File(segment_path(directory, base_offset, TXN_INDEX_SUFFIX)).unlink()
-        log = File.create(segment_path(directory, base_offset, LOG_SUFFIX))
-        return cls(directory, base_offset, config, log, 0, now_ms)
+    def create(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int, suffix: str = "") -> Segment:
+        """A new and empty segment; files that had its name are gone. A suffix says that it is not one of the log yet."""
+        for kind in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            File.create(segment_path(directory, base_offset, kind + suffix))
+        File(segment_path(directory, base_offset, TXN_INDEX_SUFFIX + suffix)).unlink()
+        log = File.create(segment_path(directory, base_offset, LOG_SUFFIX + suffix))
+        return cls(directory, base_offset, config, log, 0, now_ms, suffix)
 
     @classmethod
     def open(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
@@ -144,7 +182,7 @@ class Segment:
             fault = index_fault(index.file.path, index.ENTRY.size)
             if fault is not None:
                 return f"{index.file.path} {fault}"
-        return None
+        return self.txn_index.fault()
 
     # Writing
 
@@ -188,6 +226,7 @@ class Segment:
         if indexes:
             self.offset_index.flush()
             self.time_index.flush()
+            self.txn_index.flush()
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Cuts off every batch that has this offset or a larger one; the log ends with the offset that is returned.
@@ -197,6 +236,7 @@ class Segment:
         place = self.find(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
+        self.txn_index.truncate_to(offset)
         if place is not None:
             self.size = place.position
             self.dirty = True
@@ -213,21 +253,33 @@ class Segment:
         for file in self._files():
             file.let_go()
 
-    def mark_deleted(self) -> None:
-        """Renames the files, so that the segment is gone even if it is never deleted; readers of it may go on."""
+    def change_suffix(self, suffix: str) -> None:
+        """Gives the files the suffix that says what they are to the log, or none."""
+        for file, kind in zip(self._files(), (LOG_SUFFIX, *INDEX_SUFFIXES), strict=True):
+            file.rename(segment_path(self._directory, self.base_offset, kind + suffix))
+
+    def set_modified_ms(self, modified_ms: int) -> None:
+        """Says when the segment was last written to, as its records without timestamps need it."""
+        for file in (self.log, self.offset_index.file, self.time_index.file):
+            file.set_modified_ms(modified_ms)
+
+    def mark_deleted(self, *, keep_snapshot: bool = False) -> None:
+        """Renames the files, so that the segment is gone even if it is never deleted; readers of it may go on.
+
+        The snapshot of producers stays if another segment begins at the same offset.
+        """
         self.is_deleted = True
         for file in self._files():
-            file.rename(file.path.with_name(file.path.name + DELETED_SUFFIX))
-        for suffix in (TXN_INDEX_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX):
-            path = segment_path(self._directory, self.base_offset, suffix)
-            File(path).rename(path.with_name(path.name + DELETED_SUFFIX))
+            file.rename(_deleted_path(file.path))
+        if not keep_snapshot:
+            snapshot = segment_path(self._directory, self.base_offset, PRODUCER_SNAPSHOT_SUFFIX)
+            File(snapshot).rename(snapshot.with_name(snapshot.name + DELETED_SUFFIX))
 
     def delete(self) -> None:
         """Deletes the files of a segment that was marked."""
         for file in self._files():
             file.unlink()
-        for suffix in (TXN_INDEX_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX):
-            File(segment_path(self._directory, self.base_offset, suffix + DELETED_SUFFIX)).unlink()
+        File(segment_path(self._directory, self.base_offset, PRODUCER_SNAPSHOT_SUFFIX + DELETED_SUFFIX)).unlink()
 
     def move(self, directory: Path) -> None:
         """The directory has another name."""
@@ -298,6 +350,20 @@ class Segment:
             self._latest = self.time_index.last()
         return self._latest
 
+    def largest_timestamp(self) -> int:
+        """The largest timestamp of a record; where there is none, when the file was last written to."""
+        timestamp = self.latest().timestamp
+        return timestamp if timestamp >= 0 else self.log.modified_ms()
+
+    def first_timestamp(self) -> int:
+        """The largest timestamp of the first batch, or -1."""
+        if self._first_timestamp is None:
+            first = next(self.headers(), None)
+            if first is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = first[1].max_timestamp
+        return self._first_timestamp
+
     def offset_for_timestamp(self, timestamp: int, starting_offset: int) -> FoundOffset | None:
         """The first record from `starting_offset` on that is not earlier than `timestamp`."""
         entry = self.time_index.lookup(timestamp)
@@ -310,23 +376,22 @@ class Segment:
         return None
 
     def offset_for_max_timestamp(self) -> FoundOffset | None:
-        """The first record that has the largest timestamp of the segment."""
+        """The first record that has the largest timestamp of the segment; None if it is gone, or has none."""
         latest = self.latest()
         if latest.timestamp < 0:
             return None
         for at, header in self.headers(self.offset_index.lookup(latest.offset).position):
             if header.max_timestamp == latest.timestamp:
-                try:
-                    _, offset = offset_of_max_timestamp(self.log.read(header.size_in_bytes, at), 0, header)
-                except BatchError as error:
-                    raise CorruptLogError(self.log.path, at, str(error)) from error
-                return FoundOffset(latest.timestamp, offset, header.partition_leader_epoch)
+                for record in self._records(at, header):
+                    if record.timestamp == latest.timestamp:
+                        return FoundOffset(latest.timestamp, record.offset, header.partition_leader_epoch)
+                return None  # a batch that compaction has emptied
         return None
 
     # Recovery
 
     def recover(
-        self, visit: Callable[[BatchHeader], None], *, flushed_offset: int = 0, batches_follow: bool = False
+        self, visit: Callable[[WholeBatch], None], *, flushed_offset: int = 0, batches_follow: bool = False
     ) -> Recovery:
         """Keeps the whole batches at the beginning, cuts off the rest, and makes the indexes again.
 
@@ -341,7 +406,7 @@ class Segment:
                 header = batch.header
                 self._check(batch, next_offset)
                 self._index(batch.position, header.last_offset, header.max_timestamp, header.size_in_bytes)
-                visit(header)
+                visit(batch)
                 next_offset = header.next_offset
                 position = batch.position + header.size_in_bytes
         except CorruptLogError as error:
@@ -350,6 +415,7 @@ class Segment:
         return self._finish_recovery(position, next_offset, fault)
 
     def _begin_recovery(self, start: Place | None) -> tuple[int, int]:
+        self.txn_index.reset()
         self._latest = None
         if start is None:
             self._latest = TimestampOffset(NO_TIMESTAMP, self.base_offset)
@@ -435,9 +501,9 @@ class Segment:
 
     # What both need
 
-    def _files(self) -> tuple[File, File, File]:
+    def _files(self) -> tuple[File, ...]:
         # The log first: without it, what is left of a segment is not one.
-        return self.log, self.offset_index.file, self.time_index.file
+        return self.log, self.offset_index.file, self.time_index.file, self.txn_index.file
 
     def _index(self, position: int, last_offset: int, max_timestamp: int, size: int) -> None:
         if max_timestamp > self.latest().timestamp:
@@ -458,11 +524,8 @@ class Segment:
 
     def _waited_ms(self, max_timestamp: int, now_ms: int) -> int:
         """By the clock of the records, if they have one."""
-        if self._first_timestamp is None:
-            self._first_timestamp = next(self.headers())[1].max_timestamp
-        if self._first_timestamp >= 0:
-            return max_timestamp - self._first_timestamp
-        return now_ms - self.created_ms
+        first_timestamp = self.first_timestamp()
+        return max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - self.created_ms
 
     def _places_from(self, entry: OffsetPosition) -> Iterator[Place] | None:
         """The batches from an index entry on, or None if the log has something else at its place."""

@@ -1,0 +1,135 @@
+"""The aborted transactions of one segment, by the offsets of their markers: what a consumer has to skip.
+
+Its one rule: a transaction stands in the segment that has its marker, however far before it began, and entries are in the
+order of their markers. The index can be made again from the log and the producers at the start of the segment. Most segments
+have no aborted transaction, and so no file.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from barnabas.storage.files import File
+from barnabas.storage.producers import ProducerBatch, Producers
+
+_ENTRY = struct.Struct(">hqqqq")
+_VERSION = 0
+
+
+class AbortedTxn(NamedTuple):
+    """A transaction that was aborted: from its first record to its marker.
+
+    `last_stable_offset` is where the log was stable up to when the marker came: what aborts later, began there or later.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """The `.txnindex` file beside a segment; it is made when there is something to write into it."""
+
+    def __init__(self, file: File, base_offset: int) -> None:
+        self.file = file
+        self.base_offset = base_offset
+        self.dirty = False
+        self._size: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes of the file are entries; looked up when first asked for."""
+        if self._size is None:
+            self._size = self.file.size() // _ENTRY.size * _ENTRY.size if self.file.path.exists() else 0
+        return self._size
+
+    def fault(self) -> str | None:
+        """Why the index has to be made again."""
+        path = self.file.path
+        if path.exists() and self.file.size() % _ENTRY.size:
+            return f"{path} has {self.file.size()} bytes, which is no multiple of {_ENTRY.size}"
+        last = self.base_offset - 1
+        for version, *fields in _ENTRY.iter_unpack(self._read()):
+            transaction = AbortedTxn(*fields)
+            if version != _VERSION:
+                return f"{path} has an entry of version {version}"
+            if transaction.last_offset <= last:
+                return f"{path} has the marker at {transaction.last_offset} after {last}"
+            last = transaction.last_offset
+        return None
+
+    def append(self, transaction: AbortedTxn) -> None:
+        size = self.size
+        if size == 0 and not self.file.path.exists():
+            File.create(self.file.path)
+        self.file.write([_ENTRY.pack(_VERSION, *transaction)], size)
+        self._size = size + _ENTRY.size
+        self.dirty = True
+
+    def transactions(self) -> Iterator[AbortedTxn]:
+        """All of them, in the order of their markers."""
+        return (AbortedTxn(*fields) for _, *fields in _ENTRY.iter_unpack(self._read()))
+
+    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
+        """Those that have offsets from `fetch_offset` to before `upper_bound`, and whether later segments have none."""
+        if not self.size:
+            return [], False
+        data = self._read()
+        found: list[AbortedTxn] = []
+        for slot in range(_first_slot(data, fetch_offset), len(data) // _ENTRY.size):
+            transaction = _entry(data, slot)
+            if transaction.first_offset < upper_bound:
+                found.append(transaction)
+            if transaction.last_stable_offset >= upper_bound:
+                return found, True
+        return found, False
+
+    def truncate_to(self, offset: int) -> None:
+        """Keeps the transactions whose markers have smaller offsets."""
+        if self.size:
+            size = _first_slot(self._read(), offset) * _ENTRY.size
+            if size < self.size:
+                self._size = size
+                self.file.truncate(size)
+                self.dirty = True
+
+    def reset(self) -> None:
+        """Forgets everything, before it is made again."""
+        if self.file.path.exists():
+            self.file.truncate(0)
+            self.dirty = True
+        self._size = 0
+
+    def flush(self) -> None:
+        if self.dirty:
+            self.dirty = False
+            self.file.fsync()
+
+    def _read(self) -> bytes:
+        size = self.size
+        return self.file.read(size, 0) if size else b""
+
+
+def follow(producers: Producers, batch: ProducerBatch, index: TransactionIndex) -> None:
+    """Follows a batch that was written to the segment of this index, into which goes what it aborts."""
+    completed = producers.update(batch)
+    if completed is not None:
+        producer_id, first_offset, last_offset, is_aborted = completed
+        if is_aborted:
+            stable_offset = producers.stable_offset_after(completed)
+            index.append(AbortedTxn(producer_id, first_offset, last_offset, stable_offset))
+        producers.complete(completed)
+
+
+def _entry(data: bytes, slot: int) -> AbortedTxn:
+    return AbortedTxn._make(_ENTRY.unpack_from(data, slot * _ENTRY.size)[1:])
+
+
+def _first_slot(data: bytes, offset: int) -> int:
+    """The first transaction whose marker is not before an offset."""
+    slots = range(len(data) // _ENTRY.size)
+    return bisect_left(slots, offset, key=lambda slot: _entry(data, slot).last_offset)

@@ -1,0 +1,186 @@
+"""Which producers a log knew at an offset, as files; and the producers at its end, from the newest file and the log behind it.
+
+Its one rule: a snapshot saves reading, and nothing depends on it. One that is torn or damaged is deleted, and the one before
+it or the log itself is read instead; so it is written in place, and made durable together with the segment before it. A log has
+one where each segment begins, and one where it was closed or loaded. Of a producer only the last batch is in it.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from barnabas.batches import crc32c
+from barnabas.storage.errors import disk_errors
+from barnabas.storage.files import file_names, fsync_file, read_whole, write_whole
+from barnabas.storage.producers import (
+    NO_OFFSET,
+    BatchMetadata,
+    ProducerBatch,
+    Producers,
+    ProducerState,
+    is_expired,
+    producer_batch,
+)
+from barnabas.storage.segment import PRODUCER_SNAPSHOT_SUFFIX, Segment, segment_path
+
+_SNAPSHOT_FILE = re.compile(r"(\d{20})\.snapshot")
+_VERSION = 1
+# version, checksum of what follows it; number of producers
+_HEAD = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset of transaction
+_ENTRY = struct.Struct(">qhiqiqiq")
+
+
+class CorruptSnapshotError(ValueError):
+    """A snapshot that is not whole."""
+
+
+def encode_producers(states: Sequence[ProducerState]) -> bytes:
+    """The content of a snapshot."""
+    parts = [_COUNT.pack(len(states))]
+    for state in states:
+        last = state.batches[-1] if state.batches else BatchMetadata(-1, NO_OFFSET, 0, 0)
+        parts.append(
+            _ENTRY.pack(
+                state.producer_id,
+                state.producer_epoch,
+                last.last_sequence,
+                last.last_offset,
+                last.offset_delta,
+                state.last_timestamp,
+                state.coordinator_epoch,
+                state.current_txn_first_offset,
+            )
+        )
+    entries = b"".join(parts)
+    return _HEAD.pack(_VERSION, crc32c(entries)) + entries
+
+
+def decode_producers(data: bytes) -> list[ProducerState]:
+    """The producers of a snapshot; raises CorruptSnapshotError unless it is whole."""
+    start = _HEAD.size + _COUNT.size
+    if len(data) < start:
+        raise CorruptSnapshotError(f"it has {len(data)} bytes")
+    version, crc = _HEAD.unpack_from(data)
+    if version != _VERSION:
+        raise CorruptSnapshotError(f"it has version {version}")
+    if crc32c(data[_HEAD.size :]) != crc:
+        raise CorruptSnapshotError("its checksum is wrong")
+    (count,) = _COUNT.unpack_from(data, _HEAD.size)
+    if len(data) - start != count * _ENTRY.size:
+        raise CorruptSnapshotError(f"its {len(data)} bytes are not {count} producers")
+    states = []
+    for producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first in _ENTRY.iter_unpack(
+        data[start:]
+    ):
+        batches = (BatchMetadata(sequence, offset, delta, timestamp),) if offset >= 0 else ()
+        states.append(ProducerState(producer_id, epoch, coordinator_epoch, timestamp, max(first, NO_OFFSET), batches))
+    return states
+
+
+def read_producer_batches(segment: Segment, start_offset: int) -> Iterator[ProducerBatch]:
+    """The batches of a segment, from an offset on, that have a producer."""
+    place = segment.find(start_offset)
+    if place is None:
+        return
+    for position, header in segment.headers(place.position):
+        if header.has_producer_id:
+            data = segment.log.read(header.size_in_bytes, position) if header.is_control else b""
+            yield producer_batch(header, header.base_offset, data, 0)
+
+
+class ProducerSnapshots:
+    """The `.snapshot` files of one log."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._unflushed: list[int] = []
+        self._latest: int | None = None  # not looked up yet; -1 if there is none
+
+    def offsets(self) -> list[int]:
+        """The offsets at which there are snapshots, in order."""
+        found = (_SNAPSHOT_FILE.fullmatch(name) for name in file_names(self.directory))
+        return [int(match[1]) for match in found if match]
+
+    def take(self, producers: Producers, offset: int, log_start_offset: int) -> bool:
+        """Writes who is known at an offset, unless there is a snapshot as late as that; `flush` makes it durable."""
+        if self._latest is None:
+            self._latest = max(self.offsets(), default=-1)
+        if offset <= (log_start_offset if self._latest < 0 else self._latest):
+            return False
+        write_whole(self._path(offset), encode_producers(producers.states))
+        self._latest = offset
+        self._unflushed.append(offset)
+        return True
+
+    def flush(self) -> None:
+        while self._unflushed:
+            fsync_file(self._path(self._unflushed.pop()))
+
+    def delete_outside(self, after_offset: int, up_to_offset: int) -> None:
+        """Deletes the snapshots that are not after the first offset, or are after the second."""
+        self._latest = None
+        for offset in self.offsets():
+            if not after_offset < offset <= up_to_offset:
+                self._delete(offset)
+
+    def delete_strays(self, base_offsets: Iterable[int]) -> None:
+        """Deletes the snapshots that no segment begins with, but for the one at the end of the log."""
+        known = set(base_offsets)
+        strays = [offset for offset in self.offsets() if offset not in known]
+        if strays and strays[-1] >= max(known, default=0):
+            strays.pop()
+        for offset in strays:
+            self._delete(offset)
+
+    def load(
+        self,
+        segments: Sequence[Segment],
+        log_start_offset: int,
+        end_offset: int,
+        *,
+        now_ms: int,
+        expiration_ms: int,
+        before: Producers | None = None,
+    ) -> Producers:
+        """The producers at the end of a log, or where one of its segments begins, of which those before it are given.
+
+        Snapshots that do not lie between the start of the log and that offset are deleted.
+        """
+        self.delete_outside(log_start_offset, end_offset)
+        offset, states = self._newest(log_start_offset)
+        producers = Producers((state for state in states if not is_expired(state, now_ms, expiration_ms)), before)
+        for number, segment in enumerate(segments):
+            is_before = number + 1 < len(segments) and segments[number + 1].base_offset <= offset
+            if is_before or segment.base_offset >= end_offset:
+                continue
+            if number >= len(segments) - 2 and segment.base_offset > offset:
+                self.take(producers, segment.base_offset, log_start_offset)
+            for batch in read_producer_batches(segment, max(segment.base_offset, offset)):
+                completed = producers.update(batch)
+                if completed is not None:
+                    producers.complete(completed)
+        self.take(producers, end_offset, log_start_offset)
+        return producers
+
+    def _newest(self, log_start_offset: int) -> tuple[int, list[ProducerState]]:
+        for offset in reversed(self.offsets()):
+            content = read_whole(self._path(offset))
+            try:
+                return offset, decode_producers(content or b"")
+            except CorruptSnapshotError:
+                self._delete(offset)
+        return log_start_offset, []
+
+    def _path(self, offset: int) -> Path:
+        return segment_path(self.directory, offset, PRODUCER_SNAPSHOT_SUFFIX)
+
+    def _delete(self, offset: int) -> None:
+        self._latest = None
+        path = self._path(offset)
+        with disk_errors("deleting", path):
+            path.unlink(missing_ok=True)

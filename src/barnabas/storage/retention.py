@@ -1,0 +1,84 @@
+"""Which segments of a log have had their time: the rules of `cleanup.policy=delete`, without touching a file.
+
+Its one rule: segments go from the oldest on, up to the first that has to stay, and none that reaches beyond the high
+watermark. Those before the log start offset go in any case; by size and by age only where the policy has `delete`. The last
+segment may be among them, for then the log begins a new one first; an empty last segment never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from barnabas.storage.segment import LogConfig
+
+
+class RetainedSegment(Protocol):
+    """What has to be known of a segment."""
+
+    @property
+    def base_offset(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def largest_timestamp(self) -> int:
+        """Of its records; where they have none, when it was last written to."""
+        ...
+
+
+class Expired(NamedTuple):
+    """How many of the oldest segments go, by what they have breached first."""
+
+    by_log_start_offset: int = 0
+    by_size: int = 0
+    by_time: int = 0
+
+    @property
+    def segments(self) -> int:
+        return sum(self)
+
+
+def expired(
+    segments: Sequence[RetainedSegment],
+    config: LogConfig,
+    *,
+    log_start_offset: int,
+    log_end_offset: int,
+    high_watermark: int,
+    now_ms: int,
+) -> Expired:
+    """How many segments go, of a log that has at least one."""
+    next_offsets = [*(segment.base_offset for segment in segments[1:]), log_end_offset]
+
+    def breaching(first: int, breaches: Callable[[int], bool]) -> int:
+        number = first
+        while number < len(segments):
+            is_last = number + 1 == len(segments)
+            if next_offsets[number] > high_watermark or (is_last and not segments[number].size):
+                break
+            if not breaches(number):
+                break
+            number += 1
+        return number - first
+
+    by_log_start_offset = breaching(
+        0, lambda number: number + 1 < len(segments) and next_offsets[number] <= log_start_offset
+    )
+    if not config.delete:
+        return Expired(by_log_start_offset)
+    excess = sum(segment.size for segment in segments[by_log_start_offset:]) - config.retention_bytes
+
+    def is_in_excess(number: int) -> bool:
+        nonlocal excess
+        excess -= segments[number].size
+        return excess >= 0
+
+    by_size = breaching(by_log_start_offset, is_in_excess) if config.retention_bytes >= 0 else 0
+    by_time = 0
+    if config.retention_ms >= 0:
+        oldest_ms = now_ms - config.retention_ms
+        by_time = breaching(
+            by_log_start_offset + by_size, lambda number: segments[number].largest_timestamp() < oldest_ms
+        )
+    return Expired(by_log_start_offset, by_size, by_time)
