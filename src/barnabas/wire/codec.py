@@ -11,6 +11,7 @@ bytes may follow the message is the caller's business.
 
 from __future__ import annotations
 
+import codecs
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ from barnabas.wire.message import LAZY_DEFAULTS, Message, Struct
 from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, encode_unsigned_varint
 from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, MessageSchema, StructSchema
 
-Reader = Callable[[bytes, int], tuple[Any, int]]
+Reader = Callable[[bytes | memoryview, int], tuple[Any, int]]
 Writer = Callable[[Any, Callable[[bytes], None]], None]
 
 # A bool goes out as a number: the format of a bool takes any object, None as well.
@@ -158,6 +159,11 @@ class _ReaderCompiler(_Compiler):
             read_tags=_read_tags,
             read_tag=_read_tag,
             Malformed=MalformedError,
+            utf8=codecs.utf_8_decode,
+        )
+        # What carries records may come as a view of a large frame, so that the records are not copied.
+        self.takes_views = self.schema.kind == "header" or any(
+            field.type == "records" for each in self.schema.structs.values() for field in each.fields
         )
         self.targets: list[tuple[str, str]] = []  # the run: where each value goes, and its format
         self.after: list[str] = []  # statements that need the run's values
@@ -327,7 +333,12 @@ class _ReaderCompiler(_Compiler):
             self.line("else:")
             self.depth += 1
         self.line(f"{stop} = pos + {length}")
-        self.line(f"{target} = buf[pos:{stop}].decode()" if kind == "string" else f"{target} = buf[pos:{stop}]")
+        if kind != "string":
+            self.line(f"{target} = buf[pos:{stop}]")
+        elif self.takes_views:
+            self.line(f"{target} = utf8(buf[pos:{stop}], None, True)[0]")
+        else:
+            self.line(f"{target} = buf[pos:{stop}].decode()")
         self.line(f"pos = {stop}")
         if nullable:
             self.depth -= 1
@@ -423,7 +434,7 @@ class _PackFormats(dict[Any, Callable[..., bytes]]):
                 raise struct.error(f"a string of {length} bytes is too long")
             if prefix is None:
                 prefix = "B" if length < 127 else f"{len(encode_unsigned_varint(length + 1))}s"
-            fmt.append(f"{prefix}{length}{element}")
+            fmt.append(f"{prefix}{16 * length}s" if element == "16s" else f"{prefix}{length}{element}")
         pack = struct.Struct("".join(fmt)).pack
         if len(self) < CACHED_FORMATS:
             self[key] = pack
@@ -624,20 +635,20 @@ class _WriterCompiler(_Compiler):
         nullable = self.is_nullable(field)
         fmt = PACK_FORMATS.get(field.type)
         self.line(f"{array} = {value}")
-        if fmt is not None and fmt != "16s":
+        if fmt is not None:
             self.write_fixed_array(field, array, count, fmt, nullable)
             return
         self.write_count(field, f"len({array})", f"{array} is None" if nullable else None)
-        if fmt == "16s":
-            self.line(f"if {array}:")
-            self.line(f"    {count} = b''.join({array})")
-            self.line(f"    if len({count}) != 16 * len({array}): raise TypeError")
-            self.line(f"    {self.append}({count})")
-            return
         if field.type == "string":
             self.line(f"if {array}.__class__ is str: raise TypeError")  # a string is a sequence of strings
+        if field.is_struct and self.depth > 1 and not self.has_bytes(self.struct_of(field)):
+            self.write_shared_elements(field, array)
+        else:
+            self.write_elements(field, f"{array} or ()" if nullable else array)
+
+    def write_elements(self, field: FieldSchema, elements: str) -> None:
         var = self.name("o")
-        self.line(f"for {var} in {array} or ():" if nullable else f"for {var} in {array}:")
+        self.line(f"for {var} in {elements}:")
         self.depth += 1
         before = len(self.lines)
         if field.is_struct:
@@ -651,14 +662,42 @@ class _WriterCompiler(_Compiler):
             self.line("pass")
         self.depth -= 1
 
+    def write_shared_elements(self, field: FieldSchema, array: str) -> None:
+        """Rows that have one list in common, as new topics have their settings, write what the row before them wrote."""
+        last, written, pieces, append = (self.name(prefix) for prefix in "mbwa")
+        self.lines.insert(0, f"    {last} = None")
+        self.line(f"if {array}:")
+        self.line(f"    if {array} is not {last}:")
+        self.depth += 2
+        self.line(f"{pieces} = []; {append} = {pieces}.append")
+        outer, self.append = self.append, append
+        self.write_elements(field, array)
+        self.append = outer
+        self.line(f"{last} = {array}; {written} = b''.join({pieces})")
+        self.depth -= 2
+        self.line(f"    {self.append}({written})")
+
+    def has_bytes(self, schema: StructSchema) -> bool:
+        """Whether it may hold what is too large to be copied once more."""
+        return any(
+            self.has_bytes(self.struct_of(field)) if field.is_struct else field.type in ("bytes", "records")
+            for field in schema.fields
+        )
+
     def write_fixed_array(self, field: FieldSchema, array: str, count: str, fmt: str, nullable: bool) -> None:
-        length = self.length(field, count)
+        length, elements = self.length(field, count), array
         if nullable:
             self.line(f"{count} = 0 if {array} is None else len({array})")
             length = f"{0 if self.is_compact(field) else -1} if {array} is None else {length}"
-            self.values += [length, f"*({array} or ())"]
+            elements = f"({array} or ())"
         else:
             self.line(f"{count} = len({array})")
-            self.values += [length, f"*{array}"]
+        if fmt == "16s":
+            joined = self.name("b")
+            self.line(f"{joined} = b''.join({elements})")
+            self.line(f"if len({joined}) != 16 * {count}: raise TypeError")
+            self.values += [length, joined]
+        else:
+            self.values += [length, f"*{elements}"]
         self.parts.append((fmt, None if self.is_compact(field) else "i"))
         self.keys.append(count)

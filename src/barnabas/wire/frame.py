@@ -18,21 +18,57 @@ _RESPONSE_HEADERS = (struct.Struct(">ii"), struct.Struct(">iiB"))  # size, corre
 _COMPACT_AFTER = 1 << 16
 
 
+LARGE_FRAME = 1 << 16
+FIRST_ROOM = 1 << 22  # an announced size is believed up to this; the rest when so much has come
+SCRATCH_BYTES = 1 << 18
+
+Frame = bytes | memoryview
+
+_NO_SCRATCH = memoryview(b"")
+
+
 class FrameBuffer:
-    """Bytes in, whole frames out. A size that is negative or above the limit raises MalformedError."""
+    """Bytes in, whole frames out. A size that is negative or above the limit raises MalformedError.
 
-    __slots__ = ("_data", "_position", "max_size")
+    A large frame gets a buffer of its own as soon as its size is known, into which the rest is received: its bytes are
+    not copied again, and it is given out as a view. `scratch` takes everything else, and may be shared with others that
+    receive in the same thread; who only calls `feed` needs none.
+    """
 
-    def __init__(self, max_size: int) -> None:
+    __slots__ = ("_data", "_filled", "_large", "_large_size", "_position", "_scratch", "max_size")
+
+    def __init__(self, max_size: int, scratch: memoryview = _NO_SCRATCH) -> None:
         self.max_size = max_size
+        self._scratch = scratch
         self._data: bytes | bytearray = b""
         self._position = 0
+        self._large: memoryview | None = None
+        self._large_size = 0
+        self._filled = 0
 
     def __len__(self) -> int:
         """Bytes that are held and not yet given out."""
-        return len(self._data) - self._position
+        return len(self._data) - self._position + (self._filled if self._large is not None else 0)
+
+    def room(self) -> memoryview:
+        """Where the next bytes belong; `received` says how many came."""
+        if self._large is not None and self._filled < self._large_size:
+            return self._large_room(self._large)
+        return self._scratch
+
+    def received(self, size: int) -> None:
+        if self._large is not None and self._filled < self._large_size:
+            self._filled += size
+        else:
+            self.feed(bytes(self._scratch[:size]))
 
     def feed(self, data: bytes) -> None:
+        while data and self._large is not None and self._filled < self._large_size:
+            room = self._large_room(self._large)
+            taken = min(len(room), len(data))
+            room[:taken] = data[:taken]
+            self._filled += taken
+            data = data[taken:]
         if self._position == len(self._data):
             self._data, self._position = data, 0  # the common case: nothing is left over, nothing is copied
             return
@@ -43,7 +79,12 @@ class FrameBuffer:
             self._position = 0
         self._data += data
 
-    def next_frame(self) -> bytes | None:
+    def next_frame(self) -> Frame | None:
+        if self._large is not None:
+            if self._filled < self._large_size:
+                return None
+            frame, self._large = self._large.toreadonly(), None
+            return frame
         data, start = self._data, self._position + 4
         if start > len(data):
             return None
@@ -52,12 +93,28 @@ class FrameBuffer:
             raise MalformedError(f"a frame of {size} bytes (0 to {self.max_size} are allowed)")
         end = start + size
         if end > len(data):
+            if size >= LARGE_FRAME:
+                self._begin_large(size, start)
             return None
         self._position = end
         if isinstance(data, bytes):
             return data[start:end]
         with memoryview(data) as view:
             return bytes(view[start:end])
+
+    def _begin_large(self, size: int, start: int) -> None:
+        self._large = memoryview(bytearray(min(size, FIRST_ROOM)))
+        self._large_size = size
+        self._filled = len(self._data) - start
+        self._large[: self._filled] = self._data[start:]
+        self._data, self._position = b"", 0
+
+    def _large_room(self, large: memoryview) -> memoryview:
+        if self._filled == len(large):
+            larger = memoryview(bytearray(min(self._large_size, 2 * len(large))))
+            larger[: self._filled] = large
+            self._large = large = larger
+        return large[self._filled :]
 
 
 def encode_response(api: Api, version: int, correlation_id: int, response: Message | bytes) -> list[bytes]:

@@ -1,0 +1,111 @@
+"""Compaction by the clock: the dirtiest log first, one at a time, in slices between the requests.
+
+Its one rule: how far each log is clean is checkpointed before the next one is begun, so that a restart cleans nothing
+twice. A log that cannot be cleaned is left as it is until the node is started again, with a line that says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from barnabas.config.server_config import ServerConfig
+from barnabas.replicas.partition import Partition
+from barnabas.replicas.replicas import Replicas
+from barnabas.storage import CorruptLogError, StorageError, TopicPartition
+from barnabas.storage.cleanable import CleanerOffsets, DirtyLog, choose_filthiest
+from barnabas.storage.compaction import Compaction
+from barnabas.wire import KafkaError
+
+log = logging.getLogger(__name__)
+
+PAUSE_S = 0.001
+
+
+class Cleaner:
+    """`clean_all` is called again and again; `config` gives the configuration in force."""
+
+    def __init__(self, replicas: Replicas, config: Callable[[], ServerConfig], now_ms: Callable[[], int]) -> None:
+        self._replicas = replicas
+        self._config = config
+        self._now_ms = now_ms
+        self._offsets: dict[str, CleanerOffsets] = {}
+        self._uncleanable: set[Partition] = set()
+
+    async def clean_all(self) -> None:
+        """Until no log is dirty enough."""
+        if self._config().get_bool("log.cleaner.enable"):
+            self._forget_deleted()
+            while (chosen := self._choose()) is not None:
+                await self._clean(*chosen)
+
+    def _forget_deleted(self) -> None:
+        for log_dir, offsets in self._offsets.items():
+            offsets.keep_only({_name(partition) for partition in self._replicas if partition.log_dir == log_dir})
+        self._uncleanable &= set(self._replicas)
+
+    def _choose(self) -> tuple[Partition, DirtyLog] | None:
+        found: dict[Partition, DirtyLog] = {}
+        for partition in self._replicas:
+            if partition.is_offline or partition in self._uncleanable or not partition.settings.log.compact:
+                continue
+            try:
+                dirty = self._find_dirty(partition)
+            except (KafkaError, StorageError) as error:
+                log.warning("%s cannot be looked at for compaction: %s", partition, error)
+                continue
+            if dirty.checkpoint_is_wrong:
+                self._offsets_of(partition).update(_name(partition), dirty.first_dirty_offset)
+            if dirty.is_due:
+                found[partition] = dirty
+        chosen = choose_filthiest(found)
+        return None if chosen is None else (chosen, found[chosen])
+
+    def _find_dirty(self, partition: Partition) -> DirtyLog:
+        checkpoint = self._offsets_of(partition).get(_name(partition))
+        return partition.log.find_dirty(checkpoint, partition.high_watermark, self._now_ms())
+
+    async def _clean(self, partition: Partition, dirty: DirtyLog) -> None:
+        config = self._config()
+        compaction = Compaction(
+            partition.log,
+            dirty,
+            now_ms=self._now_ms(),
+            dedupe_buffer_size=config.get_int("log.cleaner.dedupe.buffer.size"),
+            load_factor=config.get_float("log.cleaner.io.buffer.load.factor"),
+        )
+        try:
+            for step in compaction.steps():
+                if partition.is_offline:
+                    return
+                await (asyncio.sleep(PAUSE_S) if step is None else asyncio.to_thread(step))
+        except CorruptLogError as error:
+            log.error("%s is not compacted any more: %s", partition, error)
+            self._uncleanable.add(partition)
+            return
+        except StorageError as error:
+            self._replicas.fail_dir(partition.log_dir, error)
+            return
+        if not compaction.is_done:
+            return  # it was truncated or deleted meanwhile
+        self._offsets_of(partition).update(_name(partition), compaction.end_offset)
+        stats = compaction.stats
+        log.info(
+            "%s: compacted up to %d, %d records of %d are left",
+            partition,
+            compaction.end_offset,
+            stats.records_written,
+            stats.records_read,
+        )
+
+    def _offsets_of(self, partition: Partition) -> CleanerOffsets:
+        found = self._offsets.get(partition.log_dir)
+        if found is None:
+            found = self._offsets[partition.log_dir] = CleanerOffsets(Path(partition.log_dir))
+        return found
+
+
+def _name(partition: Partition) -> TopicPartition:
+    return TopicPartition(partition.topic, partition.partition_id)

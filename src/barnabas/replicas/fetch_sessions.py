@@ -1,0 +1,329 @@
+"""Fetch sessions: a fetcher names what it wants once, and then only what it wants differently (KIP-227).
+
+Its one rule: an incremental answer carries a partition only if there is something that the fetcher was not told: records, an
+error, another high watermark or log start offset, an epoch at which its log went another way. What has brought records
+moves behind the others, so that a large partition does not starve the small ones. A session is known by its id, each of its
+requests by the next epoch.
+
+Nothing here reads a log, a clock or an image: times and the names of topics are passed in. Kafka splits its cache into
+eight parts that evict on their own; this is one cache of the same size with the same rules of eviction.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from barnabas.wire import ErrorCode, Uuid
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+
+if TYPE_CHECKING:
+    from barnabas.replicas.partition import Partition
+
+TOPIC_IDS_SINCE = 13  # the version of Fetch from which topics go by id
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+MAX_EPOCH = MAX_SESSION_ID = 2**31 - 1
+MIN_EVICTION_MS = 120_000
+
+Key = tuple[str | Uuid, int]
+NameOf = Callable[[Uuid], str | None]
+PartitionData = FetchResponse.PartitionData
+
+
+class Wanted:
+    """A partition that is to be fetched, and what its fetcher was told of it last.
+
+    `log_start_offset` is the fetcher's own, `told_log_start_offset` that of the leader. `topic` is None while the id is
+    not known. `replica` is for who reads, to find the partition again.
+    """
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "partition",
+        "replica",
+        "told_high_watermark",
+        "told_log_start_offset",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, topic: str | None, topic_id: Uuid, asked: FetchRequest.FetchPartition) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partition = asked.partition
+        self.told_high_watermark = self.told_log_start_offset = -1
+        self.replica: Partition | None = None
+        self.ask(asked)
+
+    def ask(self, asked: FetchRequest.FetchPartition) -> None:
+        """What is wanted now."""
+        self.fetch_offset = asked.fetch_offset
+        self.max_bytes = asked.partition_max_bytes
+        self.current_leader_epoch = asked.current_leader_epoch
+        self.last_fetched_epoch = asked.last_fetched_epoch
+        self.log_start_offset = asked.log_start_offset
+
+    def is_news(self, row: PartitionData) -> bool:
+        """Whether the fetcher has to be told this."""
+        return bool(
+            row.records
+            or row.high_watermark != self.told_high_watermark
+            or row.log_start_offset != self.told_log_start_offset
+            or row.error_code
+            or row.preferred_read_replica != -1
+            or row.diverging_epoch.epoch >= 0
+        )
+
+    def told(self, row: PartitionData) -> None:
+        # After an error the partition is told again, whatever its high watermark is then.
+        self.told_high_watermark = -1 if row.error_code else row.high_watermark
+        self.told_log_start_offset = row.log_start_offset
+
+
+Rows = list[tuple[Wanted, PartitionData]]
+
+
+class Answer(NamedTuple):
+    """What goes out: the rows in their order."""
+
+    error_code: ErrorCode
+    session_id: int
+    rows: Rows
+
+
+class Fetch(Protocol):
+    """One request: what it fetches, and how the results become an answer. `answer` comes once, at the end."""
+
+    partitions: Collection[Wanted]
+    is_incremental: bool
+
+    def answer(self, rows: Rows, now_ms: int) -> Answer: ...
+
+
+class FetchSession:
+    """What one fetcher wants, in the order in which it is looked at."""
+
+    __slots__ = (
+        "created_ms",
+        "epoch",
+        "id",
+        "is_old",
+        "is_privileged",
+        "last_used_ms",
+        "partitions",
+        "size",
+        "uses_ids",
+    )
+
+    def __init__(
+        self, session_id: int, partitions: dict[Key, Wanted], now_ms: int, *, is_privileged: bool, uses_ids: bool
+    ) -> None:
+        self.id = session_id
+        self.partitions = partitions
+        self.is_privileged = is_privileged
+        self.uses_ids = uses_ids
+        self.created_ms = now_ms
+        self.epoch = next_epoch(INITIAL_EPOCH)
+        self.touch(now_ms)
+
+    def touch(self, now_ms: int) -> None:
+        """What eviction goes by is what was true when the session was last used."""
+        self.last_used_ms = now_ms
+        self.size = len(self.partitions)
+        self.is_old = now_ms - self.created_ms > MIN_EVICTION_MS
+
+    @property
+    def value(self) -> tuple[bool, int, int]:
+        """By which a session stays when another one needs its place."""
+        return self.is_privileged, self.size, self.id
+
+
+class FetchSessions:
+    """The sessions of a node, at most `max_sessions` of them."""
+
+    def __init__(self, max_sessions: int, random: Random) -> None:
+        self.max_sessions = max_sessions
+        self.evictions = 0
+        self._random = random
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the last used is the last
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partition_count(self) -> int:
+        return sum(session.size for session in self._sessions.values())
+
+    def begin(self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf, *, is_follower: bool) -> Fetch:
+        """What a request fetches. `name_of` gives the topic of an id."""
+        epoch = request.session_epoch
+        if epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+            return self._go_on(request, version, now_ms, name_of)
+        if request.session_id != NO_SESSION:
+            self._sessions.pop(request.session_id, None)
+        asked = wanted_by(request, version, name_of)
+        if epoch == FINAL_EPOCH:
+            return SessionlessFetch(asked.values())
+        return _FullFetch(self, asked, is_privileged=is_follower, uses_ids=version >= TOPIC_IDS_SINCE)
+
+    def create(self, partitions: dict[Key, Wanted], now_ms: int, *, is_privileged: bool, uses_ids: bool) -> int:
+        """The id of a new session; NO_SESSION if there is no room for one."""
+        if len(self._sessions) >= self.max_sessions and not self._evict(is_privileged, len(partitions), now_ms):
+            return NO_SESSION
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = self._random.randrange(1, MAX_SESSION_ID)
+        self._sessions[session_id] = FetchSession(
+            session_id, partitions, now_ms, is_privileged=is_privileged, uses_ids=uses_ids
+        )
+        return session_id
+
+    def _go_on(self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf) -> Fetch:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return SessionlessFetch((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            return SessionlessFetch((), ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_ids != (version >= TOPIC_IDS_SINCE):
+            return SessionlessFetch((), ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        partitions = session.partitions
+        asked = wanted_by(request, version, name_of, partitions) if request.topics else {}
+        for key in _forgotten_by(request, version):
+            partitions.pop(key, None)
+        if not partitions:
+            del self._sessions[session.id]
+            return SessionlessFetch(asked.values())
+        session.touch(now_ms)
+        self._sessions.move_to_end(session.id)
+        session.epoch = next_epoch(session.epoch)
+        if session.uses_ids:
+            for wanted in partitions.values():
+                if wanted.topic is None:
+                    wanted.topic = name_of(wanted.topic_id)
+        return _IncrementalFetch(session)
+
+    def _evict(self, is_privileged: bool, size: int, now_ms: int) -> bool:
+        """Makes room: of a session that was not used for long, or of the least one that a new one may push out."""
+        if not self._sessions:
+            return False
+        oldest = next(iter(self._sessions.values()))
+        if now_ms - oldest.last_used_ms <= MIN_EVICTION_MS:
+            evictable = [
+                session
+                for session in self._sessions.values()
+                if session.is_old or (is_privileged and not session.is_privileged)
+            ]
+            oldest = min(evictable, key=lambda session: session.value, default=None)  # type: ignore[assignment]
+            if oldest is None or (is_privileged, size, 0) < oldest.value:
+                return False
+        del self._sessions[oldest.id]
+        self.evictions += 1
+        return True
+
+
+class SessionlessFetch:
+    """A request that is answered whole and not remembered; one that failed has an error and no partitions."""
+
+    is_incremental = False
+
+    def __init__(self, partitions: Collection[Wanted], error_code: ErrorCode = ErrorCode.NONE) -> None:
+        self.partitions = partitions
+        self.error_code = error_code
+
+    def answer(self, rows: Rows, now_ms: int) -> Answer:
+        return Answer(self.error_code, NO_SESSION, rows)
+
+
+class _FullFetch:
+    """A request that begins a session, if there is room for it when it is answered."""
+
+    is_incremental = False
+
+    def __init__(
+        self, sessions: FetchSessions, asked: dict[Key, Wanted], *, is_privileged: bool, uses_ids: bool
+    ) -> None:
+        self.partitions: Collection[Wanted] = asked.values()
+        self._sessions = sessions
+        self._is_privileged = is_privileged
+        self._uses_ids = uses_ids
+
+    def answer(self, rows: Rows, now_ms: int) -> Answer:
+        remembered: dict[Key, Wanted] = {}
+        for wanted, row in rows:
+            wanted.told(row)
+            remembered[wanted.topic_id if self._uses_ids else wanted.topic or "", wanted.partition] = wanted
+        session_id = self._sessions.create(
+            remembered, now_ms, is_privileged=self._is_privileged, uses_ids=self._uses_ids
+        )
+        return Answer(ErrorCode.NONE, session_id, rows)
+
+
+class _IncrementalFetch:
+    """A request that goes on with a session. `partitions` is what the session has now."""
+
+    is_incremental = True
+
+    def __init__(self, session: FetchSession) -> None:
+        self.partitions: Collection[Wanted] = list(session.partitions.values())
+        self._session = session
+        self._epoch = session.epoch
+
+    def answer(self, rows: Rows, now_ms: int) -> Answer:
+        """Rows that bring no news may be left out by the caller already."""
+        session = self._session
+        if session.epoch != self._epoch:  # the request came twice, and the other one went on meanwhile
+            return Answer(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
+        news = []
+        for wanted, row in rows:
+            if wanted.is_news(row):
+                wanted.told(row)
+                news.append((wanted, row))
+                if row.records:
+                    key = (wanted.topic_id if session.uses_ids else wanted.topic or "", wanted.partition)
+                    session.partitions[key] = session.partitions.pop(key)
+        return Answer(ErrorCode.NONE, session.id, news)
+
+
+def next_epoch(epoch: int) -> int:
+    if epoch < 0:
+        return FINAL_EPOCH
+    return 1 if epoch == MAX_EPOCH else epoch + 1
+
+
+def wanted_by(
+    request: FetchRequest, version: int, name_of: NameOf, known: dict[Key, Wanted] | None = None
+) -> dict[Key, Wanted]:
+    """The partitions of a request, in its order, and in the order of `known`, which gets the new ones at its end.
+
+    What is asked for twice has the place of the first and the values of the last.
+    """
+    uses_ids = version >= TOPIC_IDS_SINCE
+    asked: dict[Key, Wanted] = {}
+    remembered = asked if known is None else known
+    for topic in request.topics:
+        name: str | Uuid = topic.topic_id if uses_ids else topic.topic
+        shown = name_of(topic.topic_id) if uses_ids else topic.topic
+        for partition in topic.partitions:
+            key = (name, partition.partition)
+            wanted = remembered.get(key)
+            if wanted is None:
+                wanted = remembered[key] = Wanted(shown, topic.topic_id, partition)
+            else:
+                wanted.ask(partition)
+            asked[key] = wanted
+    return asked
+
+
+def _forgotten_by(request: FetchRequest, version: int) -> Iterable[Key]:
+    for topic in request.forgotten_topics_data:
+        name: str | Uuid = topic.topic_id if version >= TOPIC_IDS_SINCE else topic.topic
+        for partition in topic.partitions:
+            yield name, partition

@@ -1,0 +1,156 @@
+"""What is done to logs by the clock: retention, compaction, flushing, checkpoints, and the deletion of files.
+
+Its one rule: work is done in slices of a few milliseconds on the event loop, or in a thread where a call of the system waits
+for the disk; requests come in between. Nothing of it begins before `log.initial.task.delay.ms` has passed, except
+checkpoints and flushing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Awaitable, Callable
+
+from barnabas.config.server_config import ServerConfig
+from barnabas.replicas.cleaner import Cleaner
+from barnabas.replicas.partition import Partition
+from barnabas.replicas.replicas import Replicas
+from barnabas.storage import StorageError
+from barnabas.wire import KafkaError
+
+log = logging.getLogger(__name__)
+
+SLICE_S = 0.005
+CREATION_PAUSE_S = 0.02
+FLUSH_CHECK_S = 1.0
+DELETION_CHECK_S = 5.0
+MAX_INTERVAL_S = 86400.0
+
+
+class Maintenance:
+    """`config` gives the configuration in force."""
+
+    def __init__(self, replicas: Replicas, config: Callable[[], ServerConfig], now_ms: Callable[[], int]) -> None:
+        self._replicas = replicas
+        self._config = config
+        self._now_ms = now_ms
+        self._cleaner = Cleaner(replicas, config, now_ms)
+        self._flushed_ms: dict[str, int] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        delay_s = self._seconds("log.initial.task.delay.ms")
+        every = (
+            (
+                self._replicas.write_checkpoints,
+                0.0,
+                lambda: self._seconds("replica.high.watermark.checkpoint.interval.ms"),
+            ),
+            (self._flush, 0.0, lambda: FLUSH_CHECK_S),
+            (self._delete_by_retention, delay_s, lambda: self._seconds("log.retention.check.interval.ms")),
+            (self._cleaner.clean_all, delay_s, lambda: self._seconds("log.cleaner.backoff.ms")),
+            (self._delete_files, 0.0, lambda: DELETION_CHECK_S),
+            (self._expire_producers, 0.0, lambda: self._seconds("producer.id.expiration.check.interval.ms")),
+        )
+        for do, first_s, interval_s in every:
+            self._tasks.append(asyncio.create_task(self._repeat(do, first_s, interval_s)))
+        self._tasks.append(asyncio.create_task(self._create()))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _seconds(self, name: str) -> float:
+        return min(self._config().get_int(name) / 1000, MAX_INTERVAL_S)
+
+    async def _repeat(self, do: Callable[[], Awaitable[None]], first_s: float, interval_s: Callable[[], float]) -> None:
+        await asyncio.sleep(first_s or interval_s())
+        while True:
+            try:
+                await do()
+            except Exception:
+                log.exception("%s failed; it is tried again", getattr(do, "__name__", do))
+            await asyncio.sleep(interval_s())
+
+    async def _each_log(self, do: Callable[..., None]) -> None:
+        """With every partition whose log works, in slices; a log that was not needed yet is opened for it."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + SLICE_S
+        for partition in list(self._replicas):
+            if not partition.is_offline:
+                try:
+                    do(partition)
+                except StorageError as error:
+                    self._replicas.fail_dir(partition.log_dir, error)
+                except KafkaError:
+                    continue  # its log dir has just failed
+            if clock() > until:
+                await asyncio.sleep(SLICE_S)
+                until = clock() + SLICE_S
+
+    async def _create(self) -> None:
+        """Make the directories of new partitions soon, but not while requests are answered."""
+        wanted = asyncio.Event()
+        self._replicas.wants_creation = wanted.set
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(CREATION_PAUSE_S)
+            until = clock() + SLICE_S
+            while clock() < until:
+                if not self._replicas.create_next():
+                    wanted.clear()
+                    await wanted.wait()
+                    break
+
+    async def _delete_by_retention(self) -> None:
+        now_ms = self._now_ms()
+
+        def delete(partition: Partition) -> None:
+            if partition.settings.log.delete:
+                gone = partition.log.delete_by_retention(now_ms, partition.high_watermark)
+                if gone.segments:
+                    log.info(
+                        "%s: %d segments had their time; it begins at %d",
+                        partition,
+                        gone.segments,
+                        partition.log_start_offset,
+                    )
+
+        await self._each_log(delete)
+
+    async def _delete_files(self) -> None:
+        def delete(partition: Partition) -> None:
+            opened = partition.opened_log
+            if opened is not None:
+                opened.delete_files(opened.config.file_delete_delay_ms)
+
+        await self._each_log(delete)
+        delay_ms = self._config().get_int("log.segment.delete.delay.ms")
+        now_ms = self._now_ms()
+        for deleted in list(self._replicas.deleted):
+            if deleted[0] + delay_ms <= now_ms:
+                self._replicas.deleted.remove(deleted)
+                await asyncio.to_thread(shutil.rmtree, deleted[1], ignore_errors=True)
+
+    async def _flush(self) -> None:
+        for partition in list(self._replicas):
+            opened = partition.opened_log
+            if opened is None or opened.config.flush_ms >= MAX_INTERVAL_S * 1000 or partition.is_offline:
+                continue
+            name, now_ms = str(partition), self._now_ms()
+            if opened.log_end_offset == opened.recovery_point:
+                self._flushed_ms.pop(name, None)
+            elif now_ms - self._flushed_ms.setdefault(name, now_ms) >= opened.config.flush_ms:
+                del self._flushed_ms[name]
+                await self._replicas.flush(partition)
+
+    async def _expire_producers(self) -> None:
+        now_ms = self._now_ms()
+
+        def expire(partition: Partition) -> None:
+            if partition.opened_log is not None:
+                partition.opened_log.remove_expired_producers(now_ms)
+
+        await self._each_log(expire)

@@ -1,0 +1,332 @@
+"""One partition on this broker: its log, whether this broker leads it, and up to where it is committed.
+
+Its one rule: what is below the high watermark is on every replica in sync and will not be taken back; readers see no more.
+The log is opened when it is first needed: most partitions of a node that has just started are not asked for. An error of the
+disk takes the whole log dir offline, which is for `Replicas` to do; here it is KAFKA_STORAGE_ERROR.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.batches import InvalidBatch, ValidBatch, validate_batch
+from barnabas.batches.format import Buffer
+from barnabas.replicas.topic_settings import TopicSettings, jittered
+from barnabas.replicated.decision import Producer
+from barnabas.replicated.loop import Marker
+from barnabas.storage import AppendInfo, Log, LogConfig, StorageError
+from barnabas.storage.producers import AppendOrigin
+from barnabas.wire import ErrorCode, KafkaError, Uuid
+
+if TYPE_CHECKING:
+    from barnabas.metadata.topics import Partition as PartitionState
+    from barnabas.replicas.waiting import WaitingFetch
+
+Watcher = Callable[[int], None]
+
+
+class Partition:
+    """A replica. `state` is what the cluster has decided about it."""
+
+    __slots__ = (
+        "_failed",
+        "_followers",
+        "_jitter",
+        "_log",
+        "_node_id",
+        "_now_ms",
+        "_open",
+        "_rolled",
+        "_settings",
+        "_waiting",
+        "_watchers",
+        "high_watermark",
+        "is_leader",
+        "is_offline",
+        "leader_epoch",
+        "log_dir",
+        "partition_id",
+        "state",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        partition_id: int,
+        topic_id: Uuid,
+        state: PartitionState,
+        *,
+        log_dir: str,
+        node_id: int,
+        settings: Callable[[str], TopicSettings],
+        open_log: Callable[[Partition], Log],
+        failed: Callable[[Partition, StorageError], None],
+        rolled: Callable[[Partition, int], None],
+        now_ms: Callable[[], int],
+        jitter: float = 0.0,
+    ) -> None:
+        self.topic = topic
+        self.partition_id = partition_id
+        self.topic_id = topic_id
+        self.log_dir = log_dir
+        self.high_watermark = 0
+        self.is_offline = False
+        self._node_id = node_id
+        self._settings = settings
+        self._open = open_log
+        self._failed = failed
+        self._rolled = rolled
+        self._now_ms = now_ms
+        self._jitter = jitter
+        self._log: Log | None = None
+        self._watchers: tuple[Watcher, ...] = ()
+        self._waiting: set[WaitingFetch] = set()
+        self._followers: dict[int, int] = {}
+        self.state = state
+        self.is_leader = state.leader == node_id
+        self.leader_epoch = state.leader_epoch
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition_id}"
+
+    # --- the log
+
+    @property
+    def log(self) -> Log:
+        """Raises KAFKA_STORAGE_ERROR when its log dir does not work."""
+        if self._log is None:
+            self._open_log()
+            assert self._log is not None
+        return self._log
+
+    @property
+    def opened_log(self) -> Log | None:
+        """The log, if it was needed already."""
+        return self._log
+
+    @property
+    def settings(self) -> TopicSettings:
+        return self._settings(self.topic)
+
+    @property
+    def log_config(self) -> LogConfig:
+        return jittered(self.settings, self._jitter)
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Readers of committed transactions see no more than what is before it."""
+        return self.log.last_stable_offset(self.high_watermark)
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Whole batches from an offset on, up to the end of the log."""
+        return self.log.read(offset, max_bytes)
+
+    # --- leading
+
+    def require_leader(self, current_leader_epoch: int = -1) -> None:
+        """Raises what Kafka answers to who takes this broker for the leader, in an epoch if one is given."""
+        if self.is_offline:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
+            is_old = current_leader_epoch < self.leader_epoch
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if not self.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def validate(self, data: Buffer) -> ValidBatch | InvalidBatch:
+        """Whether a client's batch may be appended."""
+        return validate_batch(data, self.settings.rules, partition=str(self), now_ms=self._now_ms())
+
+    def append(self, batch: Buffer, guard: int | None = None) -> AppendInfo:
+        """Append a client's batch that was validated; raises KafkaError.
+
+        The first batch of a transaction needs the guard that `start_verification` gave.
+        """
+        epoch = self.leader_epoch
+        return self._append(lambda: self.log.append_as_leader(batch, epoch, verification_guard=guard))
+
+    def append_records(self, batch: bytes, leader_epoch: int, guard: int | None = None) -> AppendInfo:
+        """Append a coordinator's batch, if this broker still leads the epoch in which it was decided."""
+        self.require_leader(leader_epoch)
+        self.require_in_sync()
+        limit = self.settings.rules.max_message_bytes
+        if len(batch) > limit:
+            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {len(batch)} bytes where {limit} are allowed")
+        origin = AppendOrigin.COORDINATOR
+        return self._append(
+            lambda: self.log.append_as_leader(batch, leader_epoch, origin=origin, verification_guard=guard)
+        )
+
+    def append_marker(
+        self, producer: Producer, marker: Marker, leader_epoch: int, transaction_version: int
+    ) -> AppendInfo:
+        """End a producer's transaction in this partition."""
+        self.require_leader(leader_epoch)
+        self.require_in_sync()
+        return self._append(
+            lambda: self.log.append_marker(
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                commit=marker.is_commit,
+                coordinator_epoch=marker.coordinator_epoch,
+                leader_epoch=leader_epoch,
+                now_ms=self._now_ms(),
+                transaction_version=transaction_version,
+                timestamp_type=self.settings.rules.timestamp_type,
+            )
+        )
+
+    def start_verification(self, producer: Producer, sequence: int, *, supports_epoch_bump: bool) -> int | None:
+        """What to append with once the coordinator agrees; None if the transaction has been here already."""
+        self.require_leader()
+        return self.log.maybe_start_transaction_verification(
+            producer.producer_id, sequence, producer.producer_epoch, supports_epoch_bump
+        )
+
+    def _append(self, write: Callable[[], AppendInfo]) -> AppendInfo:
+        try:
+            info = write()
+        except StorageError as error:
+            self._failed(self, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
+        if info.rolled is not None:
+            self._rolled(self, info.rolled)
+        self._advance(info.size_in_bytes)
+        return info
+
+    @property
+    def is_flush_due(self) -> bool:
+        """Whether the topic wants what was appended to be on the disk by now."""
+        return self.log.log_end_offset - self.log.recovery_point >= self.settings.log.flush_messages
+
+    def require_in_sync(self) -> None:
+        """Raises NOT_ENOUGH_REPLICAS unless as many replicas are in sync as the topic wants."""
+        in_sync, least = len(self.state.isr), self._settings(self.topic).min_insync_replicas
+        if in_sync < min(least, len(self.state.replicas)):
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self} has {in_sync} replicas in sync and needs {least}")
+
+    # --- what is committed
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call with each new high watermark; what is returned ends it."""
+        self._watchers = (*self._watchers, watcher)
+
+        def stop() -> None:
+            self._watchers = tuple(each for each in self._watchers if each is not watcher)
+
+        return stop
+
+    async def wait_committed(self, offset: int) -> None:
+        """Until the high watermark has passed an offset; who waits says for how long."""
+        if self.high_watermark > offset:
+            return
+        done = asyncio.get_running_loop().create_future()
+
+        def look(high_watermark: int) -> None:
+            if high_watermark > offset and not done.done():
+                done.set_result(None)
+
+        stop = self.watch(look)
+        try:
+            await done
+        finally:
+            stop()
+
+    def wait(self, waiting: WaitingFetch) -> None:
+        self._waiting.add(waiting)
+
+    def stop_waiting(self, waiting: WaitingFetch) -> None:
+        self._waiting.discard(waiting)
+
+    def fetched(self, replica_id: int, offset: int) -> None:
+        """A follower asks for records from here on: it has all before."""
+        self._followers[replica_id] = offset
+        self._advance(0)
+
+    def _advance(self, appended_bytes: int) -> None:
+        """Move the high watermark to where all replicas in sync are."""
+        assert self._log is not None
+        isr = self.state.isr
+        end = self._log.log_end_offset
+        if len(isr) > 1:
+            end = min(end, *(self._followers.get(each, -1) for each in isr if each != self._node_id))
+        if end > self.high_watermark:
+            self.high_watermark = end
+            self._log.last_stable_offset(end)  # which also forgets transactions that everyone has the end of
+            for watcher in self._watchers:
+                watcher(end)
+            if self._waiting:
+                self.wake(appended_bytes)
+
+    def wake(self, appended_bytes: int) -> None:
+        """Tell fetches that wait here that there is more to read, or to read again."""
+        for waiting in tuple(self._waiting):
+            waiting.advanced(appended_bytes)
+
+    # --- what the cluster decides
+
+    def decided(self, state: PartitionState) -> None:
+        """The cluster has changed its mind about leader, replicas or replicas in sync."""
+        was_leader, old_epoch = self.is_leader, self.leader_epoch
+        self.state = state
+        self.is_leader = state.leader == self._node_id
+        self.leader_epoch = state.leader_epoch
+        if self._log is not None and self.is_leader:
+            if self.leader_epoch != old_epoch or not was_leader:
+                self._followers.clear()
+                self._begin_leading(self._log)
+            self._advance(0)
+        if was_leader and (not self.is_leader or self.leader_epoch != old_epoch):
+            self.wake_all()
+
+    def wake_all(self) -> None:
+        """Whoever waits here has to look again: leader, log or log dir is another."""
+        for waiting in tuple(self._waiting):
+            waiting.disturbed()
+
+    def fail(self) -> None:
+        """The log dir does not work any more."""
+        self.is_offline = True
+        if self._log is not None:
+            self._log.abandon()
+        self.wake_all()
+
+    def swap_log(self, log: Log | None, log_dir: str) -> Log | None:
+        """Take another log in its place, and give the old one."""
+        old, self._log, self.log_dir = self._log, log, log_dir
+        return old
+
+    def configure(self) -> None:
+        """The topic's settings have changed."""
+        if self._log is not None:
+            self._log.configure(self.log_config)
+
+    def _open_log(self) -> None:
+        if self.is_offline:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        try:
+            log = self._open(self)
+            self._log = log
+            self.high_watermark = min(max(self.high_watermark, log.log_start_offset), log.log_end_offset)
+            if self.is_leader:
+                self._begin_leading(log)
+                self._advance(0)
+        except StorageError as error:
+            self._failed(self, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
+
+    def _begin_leading(self, log: Log) -> None:
+        if log.epochs.latest_epoch != self.leader_epoch:
+            log.assign_epoch(self.leader_epoch, log.log_end_offset)

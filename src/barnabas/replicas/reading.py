@@ -1,0 +1,247 @@
+"""What a fetch finds: of each partition in turn the batches that it may see, until there are enough.
+
+Its one rule: batches are looked for first, by place, and read last; a fetch that has to wait for more has read nothing. The
+first partition that has something gives at least one batch, however large, so that every reader gets on; from then on the
+limits hold. An error is of one partition, and ends the waiting of all.
+
+Batches are given whole. Kafka cuts the last one where its limit falls, and clients throw that part away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.replicas.fetch_sessions import Wanted
+from barnabas.storage import FileRange, StorageError
+from barnabas.storage.aborted import AbortedTxn
+from barnabas.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset
+from barnabas.storage.errors import CorruptLogError
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.replicas.partition import Partition
+    from barnabas.replicas.replicas import Replicas
+
+CHUNK_BYTES = 1 << 20  # what is read at a time of what is sent
+CONSUMER = -1  # the replica id of who is none
+NO_EPOCH = -1
+
+
+class Isolation(Enum):
+    """Where the log ends for a reader."""
+
+    LOG_END = "log end"
+    HIGH_WATERMARK = "high watermark"
+    LAST_STABLE = "last stable offset"
+
+
+class Limits(NamedTuple):
+    """Who reads, and how much; Kafka's words."""
+
+    isolation: Isolation
+    max_bytes: int
+    min_bytes: int
+    replica_id: int = CONSUMER
+    only_leader: bool = False
+
+    @property
+    def is_follower(self) -> bool:
+        return self.replica_id >= 0
+
+
+class Found(NamedTuple):
+    """What there is of one partition. `batches` is None if there is nothing, `end` where the log ends for this reader."""
+
+    wanted: Wanted
+    error_code: ErrorCode = ErrorCode.NONE
+    partition: Partition | None = None
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    log_end_offset: int = -1
+    end: int = -1
+    batches: FileRange | None = None
+    diverging: EpochEndOffset | None = None
+
+
+class StoredRecords:
+    """Batches that are read when they are sent, in chunks: what a client has not taken yet stays on the disk.
+
+    In an answer they stand where bytes would. When a chunk cannot be read, the answer cannot be ended.
+    """
+
+    __slots__ = ("_batches", "_partition", "_replicas")
+
+    def __init__(self, replicas: Replicas, partition: Partition, batches: FileRange) -> None:
+        self._replicas = replicas
+        self._partition = partition
+        self._batches = batches
+
+    def __len__(self) -> int:
+        return self._batches.size
+
+    def __bytes__(self) -> bytes:
+        return self._batches.read()
+
+    def chunks(self) -> Iterator[FileRange]:
+        batches = self._batches
+        for start in range(0, batches.size, CHUNK_BYTES):
+            size = min(CHUNK_BYTES, batches.size - start)
+            yield batches._replace(position=batches.position + start, size=size)
+
+    def failed(self, error: StorageError) -> None:
+        failed(self._replicas, self._partition, error)
+
+
+def isolation_of(replica_id: int, isolation_level: int) -> Isolation:
+    if replica_id != CONSUMER:
+        return Isolation.LOG_END
+    return Isolation.LAST_STABLE if isolation_level == 1 else Isolation.HIGH_WATERMARK
+
+
+def check_leadership(partition: Partition, current_leader_epoch: int, *, only_leader: bool) -> None:
+    """Raises what Kafka answers to who is of another epoch, or takes this replica for the leader."""
+    epoch = partition.leader_epoch
+    if current_leader_epoch not in (NO_EPOCH, epoch):
+        is_old = current_leader_epoch < epoch
+        raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH)
+    if only_leader and not partition.is_leader:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def replica_of(replicas: Replicas, wanted: Wanted) -> Partition | None:
+    """The partition on this broker, looked up once: one that is deleted or fails is offline for good."""
+    found = wanted.replica
+    if found is None or found.is_offline:
+        found = wanted.replica = replicas.get(wanted.topic or "", wanted.partition)
+    return found
+
+
+def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_first: bool = True) -> list[Found]:
+    """What there is now, in the order of `wanted`. Only the first look of a follower tells how far it is."""
+    left = max(limits.max_bytes, 0)
+    is_empty = True
+    found = []
+    for each in wanted:
+        try:
+            partition = replica_of(replicas, each)
+            if partition is None or partition.is_offline:
+                partition = replicas.partition(each.topic or "", each.partition)  # says what is wrong
+            one = _find(partition, each, limits, left, is_empty)
+            if is_first and limits.replica_id >= 0 and one.diverging is None:
+                partition.fetched(limits.replica_id, each.fetch_offset)
+        except StorageError as error:
+            assert partition is not None
+            one = Found(each, failed(replicas, partition, error))
+        except KafkaError as error:
+            one = Found(each, error.code)
+        found.append(one)
+        if one.batches is not None:
+            is_empty = False
+            left = max(0, left - one.batches.size)
+    return found
+
+
+def is_enough(found: Sequence[Found], min_bytes: int) -> bool:
+    """Whether to answer at once: there is as much as was asked for, or an error, or more than fits into the answer."""
+    size = 0
+    for each in found:
+        if each.error_code or each.diverging is not None:
+            return True
+        if each.batches is not None:
+            size += each.batches.size
+    return size >= min_bytes or (size > 0 and any(map(_is_cut, found)))
+
+
+def has_moved(found: Iterable[Found]) -> bool:
+    """Whether something was appended or committed since."""
+    return any(
+        each.partition is not None
+        and (
+            each.partition.high_watermark != each.high_watermark or each.partition.log_end_offset != each.log_end_offset
+        )
+        for each in found
+    )
+
+
+def size_of(found: Iterable[Found]) -> int:
+    return sum(each.batches.size for each in found if each.batches is not None)
+
+
+def aborted_transactions(found: Found) -> list[AbortedTxn]:
+    """Those that have records among the batches."""
+    if found.batches is None or found.partition is None:
+        return []
+    log = found.partition.log
+    return log.aborted_transactions(found.wanted.fetch_offset, log.upper_bound_offset(found.batches))
+
+
+def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_empty: bool) -> Found:
+    """Raises KafkaError. Most partitions have nothing new, so that is what is quick here."""
+    if wanted.topic_id != partition.topic_id and wanted.topic_id != ZERO_UUID:  # noqa: PLR1714
+        raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
+    epoch = wanted.current_leader_epoch
+    if (epoch >= 0 and epoch != partition.leader_epoch) or limits.only_leader:
+        check_leadership(partition, max(epoch, NO_EPOCH), only_leader=limits.only_leader)
+        if limits.replica_id >= 0:
+            _check_follower(partition, limits.replica_id, epoch)
+    log = partition.log
+    high_watermark = end = partition.high_watermark
+    if limits.isolation is not Isolation.HIGH_WATERMARK:
+        end = partition.last_stable_offset if limits.isolation is Isolation.LAST_STABLE else log.log_end_offset
+    offset = wanted.fetch_offset
+    diverging = batches = None
+    if wanted.last_fetched_epoch >= 0:
+        diverging = _divergence(partition, offset, wanted.last_fetched_epoch)
+    if offset != end and diverging is None:
+        max_bytes = max(0, min(wanted.max_bytes, left))
+        batches = log.find_range(offset, max_bytes, end, min_one_batch=is_empty)
+    return Found(
+        wanted,
+        ErrorCode.NONE,
+        partition,
+        high_watermark,
+        log.log_start_offset,
+        log.log_end_offset,
+        end,
+        batches,
+        diverging,
+    )
+
+
+def failed(replicas: Replicas, partition: Partition, error: StorageError) -> ErrorCode:
+    """What is answered when the disk fails; damage concerns one log, everything else its whole log dir."""
+    if not isinstance(error, CorruptLogError):
+        replicas.fail_dir(partition.log_dir, error)
+    return error.code
+
+
+def _check_follower(partition: Partition, replica_id: int, current_leader_epoch: int) -> None:
+    if replica_id not in partition.state.replicas:
+        is_told = current_leader_epoch >= 0
+        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH if is_told else ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def _divergence(partition: Partition, offset: int, last_fetched_epoch: int) -> EpochEndOffset | None:
+    """Where the reader's log has gone another way than this one, if it has."""
+    log = partition.log
+    found = log.end_offset_for_epoch(last_fetched_epoch)
+    if found.end_offset == UNDEFINED_OFFSET or found.leader_epoch == UNDEFINED_EPOCH or offset < log.log_start_offset:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    return found if found.leader_epoch < last_fetched_epoch or found.end_offset < offset else None
+
+
+def _is_cut(found: Found) -> bool:
+    """Whether there is more than the limits let through, or more in the next segment."""
+    wanted, batches = found.wanted, found.batches
+    if found.partition is None or wanted.fetch_offset >= found.end:
+        return False
+    log = found.partition.log
+    active = log.segments[-1]
+    if batches is None or batches.file is not active.log:
+        return True
+    if found.end == log.log_end_offset:
+        return batches.position + batches.size < active.size
+    whole = log.find_range(wanted.fetch_offset, active.size, found.end)
+    return whole is not None and whole.size > batches.size

@@ -1,0 +1,443 @@
+"""All partitions that this broker has a replica of: a table that follows the metadata image, over the log dirs.
+
+Its one rule: the image says what there is, a directory only what was there. A partition that the image gives to this broker is
+in the table at once; its directory is made in the background, or when it is first needed. A directory of a partition that the
+image does not give to this broker is set aside under the name of a stray, as Kafka does, and never deleted here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from barnabas.config.definitions import Value
+from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.configs import ConfigResourceType
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.pmap import differences
+from barnabas.metadata.topics import Topic
+from barnabas.replicas.log_directories import LogDirectories
+from barnabas.replicas.partition import Partition
+from barnabas.replicas.topic_settings import TopicSettings, topic_settings
+from barnabas.storage import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    Log,
+    StorageError,
+    TopicPartition,
+    read_offset_checkpoint,
+    read_topic_id,
+    write_offset_checkpoint,
+    write_topic_id,
+)
+from barnabas.storage.errors import disk_errors
+from barnabas.storage.log_dirs import (
+    CLUSTER_METADATA,
+    DirectoryState,
+    delete_clean_shutdown,
+    directory_name,
+    had_clean_shutdown,
+    list_partitions,
+    read_clean_shutdown_epoch,
+    write_clean_shutdown,
+)
+from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
+
+log = logging.getLogger(__name__)
+
+Led = Callable[[Partition, bool], None]
+
+
+class _Checkpoints:
+    """What the checkpoint files of one log dir say; of logs that were not opened since, they go on saying it."""
+
+    def __init__(self, log_dir: Path) -> None:
+        self.log_dir = log_dir
+        self.was_clean = had_clean_shutdown(log_dir)
+        self.recovery_points = read_offset_checkpoint(log_dir / RECOVERY_POINT_CHECKPOINT)
+        self.log_start_offsets = read_offset_checkpoint(log_dir / LOG_START_OFFSET_CHECKPOINT)
+        self.high_watermarks = read_offset_checkpoint(log_dir / HIGH_WATERMARK_CHECKPOINT)
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+
+    def write(self) -> None:
+        for file_name, offsets in (
+            (RECOVERY_POINT_CHECKPOINT, self.recovery_points),
+            (LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets),
+            (HIGH_WATERMARK_CHECKPOINT, self.high_watermarks),
+        ):
+            now = dict(offsets)
+            if self._written.get(file_name) != now:
+                write_offset_checkpoint(self.log_dir / file_name, now)
+                self._written[file_name] = now
+
+    def forget(self, name: TopicPartition) -> None:
+        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
+            offsets.pop(name, None)
+
+    def take(self, name: TopicPartition, partition: Partition, opened: Log) -> None:
+        self.recovery_points[name] = opened.recovery_point
+        if opened.log_start_offset > opened.segments[0].base_offset:
+            self.log_start_offsets[name] = opened.log_start_offset
+        else:
+            self.log_start_offsets.pop(name, None)
+        self.high_watermarks[name] = partition.high_watermark
+
+
+class Replicas:
+    """`topic_values` gives all settings of a topic; `led` is told whenever this broker begins or ends to lead a partition."""
+
+    def __init__(
+        self,
+        node_id: int,
+        directories: LogDirectories,
+        topic_values: Callable[[str], Mapping[str, Value]],
+        *,
+        now_ms: Callable[[], int],
+        random: Random,
+        config: Callable[[], ServerConfig | None] = lambda: None,
+        led: Led = lambda partition, leads: None,
+        offline: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._node_id = node_id
+        self._directories = directories
+        self._topic_values = topic_values
+        self._now_ms = now_ms
+        self._random = random
+        self._config = config
+        self._led = led
+        self._told_offline = offline
+        self._by_topic: dict[str, dict[int, Partition]] = {}
+        self._settings: dict[str, TopicSettings] = {}
+        self._checkpoints: dict[str, _Checkpoints] = {}
+        self._found: dict[TopicPartition, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._to_create: dict[Partition, None] = {}
+        self.wants_creation: Callable[[], None] = lambda: None
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self._is_started = False
+        self.deleted: list[tuple[int, Path]] = []
+        self._image: MetadataImage | None = None
+
+    # --- asking
+
+    def get(self, topic: str, partition_id: int) -> Partition | None:
+        partitions = self._by_topic.get(topic)
+        return None if partitions is None else partitions.get(partition_id)
+
+    def partition(self, topic: str, partition_id: int) -> Partition:
+        """Raises what Kafka answers for a partition that is not here."""
+        found = self.get(topic, partition_id)
+        if found is None:
+            assert self._image is not None
+            known = self._image.topics.get(topic)
+            is_known = known is not None and 0 <= partition_id < len(known.partitions)
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if found.is_offline:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        return found
+
+    def leader(self, topic: str, partition_id: int, current_leader_epoch: int = -1) -> Partition:
+        """The partition, if this broker leads it, in this epoch if one is given."""
+        found = self.partition(topic, partition_id)
+        found.require_leader(current_leader_epoch)
+        return found
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in self._by_topic.values():
+            yield from partitions.values()
+
+    def settings(self, topic: str) -> TopicSettings:
+        found = self._settings.get(topic)
+        if found is None:
+            found = self._settings[topic] = topic_settings(self._topic_values(topic), self._config())
+        return found
+
+    # --- following the image
+
+    def start(self, image: MetadataImage) -> int:
+        """Look at the log dirs, and put what the image gives to this broker into the table.
+
+        Gives the epoch that this broker had when it last said goodbye, or -1 if it did not.
+        """
+        epochs = [read_clean_shutdown_epoch(Path(path)) for path in self._directories.paths]
+        for path in self._directories.paths:
+            if self._directories.is_online(path):
+                try:
+                    self._look_at(path, image)
+                except StorageError as error:
+                    self._directories.fail(path, error)
+        self._image = image
+        self._is_started = True
+        for topic in image.topics.by_id.values():
+            self._topic_changed(None, topic)
+        return min(-1 if epoch is None else epoch for epoch in epochs)
+
+    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
+        """A subscriber of the metadata loop."""
+        if not self._is_started or (new.topics is old.topics and new.configs is old.configs):
+            self._image = new
+            return
+        self._image = new
+        touched = {record.topic_id for record in records if hasattr(record, "topic_id")} if records else None
+        changed = list(differences(old.topics.by_id, new.topics.by_id, touched))
+        # What is deleted goes first: a topic of its name may have come in the same commit.
+        for _, was, now in sorted(changed, key=lambda item: item[2] is not None):
+            self._topic_changed(was, now)
+        if new.configs is not old.configs:
+            for resource, _, _ in differences(old.configs, new.configs):
+                if resource.type == ConfigResourceType.TOPIC:
+                    self.settings_changed((resource.name,))
+
+    def settings_changed(self, topics: Iterable[str] | None = None) -> None:
+        """Of these topics, or of the broker and so of all."""
+        for topic in list(self._settings) if topics is None else topics:
+            if self._settings.pop(topic, None) is not None:
+                for partition in self._by_topic.get(topic, {}).values():
+                    partition.configure()
+
+    def _topic_changed(self, old: Topic | None, new: Topic | None) -> None:
+        if old is not None and new is None:
+            for partition in list(self._by_topic.get(old.name, {}).values()):
+                self._remove(partition)
+            self._settings.pop(old.name, None)
+        if new is None:
+            return
+        for partition_id, state in enumerate(new.partitions):
+            if old is not None and partition_id < len(old.partitions) and old.partitions[partition_id] is state:
+                continue
+            known = self.get(new.name, partition_id)
+            if self._node_id not in state.replicas:
+                if known is not None:
+                    self._remove(known)
+            elif known is None:
+                self._add(new, partition_id)
+            else:
+                was = known.is_leader, known.leader_epoch
+                known.decided(state)
+                if was != (known.is_leader, known.leader_epoch):
+                    self._led(known, known.is_leader)
+
+    def _add(self, topic: Topic, partition_id: int) -> None:
+        state = topic.partitions[partition_id]
+        name = TopicPartition(topic.name, partition_id)
+        log_dir = self._found.get(name) or self._choose_dir(name, state.directory(self._node_id))
+        partition = Partition(
+            topic.name,
+            partition_id,
+            topic.topic_id,
+            state,
+            log_dir=log_dir,
+            node_id=self._node_id,
+            settings=self.settings,
+            open_log=self._open_log,
+            failed=self._failed,
+            rolled=self._flush_soon,
+            now_ms=self._now_ms,
+            jitter=self._random.random(),
+        )
+        self._counts[log_dir] += 1
+        checkpoints = self._checkpoints.get(log_dir)
+        if checkpoints is None:
+            partition.is_offline = True
+        else:
+            partition.high_watermark = checkpoints.high_watermarks.get(name, 0)
+            if name not in self._found or not checkpoints.was_clean:
+                self._create_soon(partition)
+        self._by_topic.setdefault(topic.name, {})[partition_id] = partition
+        if partition.is_leader:
+            self._led(partition, True)
+
+    def _choose_dir(self, name: TopicPartition, directory_id: Uuid | None) -> str:
+        assigned = self._directories.assigned(directory_id) or self._directories.chosen(name)
+        if assigned is not None:
+            return assigned
+        online = [path for path in self._checkpoints if self._directories.is_online(path)]
+        free = [path for path in online if not self._directories.is_cordoned(path)] or online
+        return min(free or self._directories.paths, key=lambda path: self._counts[path])
+
+    def _remove(self, partition: Partition) -> None:
+        """The partition is deleted, or moved to other brokers."""
+        del self._by_topic[partition.topic][partition.partition_id]
+        if not self._by_topic[partition.topic]:
+            del self._by_topic[partition.topic]
+        self._to_create.pop(partition, None)
+        self._counts[partition.log_dir] -= 1
+        if partition.is_leader:
+            self._led(partition, False)
+        name = TopicPartition(partition.topic, partition.partition_id)
+        self._found.pop(name, None)
+        checkpoints = self._checkpoints.get(partition.log_dir)
+        if checkpoints is not None:
+            checkpoints.forget(name)
+        opened = partition.opened_log
+        is_working = not partition.is_offline
+        partition.fail()
+        if is_working:
+            self._set_aside(Path(partition.log_dir), name, opened)
+
+    def _set_aside(self, log_dir: Path, name: TopicPartition, opened: Log | None) -> None:
+        path = log_dir / directory_name(name)
+        unique = random_uuid(self._random).hex()
+        gone = log_dir / directory_name(name, DirectoryState.DELETED, unique)
+        try:
+            with disk_errors("renaming", path):
+                if opened is not None or path.is_dir():
+                    path.rename(gone)
+                    self.deleted.append((self._now_ms(), gone))
+        except StorageError as error:
+            self.fail_dir(str(log_dir), error)
+
+    # --- opening and making logs
+
+    def _look_at(self, path: str, image: MetadataImage) -> None:
+        log_dir = Path(path)
+        self._checkpoints[path] = checkpoints = _Checkpoints(log_dir)
+        for directory in list_partitions(log_dir).partitions:
+            if directory.partition == CLUSTER_METADATA:
+                continue
+            if directory.state is DirectoryState.DELETED:
+                self.deleted.append((0, directory.path))
+            elif directory.state is DirectoryState.CURRENT:
+                if self._is_ours(directory.partition, read_topic_id(directory.path), image):
+                    other = self._found.setdefault(directory.partition, path)
+                    if other != path:
+                        raise StorageError(
+                            f"{directory.partition} is in {other} and in {path}: remove one of the directories"
+                        )
+                else:
+                    unique = random_uuid(self._random).hex()
+                    stray = log_dir / directory_name(directory.partition, DirectoryState.STRAY, unique)
+                    log.warning("%s is not of this cluster's partitions: set aside as %s", directory.path, stray.name)
+                    with disk_errors("renaming", directory.path):
+                        directory.path.rename(stray)
+                    checkpoints.forget(directory.partition)
+        delete_clean_shutdown(log_dir)
+
+    def _is_ours(self, name: TopicPartition, topic_id: Uuid | None, image: MetadataImage) -> bool:
+        topic = image.topics.get(name.topic)
+        if topic is None or not 0 <= name.partition < len(topic.partitions):
+            return False
+        is_same = topic_id is None or topic_id == topic.topic_id
+        return is_same and self._node_id in topic.partitions[name.partition].replicas
+
+    def _open_log(self, partition: Partition) -> Log:
+        name = TopicPartition(partition.topic, partition.partition_id)
+        checkpoints = self._checkpoints[partition.log_dir]
+        directory = Path(partition.log_dir) / directory_name(name)
+        is_new = name not in self._found
+        opened = Log.open(
+            directory,
+            partition.log_config,
+            clock=self._now_ms,
+            clean_shutdown=checkpoints.was_clean,
+            recovery_point=checkpoints.recovery_points.get(name, 0),
+            log_start_offset=checkpoints.log_start_offsets.get(name, 0),
+        )
+        if is_new or read_topic_id(directory) is None:
+            write_topic_id(directory, partition.topic_id)
+            self._found[name] = partition.log_dir
+        self._to_create.pop(partition, None)
+        for recovery in opened.recoveries:
+            if recovery.truncated_bytes:
+                log.warning("%s: cut %d bytes at its end: %s", name, recovery.truncated_bytes, recovery.reason)
+        return opened
+
+    def _create_soon(self, partition: Partition) -> None:
+        self._to_create[partition] = None
+        self.wants_creation()
+
+    def create_next(self) -> bool:
+        """Make, or recover, one of the logs that wait for it; whether there was one."""
+        partition = next(iter(self._to_create), None)
+        if partition is None:
+            return False
+        try:
+            _ = partition.log
+        except KafkaError:
+            pass  # its log dir is offline now
+        except Exception:
+            log.exception("the log of %s cannot be opened", partition)
+        self._to_create.pop(partition, None)
+        return True
+
+    # --- the disk
+
+    async def flush(self, partition: Partition, up_to_offset: int | None = None) -> None:
+        """Make a log durable, in a thread; a dir that fails goes offline, and this raises KAFKA_STORAGE_ERROR."""
+        opened = partition.opened_log
+        if opened is not None and not partition.is_offline:
+            try:
+                await asyncio.to_thread(opened.flush, up_to_offset)
+            except StorageError as error:
+                if not partition.is_offline:  # it was deleted meanwhile
+                    self._failed(partition, error)
+                    raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
+
+    def _flush_soon(self, partition: Partition, up_to_offset: int) -> None:
+        task = asyncio.get_running_loop().create_task(self.flush(partition, up_to_offset))
+        self._tasks.add(task)
+        task.add_done_callback(self._flushed)
+
+    def _flushed(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # it was logged where the log dir went offline
+
+    def _failed(self, partition: Partition, error: StorageError) -> None:
+        self.fail_dir(partition.log_dir, error)
+
+    def fail_dir(self, path: str, error: StorageError) -> None:
+        """A log dir does not work any more: no partition of it is served until the node is started again."""
+        self._directories.fail(path, error)
+        for partition in self:
+            if partition.log_dir == path and not partition.is_offline:
+                was_leader = partition.is_leader
+                partition.fail()
+                if was_leader:
+                    self._led(partition, False)
+        self._told_offline()
+
+    # --- checkpoints, and the end
+
+    async def write_checkpoints(self) -> None:
+        """Of every log dir, durably, where something has changed; a dir that fails goes offline."""
+        for path, checkpoints in self._checkpoints.items():
+            if self._directories.is_online(path):
+                for partition in self:
+                    if partition.log_dir == path and partition.opened_log is not None and not partition.is_offline:
+                        name = TopicPartition(partition.topic, partition.partition_id)
+                        checkpoints.take(name, partition, partition.opened_log)
+                try:
+                    await asyncio.to_thread(checkpoints.write)
+                except StorageError as error:
+                    self.fail_dir(path, error)
+
+    async def stop(self, broker_epoch: int = -1) -> None:
+        """Close every log; after that each log dir says goodbye, unless a log of it was never looked at."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for path in self._checkpoints:
+            if not self._directories.is_online(path):
+                continue
+            try:
+                for partition in self:
+                    if partition.log_dir == path and partition.opened_log is not None:
+                        await asyncio.to_thread(partition.opened_log.close)
+            except StorageError as error:
+                self.fail_dir(path, error)
+        await self.write_checkpoints()
+        for path, checkpoints in self._checkpoints.items():
+            unseen = not checkpoints.was_clean and any(
+                partition.log_dir == path and partition in self._to_create for partition in self
+            )
+            if self._directories.is_online(path) and not unseen:
+                try:
+                    write_clean_shutdown(Path(path), broker_epoch)
+                except StorageError as error:
+                    self.fail_dir(path, error)

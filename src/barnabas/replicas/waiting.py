@@ -1,0 +1,44 @@
+"""A fetch that waits for more: until enough bytes have come, something has changed, or its time is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.replicas.partition import Partition
+
+
+class WaitingFetch:
+    """Made for each wait; partitions know it while it lasts."""
+
+    __slots__ = ("_future", "_wanted_bytes")
+
+    def __init__(self, wanted_bytes: int) -> None:
+        self._wanted_bytes = wanted_bytes
+        self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def advanced(self, appended_bytes: int) -> None:
+        """So many bytes more may be read; zero if that is not known."""
+        self._wanted_bytes -= appended_bytes
+        if (self._wanted_bytes <= 0 or not appended_bytes) and not self._future.done():
+            self._future.set_result(None)
+
+    def disturbed(self) -> None:
+        """What was waited for may never come."""
+        if not self._future.done():
+            self._future.set_result(None)
+
+    async def wait(self, partitions: Iterable[Partition], timeout_ms: int) -> None:
+        """Until there is enough in these partitions, or for so long."""
+        found = list(partitions)
+        for partition in found:
+            partition.wait(self)
+        handle = asyncio.get_running_loop().call_later(timeout_ms / 1000, self.disturbed)
+        try:
+            await self._future
+        finally:
+            handle.cancel()
+            for partition in found:
+                partition.stop_waiting(self)

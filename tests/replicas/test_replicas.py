@@ -1,0 +1,264 @@
+"""A broker's partitions over real directories: they follow the image, survive restarts, and give way to bad disks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from barnabas.batches import Record, build_batch, decode_records
+from barnabas.config import server
+from barnabas.config.resolve import Layers, topic_defaults
+from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
+from barnabas.metadata.replay import replay
+from barnabas.replicas.log_directories import LogDirectories
+from barnabas.replicas.partition import Partition
+from barnabas.replicas.replicas import Replicas
+from barnabas.storage import StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
+from barnabas.wire.records.metadata import (
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+
+HERE = Provenance(1, 1, 1)
+TOPIC, OTHER = Uuid(bytes([1]) * 16), Uuid(bytes([2]) * 16)
+DIRECTORY_IDS = {"one": Uuid(bytes([11]) * 16), "two": Uuid(bytes([12]) * 16)}
+
+
+def topic(
+    name: str = "t", topic_id: Uuid = TOPIC, partitions: int = 1, replicas: Sequence[int] = (1,), directory: str = "one"
+) -> list[Message]:
+    rows: list[Message] = [
+        PartitionRecord(
+            topic_id=topic_id,
+            partition_id=number,
+            replicas=list(replicas),
+            isr=list(replicas),
+            leader=replicas[0],
+            leader_epoch=3,
+            partition_epoch=0,
+            directories=[DIRECTORY_IDS[directory]] * len(replicas),
+        )
+        for number in range(partitions)
+    ]
+    return [TopicRecord(name=name, topic_id=topic_id), *rows]
+
+
+class Broker:
+    """Replicas with an image that is changed by hand."""
+
+    def __init__(self, path: Path, *records: Message, dirs: Sequence[str] = ("one",)) -> None:
+        self.paths = {name: path / name for name in dirs}
+        for each in self.paths.values():
+            each.mkdir(exist_ok=True)
+        config = server.load(None, {"log.dirs": ",".join(map(str, self.paths.values()))})
+        self.image: MetadataImage = EMPTY_IMAGE
+        self.led: list[tuple[str, bool]] = []
+        self.told_offline = 0
+        ids = {path: DIRECTORY_IDS[name] for name, path in self.paths.items()}
+        self.directories = LogDirectories(lambda: config, ids)
+        defaults = topic_defaults(Layers())
+        self.replicas = Replicas(
+            1,
+            self.directories,
+            lambda name: defaults,
+            now_ms=lambda: 1_700_000_000_000,
+            random=Random(1),
+            led=lambda partition, leads: self.led.append((str(partition), leads)),
+            offline=self._offline,
+        )
+        self.image = replay(EMPTY_IMAGE, records, HERE)
+        self.previous_epoch = self.replicas.start(self.image)
+
+    def _offline(self) -> None:
+        self.told_offline += 1
+
+    def change(self, *records: Message) -> None:
+        old, self.image = self.image, replay(self.image, records, HERE)
+        self.replicas.image_changed(old, self.image, records)
+
+    def stop(self, broker_epoch: int = 7) -> None:
+        asyncio.run(self.replicas.stop(broker_epoch))
+
+    def names(self, directory: str = "one") -> list[str]:
+        return sorted(each.name for each in self.paths[directory].iterdir() if each.is_dir())
+
+
+def append(partition: Partition, *values: bytes) -> None:
+    partition.append(build_batch([Record(i, 1, b"k", value) for i, value in enumerate(values)]))
+
+
+def values(partition: Partition) -> list[bytes | None]:
+    return [record.value for record in decode_records(partition.read(0, 10_000))]
+
+
+def code_of(broker: Broker, name: str, index: int = 0) -> ErrorCode:
+    with pytest.raises(KafkaError) as error:
+        broker.replicas.leader(name, index)
+    return error.value.code
+
+
+def test_a_directory_is_made_when_the_log_is_first_needed_or_when_there_is_time(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(partitions=2))
+    assert broker.names() == []
+    append(broker.replicas.partition("t", 1), b"x")
+    assert broker.names() == ["t-1"]
+    while broker.replicas.create_next():
+        pass
+    assert broker.names() == ["t-0", "t-1"]
+    assert read_topic_id(broker.paths["one"] / "t-0") == TOPIC
+
+
+def test_what_was_appended_is_there_after_a_clean_stop_with_its_checkpoints(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    append(broker.replicas.partition("t", 0), b"x", b"y")
+    broker.stop(broker_epoch=42)
+    name = TopicPartition("t", 0)
+    for file in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        assert read_offset_checkpoint(broker.paths["one"] / file) == {name: 2}
+    again = Broker(tmp_path, *topic())
+    assert again.previous_epoch == 42
+    partition = again.replicas.partition("t", 0)
+    assert (partition.high_watermark, values(partition)) == (2, [b"x", b"y"])
+    assert not (again.paths["one"] / ".kafka_cleanshutdown").exists()
+
+
+def test_after_a_kill_logs_are_recovered_and_the_epoch_is_not_told(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    append(broker.replicas.partition("t", 0), b"x")
+    with (broker.paths["one"] / "t-0" / "00000000000000000000.log").open("ab") as file:
+        file.write(b"torn")
+    again = Broker(tmp_path, *topic())
+    assert again.previous_epoch == -1
+    assert values(again.replicas.partition("t", 0)) == [b"x"]
+    assert again.replicas.partition("t", 0).high_watermark == 1
+
+
+def test_a_stop_before_all_logs_were_recovered_says_no_goodbye(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(partitions=2))
+    append(broker.replicas.partition("t", 0), b"x")
+    append(broker.replicas.partition("t", 1), b"x")
+    again = Broker(tmp_path, *topic(partitions=2))  # nobody said goodbye
+    append(again.replicas.partition("t", 0), b"y")
+    again.stop()
+    assert not (again.paths["one"] / ".kafka_cleanshutdown").exists()
+    last = Broker(tmp_path, *topic(partitions=2))
+    assert values(last.replicas.partition("t", 1)) == [b"x"]
+    last.replicas.partition("t", 0).log  # noqa: B018
+    last.stop()
+    assert (last.paths["one"] / ".kafka_cleanshutdown").exists()
+
+
+def test_checkpoints_of_logs_that_were_not_opened_go_on_saying_what_they_said(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(partitions=2))
+    append(broker.replicas.partition("t", 0), b"x")
+    append(broker.replicas.partition("t", 1), b"x")
+    broker.stop()
+    again = Broker(tmp_path, *topic(partitions=2))
+    append(again.replicas.partition("t", 0), b"y")
+    again.stop()
+    found = read_offset_checkpoint(broker.paths["one"] / "recovery-point-offset-checkpoint")
+    assert found == {TopicPartition("t", 0): 2, TopicPartition("t", 1): 1}
+
+
+def test_a_deleted_topic_is_gone_at_once_and_its_files_wait_to_be_deleted(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    append(broker.replicas.partition("t", 0), b"x")
+    broker.change(RemoveTopicRecord(topic_id=TOPIC))
+    assert code_of(broker, "t") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert broker.led == [("t-0", True), ("t-0", False)]
+    (name,) = broker.names()
+    assert name.startswith("t-0.") and name.endswith("-delete")
+    assert [path.name for _, path in broker.replicas.deleted] == [name]
+
+
+def test_a_topic_of_the_same_name_begins_anew(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    append(broker.replicas.partition("t", 0), b"old")
+    broker.change(RemoveTopicRecord(topic_id=TOPIC), *topic(topic_id=OTHER))
+    partition = broker.replicas.partition("t", 0)
+    append(partition, b"new")
+    assert (values(partition), read_topic_id(broker.paths["one"] / "t-0")) == ([b"new"], OTHER)
+
+
+def test_a_directory_that_the_image_does_not_know_is_set_aside_and_kept(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    append(broker.replicas.partition("t", 0), b"x")
+    broker.stop()
+    again = Broker(tmp_path, *topic(topic_id=OTHER))
+    assert again.replicas.partition("t", 0).log_end_offset == 0
+    stray = next(name for name in again.names() if name.endswith("-stray"))
+    assert (again.paths["one"] / stray / "00000000000000000000.log").stat().st_size > 0
+
+
+def test_leaders_and_replicas_follow_the_image(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(replicas=(2, 1)), *topic("u", OTHER, replicas=(2,)))
+    assert code_of(broker, "t") is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert code_of(broker, "u") is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    broker.change(PartitionChangeRecord(topic_id=TOPIC, partition_id=0, leader=1, isr=[1]))
+    partition = broker.replicas.leader("t", 0)
+    assert (partition.leader_epoch, broker.led) == (4, [("t-0", True)])
+    append(partition, b"x")
+    assert partition.log.epochs.latest_epoch == 4
+    with pytest.raises(KafkaError) as fenced:
+        broker.replicas.leader("t", 0, 3)
+    assert fenced.value.code is ErrorCode.FENCED_LEADER_EPOCH
+    with pytest.raises(KafkaError) as unknown:
+        broker.replicas.leader("t", 0, 5)
+    assert unknown.value.code is ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_several_log_dirs_are_filled_as_the_cluster_says_and_else_evenly(tmp_path: Path) -> None:
+    records = [
+        *topic("a", TOPIC, directory="two"),
+        *topic("b", OTHER, partitions=3),
+    ]
+    for record in records[2:]:
+        if isinstance(record, PartitionRecord):
+            record.directories = [Uuid((1).to_bytes(16))]  # not assigned yet
+    broker = Broker(tmp_path, *records, dirs=("one", "two"))
+    while broker.replicas.create_next():
+        pass
+    assert broker.names("two")[:1] == ["a-0"]
+    assert len(broker.names("one")) == len(broker.names("two")) == 2
+
+
+def test_a_partition_in_two_log_dirs_is_refused_by_name(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(), dirs=("one", "two"))
+    append(broker.replicas.partition("t", 0), b"x")
+    (broker.paths["two"] / "t-0").mkdir()
+    again = Broker(tmp_path, *topic(), dirs=("one", "two"))
+    assert not again.directories.is_online(str(again.paths["two"]))
+
+
+def test_a_failing_disk_takes_its_log_dir_offline_and_no_other(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic("a", TOPIC), *topic("b", OTHER, directory="two"), dirs=("one", "two"))
+    append(broker.replicas.partition("a", 0), b"x")
+    append(broker.replicas.partition("b", 0), b"x")
+    broker.replicas.fail_dir(str(broker.paths["one"]), StorageError("no space left"))
+    assert code_of(broker, "a") is ErrorCode.KAFKA_STORAGE_ERROR
+    append(broker.replicas.leader("b", 0), b"y")
+    assert (broker.told_offline, broker.led[-1]) == (1, ("a-0", False))
+    assert broker.directories.offline_ids == [DIRECTORY_IDS["one"]]
+    broker.stop()
+    assert not (broker.paths["one"] / ".kafka_cleanshutdown").exists()
+    assert (broker.paths["two"] / ".kafka_cleanshutdown").exists()
+
+
+def test_an_append_that_the_disk_refuses_is_a_storage_error_and_nothing_is_written_after_it(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    partition = broker.replicas.partition("t", 0)
+    append(partition, b"x")
+    segment = partition.log.segments[-1]
+    segment.log.let_go()
+    segment.log.path.rename(tmp_path / "elsewhere")
+    with pytest.raises(KafkaError) as error:
+        append(partition, b"y")
+    assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert partition.is_offline and broker.told_offline == 1

@@ -1,0 +1,67 @@
+"""Frames come out as they went in, however they were cut, and memory follows what came."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from barnabas.wire.errors import MalformedError
+from barnabas.wire.frame import FIRST_ROOM, LARGE_FRAME, FrameBuffer
+
+SIZES = (0, 1, 4, 100, LARGE_FRAME - 1, LARGE_FRAME, LARGE_FRAME + 1, 3 * LARGE_FRAME, FIRST_ROOM + 5, 3 * FIRST_ROOM)
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4) + body
+
+
+def receive(buffer: FrameBuffer, stream: bytes, sizes: list[int]) -> list[bytes]:
+    """As a connection does it: into the room there is, then every frame that is whole."""
+    found: list[bytes] = []
+    position = turn = 0
+    while position < len(stream):
+        room = buffer.room()
+        size = min(len(room), sizes[turn % len(sizes)], len(stream) - position)
+        room[:size] = stream[position : position + size]
+        buffer.received(size)
+        position, turn = position + size, turn + 1
+        while (frame := buffer.next_frame()) is not None:
+            found.append(bytes(frame))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_frames_of_all_sizes_cut_in_any_way_come_out_whole(seed: int) -> None:
+    random = Random(seed)
+    bodies = [random.randbytes(random.choice(SIZES)) for _ in range(6)]
+    sizes = [random.choice((1_000, 7, 65_536, 262_144)) for _ in range(5)]
+    buffer = FrameBuffer(1 << 26, memoryview(bytearray(1 << 18)))
+    assert receive(buffer, b"".join(map(framed, bodies)), sizes) == bodies
+    assert len(buffer) == 0
+
+
+def test_what_is_fed_and_what_is_received_are_the_same() -> None:
+    body = Random(1).randbytes(2 * FIRST_ROOM)
+    buffer = FrameBuffer(1 << 26, memoryview(bytearray(16)))
+    stream = framed(body) + framed(b"next")
+    buffer.feed(stream[:100])
+    assert buffer.next_frame() is None
+    buffer.feed(stream[100:])
+    assert bytes(buffer.next_frame() or b"") == body
+    assert buffer.next_frame() == b"next"
+
+
+def test_an_announced_size_takes_no_memory_before_the_bytes_come() -> None:
+    buffer = FrameBuffer(1 << 30, memoryview(bytearray(1 << 18)))
+    buffer.feed((1 << 29).to_bytes(4) + b"x")
+    assert buffer.next_frame() is None
+    assert len(buffer.room()) < FIRST_ROOM
+
+
+@pytest.mark.parametrize("size", [-1, 101])
+def test_a_size_out_of_bounds_is_malformed(size: int) -> None:
+    buffer = FrameBuffer(100, memoryview(bytearray(16)))
+    buffer.feed(size.to_bytes(4, signed=True))
+    with pytest.raises(MalformedError):
+        buffer.next_frame()
