@@ -22,10 +22,11 @@ Records = Sequence[tuple[Any, int]]
 
 
 class Producer(NamedTuple):
-    """Whose transaction records belong to."""
+    """Whose transaction records belong to; the guard is what a log wants with the first ones of a transaction."""
 
     producer_id: int
     producer_epoch: int
+    guard: int | None = None
 
 
 class Result(NamedTuple, Generic[R_co]):

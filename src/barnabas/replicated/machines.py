@@ -59,7 +59,7 @@ class MachineLog(Protocol):
         """Whole batches from an offset on, up to the end of the log; nothing at the end."""
         ...
 
-    def append_records(self, batch: bytes, leader_epoch: int) -> Appended:
+    def append_records(self, batch: bytes, leader_epoch: int, guard: int | None = None) -> Appended:
         """Raises KafkaError: this node does not lead that epoch, too few replicas are in sync, or it is too much."""
         ...
 
@@ -162,7 +162,7 @@ class Machine(Generic[Image]):
                 producer_epoch=producer.producer_epoch,
                 is_transactional=True,
             )
-        return self.log.append_records(batch, epoch).last_offset
+        return self.log.append_records(batch, epoch, None if producer is None else producer.guard).last_offset
 
     # --- its life
 

@@ -1,0 +1,66 @@
+"""Assigns by topic: sorted members take turns at ranges of partitions, so that topics that match are read together.
+
+Not sticky: what members had before does not count. Static members come first, by their instance id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barnabas.groups.assignors.specification import Assignment, AssignorError, GroupSpecification
+from barnabas.groups.hash_tables import HashTable, room_for, uuid_hash
+from barnabas.wire import Uuid
+
+
+def assign(group: GroupSpecification) -> dict[str, Assignment]:
+    if not group.members:
+        return {}
+    member_ids = sorted(group.members, key=lambda member_id: _sort_key(group.members[member_id].instance_id, member_id))
+    topics: dict[Uuid, _Ranges] = {}
+    if group.is_homogeneous:
+        topic_ids = group.members[member_ids[0]].topic_ids
+        topics = {topic_id: _Ranges(_count(group, topic_id), len(member_ids)) for topic_id in topic_ids}
+    else:
+        for member_id in member_ids:
+            for topic_id in group.members[member_id].topic_ids:
+                if topic_id not in topics:
+                    topics[topic_id] = _Ranges(_count(group, topic_id), 0)
+                topics[topic_id].member_count += 1
+    assignments: dict[str, Assignment] = {}
+    for member_id in member_ids:
+        member = group.members[member_id]
+        topic_ids = list(topics) if group.is_homogeneous else member.topic_ids
+        ranges = {topic_id: topics[topic_id].take() for topic_id in topic_ids}
+        size = len(topics) if group.is_homogeneous else member.subscription_size
+        order = HashTable(uuid_hash, room_for(size), (topic_id for topic_id in ranges if ranges[topic_id]))
+        assignments[member_id] = {topic_id: tuple(ranges[topic_id]) for topic_id in order}
+    return assignments
+
+
+@dataclass(slots=True)
+class _Ranges:
+    """What is left of a topic, and for how many members."""
+
+    partition_count: int
+    member_count: int
+    next_partition: int = 0
+    turn: int = 0
+
+    def take(self) -> range:
+        quota, extra = divmod(self.partition_count, self.member_count)
+        start = self.next_partition
+        self.next_partition += quota + (1 if self.turn < extra else 0)
+        self.turn += 1
+        return range(start, self.next_partition)
+
+
+def _count(group: GroupSpecification, topic_id: Uuid) -> int:
+    count = group.partition_count(topic_id)
+    if count is None:
+        raise AssignorError("Member is subscribed to a non-existent topic")
+    return count
+
+
+def _sort_key(instance_id: str | None, member_id: str) -> tuple[bool, bytes]:
+    text = member_id if instance_id is None else instance_id
+    return instance_id is None, text.encode("utf-16-be", "surrogatepass")  # as Java compares texts

@@ -1,0 +1,85 @@
+"""Assigns evenly over all topics: no member has two partitions more than another, and members keep what they can.
+
+Here are groups whose members are all subscribed to the same topics; `uniform_heterogeneous` has the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from barnabas.groups.assignors import uniform_heterogeneous
+from barnabas.groups.assignors.drafts import Draft
+from barnabas.groups.assignors.specification import Assignment, AssignorError, GroupSpecification
+from barnabas.groups.hash_tables import LEAST_CAPACITY, HashTable, room_for, uuid_hash
+from barnabas.wire import Uuid
+
+
+def assign(group: GroupSpecification) -> dict[str, Assignment]:
+    if not group.members:
+        return {}
+    if not group.is_homogeneous:
+        return uniform_heterogeneous.assign(group)
+    first = next(iter(group.members.values()))
+    topic_ids = HashTable(uuid_hash, max(room_for(first.subscription_size), LEAST_CAPACITY), first.topic_ids)
+    if not len(topic_ids):
+        return {}
+    unassigned = [
+        (topic_id, partition)
+        for topic_id in topic_ids
+        for partition in range(group.count(topic_id))
+        if not group.is_assigned(topic_id, partition)
+    ]
+    quotas = _Quotas(sum(group.count(topic_id) for topic_id in topic_ids), len(group.members))
+    drafts: dict[str, Draft] = {}
+    unfilled: list[tuple[Draft, int]] = []
+    for member_id, member in group.members.items():
+        draft = drafts[member_id] = Draft(member.assignment)
+        room = quotas.largest
+        for topic_id in draft.topics():
+            if topic_id not in topic_ids:
+                draft.remove_topic(topic_id)
+                continue
+            kept = list(draft.partitions(topic_id))
+            for partition in kept[room:]:
+                draft.remove(topic_id, partition)
+                unassigned.append((topic_id, partition))
+            room -= min(room, len(kept))
+        room = quotas.take(room)
+        if room:
+            unfilled.append((draft, room))
+    _fill(unfilled, unassigned)
+    return {member_id: draft.finish() for member_id, draft in drafts.items()}
+
+
+class _Quotas:
+    """How many partitions each member gets, in turn: some get one more than others."""
+
+    def __init__(self, partition_count: int, member_count: int) -> None:
+        self._least, self._extras = divmod(partition_count, member_count)
+        self._members = member_count  # who have not had their turn
+
+    @property
+    def largest(self) -> int:
+        return self._least + (1 if self._extras else 0)
+
+    def take(self, room: int) -> int:
+        """A member with so much room to the largest quota has its turn: the room that it is to fill."""
+        takes_extra = self._extras > 0
+        if room and takes_extra and self._members > self._extras:
+            # Another member may have use for it, and there are enough of them left.
+            room -= 1
+            takes_extra = False
+        self._members -= 1
+        self._extras -= takes_extra
+        return room
+
+
+def _fill(unfilled: Iterable[tuple[Draft, int]], unassigned: list[tuple[Uuid, int]]) -> None:
+    place = 0
+    for draft, room in unfilled:
+        draft.touch()
+        for topic_id, partition in unassigned[place : place + room]:
+            draft.add(topic_id, partition)
+        place += room
+    if place < len(unassigned):
+        raise AssignorError("Partitions were left unassigned")

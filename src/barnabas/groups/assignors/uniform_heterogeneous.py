@@ -1,0 +1,184 @@
+"""Assigns evenly where members are subscribed to different topics: as even as subscriptions allow, then as sticky.
+
+First what a member is no longer subscribed to is taken from it, then what nobody has goes to those with least, topic by
+topic, and then partitions move from those with most to those with least, until nothing can be gained or it was tried
+often enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from barnabas.groups.assignors.drafts import Draft
+from barnabas.groups.assignors.specification import Assignment, GroupSpecification
+from barnabas.groups.hash_tables import HashTable, room_for, uuid_hash
+from barnabas.wire import Uuid
+
+MAX_ROUNDS = 16  # each about halves what is uneven
+NOBODY = -1
+
+
+def assign(group: GroupSpecification) -> dict[str, Assignment]:
+    work = _Work(group)
+    if not work.subscribers:
+        return {}
+    work.keep_subscribed()
+    work.assign_unassigned()
+    work.balance()
+    return {member_id: draft.finish() for member_id, draft in zip(group.members, work.drafts, strict=True)}
+
+
+class _Work:
+    """The assignment while it is made. Members are numbers here: their place in the group."""
+
+    def __init__(self, group: GroupSpecification) -> None:
+        self._group = group
+        self._members = list(group.members.values())
+        self.drafts = [Draft(member.assignment) for member in self._members]
+        self.subscribers: dict[Uuid, list[int]] = {}
+        self._counts: dict[Uuid, int] = {}
+        self._sizes = [0] * len(self._members)
+        for number, member in enumerate(self._members):
+            for topic_id in member.topic_ids:
+                if topic_id not in self._counts:
+                    self._counts[topic_id] = group.count(topic_id)
+                self.subscribers.setdefault(topic_id, []).append(number)
+        self._owners = {topic_id: [NOBODY] * count for topic_id, count in self._counts.items()}
+
+    def keep_subscribed(self) -> None:
+        for number, (member, draft) in enumerate(zip(self._members, self.drafts, strict=True)):
+            subscribed = set(member.topic_ids)
+            for topic_id in draft.topics():
+                if topic_id not in subscribed:
+                    draft.remove_topic(topic_id)
+                    continue
+                owners = self._owners[topic_id]
+                for partition in draft.partitions(topic_id):
+                    owners[partition] = number
+                    self._sizes[number] += 1
+
+    def assign_unassigned(self) -> None:
+        unassigned = {
+            topic_id: [partition for partition, owner in enumerate(owners) if owner == NOBODY]
+            for topic_id, owners in self._owners.items()
+        }
+        for topic_id in self._sorted(topic_id for topic_id, partitions in unassigned.items() if partitions):
+            balancer = _Balancer(self.subscribers[topic_id], self._sizes)
+            for partition in unassigned[topic_id]:
+                self._give(topic_id, partition, balancer.next_least_loaded())
+
+    def balance(self) -> None:
+        """Go round the topics until one whole round has moved nothing."""
+        topic_ids = self._sorted(topic_id for topic_id, members in self.subscribers.items() if len(members) >= 2)
+        last_moved = None
+        for _ in range(MAX_ROUNDS):
+            for place, topic_id in enumerate(topic_ids):
+                if place == last_moved:
+                    return
+                if self._balance_topic(topic_id) or last_moved is None:
+                    last_moved = place
+
+    def _balance_topic(self, topic_id: Uuid) -> int:
+        """How many partitions moved from members with more to members with less."""
+        members = self.subscribers[topic_id]
+        sizes = [self._sizes[number] for number in members]
+        if max(sizes) - min(sizes) <= 1:
+            return 0
+        balancer = _Balancer(members, self._sizes)
+        owners = self._owners[topic_id]
+        by_owner = sorted(range(len(owners)), key=owners.__getitem__)
+        to_give = {owner: list(partitions) for owner, partitions in groupby(by_owner, owners.__getitem__)}
+        moved = 0
+        while not balancer.is_balanced:
+            giver = balancer.next_most_loaded()
+            while giver is not None and not to_give.get(giver):
+                balancer.exclude_most_loaded()
+                giver = balancer.next_most_loaded()
+            if giver is None:
+                break
+            partition = to_give[giver].pop()
+            taker = balancer.next_least_loaded()
+            if balancer.is_balanced:
+                break
+            self._give(topic_id, partition, taker)
+            moved += 1
+        return moved
+
+    def _give(self, topic_id: Uuid, partition: int, number: int) -> None:
+        owner = self._owners[topic_id][partition]
+        if owner != NOBODY:
+            self.drafts[owner].remove(topic_id, partition)
+            self._sizes[owner] -= 1
+        subscribers = len(self.subscribers[topic_id])
+        share = (self._counts[topic_id] + subscribers - 1) // subscribers
+        self.drafts[number].add(topic_id, partition, room_for(share))
+        self._owners[topic_id][partition] = number
+        self._sizes[number] += 1
+
+    def _sorted(self, topic_ids: Iterable[Uuid]) -> list[Uuid]:
+        """Those with most partitions for each subscriber first."""
+
+        def key(topic_id: Uuid) -> tuple[float, int, int, int]:
+            subscribers = len(self.subscribers[topic_id])
+            high = int.from_bytes(topic_id[:8], signed=True)
+            low = int.from_bytes(topic_id[8:], signed=True)
+            return -self._counts[topic_id] / subscribers, subscribers, high, low
+
+        return sorted(HashTable(uuid_hash, members=topic_ids), key=key)
+
+
+class _Balancer:
+    """Who of a topic's subscribers gets a partition next, and who gives one up.
+
+    Members stand by how many partitions they have. At one end is the range of those with least, which all get one before
+    its level rises and it grows towards the middle; at the other that of those with most, which falls and grows likewise.
+    """
+
+    def __init__(self, members: Sequence[int], sizes: list[int]) -> None:
+        self._sizes = sizes
+        self._sorted = sorted(members, key=lambda number: (sizes[number], number))
+        self._least_end = 0
+        self._least_level = sizes[self._sorted[0]] - 1
+        self._next_least = 0
+        self._most_start = self._most_end = len(self._sorted)
+        self._most_level = sizes[self._sorted[-1]] + 1
+        self._next_most = len(self._sorted) - 1
+
+    def next_least_loaded(self) -> int:
+        if self._next_least >= self._least_end:
+            self._least_level += 1
+            while self._least_end < len(self._sorted) and self._size_at(self._least_end) == self._least_level:
+                self._least_end += 1
+            self._next_least = 0
+        number = self._sorted[self._next_least]
+        self._next_least += 1
+        return number
+
+    def next_most_loaded(self) -> int | None:
+        if self._next_most < self._most_start:
+            if self._most_end <= self._most_start and self._most_start > 0:
+                self._most_level = self._size_at(self._most_start - 1)  # everybody in the range was excluded
+            else:
+                self._most_level -= 1
+            while self._most_start > 0 and self._size_at(self._most_start - 1) == self._most_level:
+                self._most_start -= 1
+            self._next_most = self._most_end - 1
+        if self._next_most < 0:
+            return None
+        number = self._sorted[self._next_most]
+        self._next_most -= 1
+        return number
+
+    def exclude_most_loaded(self) -> None:
+        """The last one has nothing to give: it leaves the range."""
+        place, end = self._next_most + 1, self._most_end - 1
+        self._sorted[place], self._sorted[end] = self._sorted[end], self._sorted[place]
+        self._most_end -= 1
+
+    @property
+    def is_balanced(self) -> bool:
+        return self._most_level - self._least_level <= 1
+
+    def _size_at(self, place: int) -> int:
+        return self._sizes[self._sorted[place]]

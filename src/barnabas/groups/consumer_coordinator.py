@@ -1,0 +1,407 @@
+"""The consumer groups of a node: runs their decisions, keeps their timers, and resolves their regular expressions.
+
+What it knows beside the log is lost with the leadership of a partition: deadlines
+of members, the metadata that a group was last compared with, and which expressions are being resolved. A heartbeat only
+notes a deadline; one timer for each partition wakes up when the earliest of them may be over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from barnabas.config.server_config import ServerConfig
+from barnabas.groups import classic_members, consumer_heartbeat, regular_expressions
+from barnabas.groups.classic import ClassicGroup, response_error
+from barnabas.groups.classic_member import NEVER, AnswerJoin, AnswerSync, Join, Leaver, Sync, join_failed, sync_failed
+from barnabas.groups.consumer_decision import Asker, Decided, Outcome, Situation, Timer, TimerChange
+from barnabas.groups.consumer_group import (
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroup,
+    MemberState,
+)
+from barnabas.groups.consumer_settings import ConsumerSettings, consumer_settings
+from barnabas.groups.image import GroupsImage
+from barnabas.groups.metadata_hash import TopicHashes
+from barnabas.groups.regular_expressions import ResolvedRegularExpression
+from barnabas.groups.shard import Shard
+from barnabas.metadata.configs import ConfigResourceType
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topics import Topics
+from barnabas.replicated.decision import Result
+from barnabas.replicated.scheduler import Handle, Scheduler
+from barnabas.wire import ErrorCode, KafkaError, random_uuid
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from barnabas.wire.messages.join_group import JoinGroupResponse
+from barnabas.wire.messages.sync_group import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from barnabas.groups.coordinator import GroupCoordinator
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+NAMES_AT_ONCE = 2000  # matched before others have their turn
+RETRY_MS = 500
+MAX_CACHED = 10_000
+
+
+class Deadline(NamedTuple):
+    at_ms: float
+    epoch: int = 0
+
+
+class SoftState:
+    """What is known of the consumer groups of one partition and stands in no record."""
+
+    def __init__(self) -> None:
+        self.deadlines: dict[tuple[str, str, Timer], Deadline] = {}
+        self.checked: dict[str, tuple[Topics, int]] = {}  # by group: what its hash was compared with, in which epoch
+        self.resolving: dict[str, asyncio.Task[None]] = {}  # by group
+        self.earliest_ms: float = NEVER  # no deadline is before this
+        self.wake_ms: float = NEVER
+        self.wake: Handle | None = None
+
+
+class ConsumerCoordinator:
+    """Belongs to a GroupCoordinator, as its `consumer`."""
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        config: Callable[[], ServerConfig],
+        image: Callable[[], MetadataImage],
+        scheduler: Scheduler,
+        steady_ms: Callable[[], float],
+        random: Random,
+    ) -> None:
+        self._coordinator = coordinator
+        self._config = config
+        self._image = image
+        self._scheduler = scheduler
+        self._steady_ms = steady_ms
+        self._random = random
+        self._hashes = TopicHashes()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._new_topics_version = -1
+        self._settings: dict[str, tuple[ServerConfig, object, ConsumerSettings]] = {}
+
+    # --- its life
+
+    def loaded(self, shard: Shard) -> None:
+        """Everybody has the time of a session to come."""
+        state = shard.consumer = SoftState()
+        if self._new_topics_version < 0:
+            self._new_topics_version = self._image().offset  # nobody knows which topics came since it was resolved
+        for group_id, group in shard.machine.image.groups.items():
+            if isinstance(group, ConsumerGroup) and group.members:
+                session_ms = self.settings(group_id).session_timeout_ms
+                for member in group.members.values():
+                    self._set_timer(state, group_id, TimerChange(member.member_id, Timer.SESSION, session_ms))
+                    if member.state is MemberState.UNREVOKED_PARTITIONS:
+                        change = TimerChange(
+                            member.member_id, Timer.REBALANCE, member.rebalance_timeout_ms, member.member_epoch
+                        )
+                        self._set_timer(state, group_id, change)
+        self._schedule(shard)
+
+    def unloaded(self, shard: Shard) -> None:
+        state, shard.consumer = shard.consumer, None
+        if state.wake is not None:
+            state.wake.cancel()
+        for task in state.resolving.values():
+            task.cancel()
+
+    def image_changed(self, old: MetadataImage, new: MetadataImage) -> None:
+        """Note when topics came: expressions have to be resolved again. Groups find out by themselves what has changed."""
+        before, after = old.topics, new.topics
+        if before.names is not after.names and (
+            len(after.names) > len(before.names) or any(name not in before.ids for name in after.names)
+        ):
+            self._new_topics_version = new.offset
+
+    def settings(self, group_id: str) -> ConsumerSettings:
+        config = self._config()
+        of_group = self._image().config(ConfigResourceType.GROUP, group_id)
+        known = self._settings.get(group_id)
+        if known is not None and known[0] is config and known[1] is of_group:
+            return known[2]
+        if len(self._settings) >= MAX_CACHED:
+            self._settings.clear()
+        settings = consumer_settings(config, of_group)
+        self._settings[group_id] = (config, of_group, settings)
+        return settings
+
+    # --- the consumer protocol
+
+    async def consumer_heartbeat(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        version: int,
+        asker: Asker,
+        may_describe: Callable[[str], bool],
+    ) -> ConsumerGroupHeartbeatResponse:
+        """Answer a member; its regular expression matches only topics that it may describe."""
+        consumer_heartbeat.check_request(request, version, self.settings(request.group_id))
+        shard = self._coordinator.shard(request.group_id)
+        is_leaving = request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
+        new_member_id = str(random_uuid(self._random))
+
+        def decide(head: GroupsImage) -> Decided[ConsumerGroupHeartbeatResponse]:
+            group, situation = shard.group(head, request.group_id), self._situation(shard, head, request.group_id)
+            if is_leaving:
+                return consumer_heartbeat.leave(group, request, situation)
+            return consumer_heartbeat.heartbeat(group, request, asker, new_member_id, situation)
+
+        return await self._decide(shard, request.group_id, decide, may_describe)
+
+    def _situation(self, shard: Shard, head: GroupsImage, group_id: str) -> Situation:
+        metadata = self._image()
+        group = head.groups.get(group_id)
+        topics, epoch = shard.consumer.checked.get(group_id, (None, 0))
+        is_checked = topics is metadata.topics and isinstance(group, ConsumerGroup) and group.group_epoch >= epoch
+        return Situation(
+            metadata,
+            self.settings(group_id),
+            self._scheduler.now_ms(),
+            partial(self._hashes.of_group, image=metadata),
+            is_checked,
+            group_id in shard.consumer.resolving,
+            self._new_topics_version,
+        )
+
+    # --- classic members of consumer groups
+
+    def join(self, shard: Shard, group_id: str, request: Join, answer: AnswerJoin) -> None:
+        """A classic member joins a consumer group that is not empty."""
+        new_member_id = str(random_uuid(self._random))
+
+        def decide(head: GroupsImage) -> Decided[JoinGroupResponse]:
+            situation = self._situation(shard, head, group_id)
+            return classic_members.join(_consumer_group(head, group_id), request, new_member_id, situation)
+
+        self._answer(self._decide(shard, group_id, decide), answer, join_failed)
+
+    def sync(self, shard: Shard, group_id: str, request: Sync, answer: AnswerSync) -> None:
+        def decide(head: GroupsImage) -> Decided[SyncGroupResponse]:
+            situation = self._situation(shard, head, group_id)
+            return classic_members.sync(_consumer_group(head, group_id), request, situation)
+
+        self._answer(self._decide(shard, group_id, decide), answer, sync_failed)
+
+    def heartbeat(
+        self,
+        shard: Shard,
+        group_id: str,
+        group: ConsumerGroup,
+        member_id: str,
+        group_instance_id: str | None,
+        generation: int,
+    ) -> ErrorCode:
+        try:
+            outcome = classic_members.heartbeat(group, member_id, group_instance_id, generation)
+        except KafkaError as error:
+            return error.code
+        self._follow(shard, group_id, outcome)
+        return outcome.response
+
+    async def leave(self, shard: Shard, group_id: str, leavers: Sequence[Leaver]) -> list[ErrorCode]:
+        def decide(head: GroupsImage) -> Decided[list[ErrorCode]]:
+            situation = self._situation(shard, head, group_id)
+            return classic_members.leave(_consumer_group(head, group_id), leavers, situation)
+
+        return await self._decide(shard, group_id, decide)
+
+    # --- deciding, and what follows from it
+
+    async def _decide(
+        self,
+        shard: Shard,
+        group_id: str,
+        decide: Callable[[GroupsImage], Decided[R]],
+        may_describe: Callable[[str], bool] | None = None,
+    ) -> R:
+        response = self._decide_nowait(shard, group_id, decide, may_describe)
+        await self._coordinator.write(shard, _nothing)
+        return response
+
+    def _decide_nowait(
+        self,
+        shard: Shard,
+        group_id: str,
+        decide: Callable[[GroupsImage], Decided[R]],
+        may_describe: Callable[[str], bool] | None = None,
+    ) -> R:
+        try:
+            outcome = shard.machine.write_nowait(decide)
+        except KafkaError as error:
+            code = response_error(error.code)
+            raise KafkaError(code, error.message if code is error.code else None) from error
+        self._follow(shard, group_id, outcome, may_describe)
+        return outcome.response
+
+    def _answer(
+        self, decided: Coroutine[None, None, R], answer: Callable[[R], None], failed: Callable[[ErrorCode], R]
+    ) -> None:
+        """Answer a member that waits, when it is committed."""
+
+        async def wait() -> None:
+            try:
+                response = await decided
+            except KafkaError as error:
+                response = failed(error.code)
+            answer(response)
+
+        self._start(wait())
+
+    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _follow(
+        self, shard: Shard, group_id: str, outcome: Outcome[R], may_describe: Callable[[str], bool] | None = None
+    ) -> None:
+        """Do what a decision asks for, at once: the head has its records already."""
+        state: SoftState = shard.consumer
+        if outcome.downgraded is not None:
+            self._downgrade(shard, outcome.downgraded, rebalance=outcome.rebalance)
+            return
+        if group_id in shard.classic and isinstance(shard.machine.head.groups.get(group_id), ConsumerGroup):
+            shard.classic[group_id].fail_all(ErrorCode.REBALANCE_IN_PROGRESS)
+            shard.forget(group_id)
+        for change in outcome.timers:
+            self._set_timer(state, group_id, change)
+        self._schedule(shard)
+        if outcome.checked_epoch is not None:
+            state.checked[group_id] = (self._image().topics, outcome.checked_epoch)
+        if outcome.resolve and may_describe is not None and group_id not in state.resolving:
+            work = self._resolve(shard, group_id, outcome.resolve, may_describe)
+            state.resolving[group_id] = self._start(work)
+
+    def _downgrade(self, shard: Shard, group: ClassicGroup, *, rebalance: bool) -> None:
+        state: SoftState = shard.consumer
+        for key in [key for key in state.deadlines if key[0] == group.group_id]:
+            del state.deadlines[key]
+        state.checked.pop(group.group_id, None)
+        shard.classic[group.group_id] = group
+        now = self._coordinator.moment()
+        write = group.begin_sessions(now)
+        if rebalance and write is None:
+            write = group.prepare_rebalance(now)
+        self._coordinator.settle(shard, group, write)
+
+    # --- time
+
+    def _set_timer(self, state: SoftState, group_id: str, change: TimerChange) -> None:
+        key = (group_id, change.member_id, change.timer)
+        if change.delay_ms is None:
+            state.deadlines.pop(key, None)
+        elif not (change.if_absent and key in state.deadlines):
+            state.deadlines[key] = Deadline(self._steady_ms() + change.delay_ms, change.epoch)
+            state.earliest_ms = min(state.earliest_ms, state.deadlines[key].at_ms)
+
+    def _schedule(self, shard: Shard) -> None:
+        state: SoftState = shard.consumer
+        if state.earliest_ms >= state.wake_ms or state.earliest_ms == NEVER:
+            return
+        if state.wake is not None:
+            state.wake.cancel()
+        state.wake_ms = state.earliest_ms
+        delay_ms = max(0, math.ceil(state.wake_ms - self._steady_ms()))
+        state.wake = self._scheduler.call_later(delay_ms, partial(self._woken, shard))
+
+    def _woken(self, shard: Shard) -> None:
+        """Take out those whose time is over."""
+        state: SoftState = shard.consumer
+        if state is None:
+            return
+        state.wake, state.wake_ms = None, NEVER
+        now_ms = self._steady_ms()
+        for key in [key for key, deadline in state.deadlines.items() if deadline.at_ms <= now_ms]:
+            deadline = state.deadlines.pop(key, None)
+            if deadline is not None:
+                self._expire(shard, *key, deadline)
+        groups = shard.machine.head.groups
+        for group_id in [group_id for group_id in state.checked if group_id not in groups]:
+            del state.checked[group_id]
+        state.earliest_ms = min((deadline.at_ms for deadline in state.deadlines.values()), default=NEVER)
+        self._schedule(shard)
+
+    def _expire(self, shard: Shard, group_id: str, member_id: str, timer: Timer, deadline: Deadline) -> None:
+        def decide(head: GroupsImage) -> Decided[bool]:
+            group = head.groups.get(group_id)
+            member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+            if member is None or not isinstance(group, ConsumerGroup):
+                return Result((), Outcome(False))
+            if timer is Timer.REBALANCE and member.member_epoch != deadline.epoch:
+                return Result((), Outcome(False))
+            situation = self._situation(shard, head, group_id)
+            try:
+                return consumer_heartbeat.fence(group, [member], True, situation)
+            except KafkaError:  # the group cannot become a classic one: then it stays what it is
+                settings = situation.settings._replace(can_downgrade=False)
+                return consumer_heartbeat.fence(group, [member], True, situation._replace(settings=settings))
+
+        try:
+            if self._decide_nowait(shard, group_id, decide):
+                log.info("group %s: member %s is out: its %s is over", group_id, member_id, timer.value)
+        except KafkaError as error:
+            log.warning("group %s: member %s cannot be taken out now: %s", group_id, member_id, error)
+            again = TimerChange(member_id, timer, RETRY_MS, deadline.epoch)
+            self._set_timer(shard.consumer, group_id, again)
+
+    # --- regular expressions
+
+    async def _resolve(
+        self, shard: Shard, group_id: str, patterns: frozenset[str], may_describe: Callable[[str], bool]
+    ) -> None:
+        """Go through all topics, a few at a time, and then tell the group."""
+        metadata, started_ms = self._image(), self._scheduler.now_ms()
+        found: dict[str, set[str]] = {pattern: set() for pattern in patterns}
+        names = metadata.topics.names
+        try:
+            for start in range(0, len(names), NAMES_AT_ONCE):
+                matching = regular_expressions.matching(patterns, names[start : start + NAMES_AT_ONCE])
+                allowed = {name for name in frozenset().union(*matching.values()) if may_describe(name)}
+                for pattern, matched in matching.items():
+                    found[pattern] |= matched & allowed
+                await asyncio.sleep(0)
+            expressions = {
+                pattern: ResolvedRegularExpression(frozenset(topics), metadata.offset, started_ms)
+                for pattern, topics in found.items()
+            }
+
+            def decide(head: GroupsImage) -> Decided[None]:
+                group = head.groups.get(group_id)
+                if not isinstance(group, ConsumerGroup):
+                    return Result((), Outcome(None))
+                return consumer_heartbeat.resolved(group, expressions, self._situation(shard, head, group_id))
+
+            self._decide_nowait(shard, group_id, decide)
+        except KafkaError as error:
+            log.warning("group %s: its regular expressions cannot be resolved now: %s", group_id, error)
+        finally:
+            if shard.consumer is not None:
+                shard.consumer.resolving.pop(group_id, None)
+
+
+def _consumer_group(head: GroupsImage, group_id: str) -> ConsumerGroup:
+    group = head.groups.get(group_id)
+    if not isinstance(group, ConsumerGroup):
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
+    return group
+
+
+def _nothing(image: GroupsImage) -> Result[None]:
+    return Result((), None)

@@ -1,0 +1,273 @@
+"""What decisions about a consumer group have in common: what they look at, what they give, and the steps they are made of.
+
+Pure: a group, a member as it was and as it is to be, the cluster's metadata, the settings and the time. Timers are asked
+for here, and kept by the coordinator. The steps are those of Kafka, in its order, for it is the order of the records:
+the member, its regular expression, the group's epoch, the target assignment, and what the member has of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+from barnabas.groups import regular_expressions, target_assignment
+from barnabas.groups.assignors import Assignment
+from barnabas.groups.consumer_group import (
+    ConsumerGroup,
+    Member,
+    MemberState,
+    SubscriptionCount,
+    SubscriptionCounts,
+    patterns_with,
+    subscriptions_with,
+)
+from barnabas.groups.consumer_records import (
+    Record,
+    current_record,
+    epoch_record,
+    member_record,
+    member_tombstones,
+    regular_expression_tombstone,
+    subscription_metadata_tombstone,
+    target_record,
+)
+from barnabas.groups.consumer_settings import ConsumerSettings
+from barnabas.groups.current_assignment import Owned, reconcile
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.pmap import PMap
+from barnabas.replicated.decision import Result
+from barnabas.wire import Uuid
+
+if TYPE_CHECKING:
+    from barnabas.groups.classic import ClassicGroup
+
+R = TypeVar("R")
+
+REGEX_REFRESH_MIN_INTERVAL_MS: Final = 10_000
+
+
+class Situation(NamedTuple):
+    """What a decision looks at beside the group and the request."""
+
+    metadata: MetadataImage
+    settings: ConsumerSettings
+    now_ms: int
+    metadata_hash: Callable[[Iterable[str]], int]  # of topics, by their names
+    is_metadata_checked: bool = False  # the group's hash was compared with this metadata already
+    is_resolving: bool = False  # its regular expressions are being resolved
+    new_topics_version: int = -1  # of the metadata in which topics were last created
+
+
+class Asker(NamedTuple):
+    """Who sends a request."""
+
+    client_id: str
+    client_host: str
+
+
+class Timer(Enum):
+    """What a member has only so much time for."""
+
+    SESSION = "session"
+    REBALANCE = "rebalance"  # to give up partitions, in an epoch
+    JOIN = "join"  # a classic member's, to join again
+    SYNC = "sync"  # a classic member's, to ask for what it got
+
+
+class TimerChange(NamedTuple):
+    """Start or restart a member's timer; without a delay it ends."""
+
+    member_id: str
+    timer: Timer
+    delay_ms: int | None = None
+    epoch: int = 0
+    if_absent: bool = False
+
+
+class Outcome(NamedTuple, Generic[R]):
+    """The answer to a request, and what the coordinator has to do beside writing the records."""
+
+    response: R
+    timers: Sequence[TimerChange] = ()
+    resolve: frozenset[str] = frozenset()  # regular expressions, on behalf of who asked
+    checked_epoch: int | None = None  # of the group whose hash was compared with the metadata
+    is_upgrade: bool = False  # the group was a classic one
+    downgraded: ClassicGroup | None = None  # the group is a classic one now
+    rebalance: bool = False  # and has to be rebalanced
+
+
+Decided = Result[Outcome[R]]
+
+
+class RegexUpdate(IntEnum):
+    """What a heartbeat does to a member's regular expression."""
+
+    NO_CHANGE = 0
+    UPDATED = 1
+    RESOLVED = 2  # updated, and which topics it matches is known
+
+
+class Draft:
+    """A decision about one member of a group while it is made."""
+
+    def __init__(self, group: ConsumerGroup, situation: Situation, records: Iterable[Record] = ()) -> None:
+        self.group = group
+        self.situation = situation
+        self.records = list(records)
+        self.timers: list[TimerChange] = []
+        self.resolve: frozenset[str] = frozenset()
+        self.checked_epoch: int | None = None
+        self.group_epoch = group.group_epoch
+        self._is_homogeneous: bool | None = None
+
+    def decided(self, response: R, *, is_upgrade: bool = False) -> Decided[R]:
+        return Result(self.records, Outcome(response, self.timers, self.resolve, self.checked_epoch, is_upgrade))
+
+    # --- the member
+
+    def replace(self, old: Member, new: Member) -> None:
+        """A static member comes back with another id and takes over what its instance had."""
+        group_id = self.group.group_id
+        self.records += member_tombstones(group_id, old.member_id)
+        self.records.append(member_record(group_id, new))
+        self.records.append(target_record(group_id, new.member_id, self.group.target(old.member_id)))
+        self.records.append(current_record(group_id, new))
+
+    def update_member(self, member: Member, updated: Member) -> bool:
+        """Whether it changes the topics that it names."""
+        if updated == member:
+            return False
+        self.records.append(member_record(self.group.group_id, updated))
+        return updated.subscribed_topic_names != member.subscribed_topic_names
+
+    # --- its regular expression
+
+    def update_regex(self, member: Member, updated: Member) -> RegexUpdate:
+        """Raises INVALID_REGULAR_EXPRESSION for a new one that is none."""
+        group, now_ms = self.group, self.situation.now_ms
+        update, must_resolve = self._change_regex(member, updated)
+        if (not must_resolve and not group.patterns) or self.situation.is_resolving:
+            return update
+        resolved = list(group.regular_expressions.values())
+        last_ms = max((expression.timestamp_ms for expression in resolved), default=None)
+        if last_ms is not None and now_ms <= last_ms + REGEX_REFRESH_MIN_INTERVAL_MS:
+            return update
+        patterns = patterns_with(group, member, updated)
+        last_version = max((expression.version for expression in resolved), default=0)
+        must_resolve |= len(patterns) != len(resolved)
+        must_resolve |= last_version < self.situation.new_topics_version
+        must_resolve |= last_ms is None or now_ms > last_ms + self.situation.settings.regex_refresh_interval_ms
+        if must_resolve:
+            self.resolve = frozenset(patterns)
+        return update
+
+    def _change_regex(self, member: Member, updated: Member) -> tuple[RegexUpdate, bool]:
+        """What changes, and whether there is a new expression to resolve."""
+        group, old, new = self.group, member.subscribed_topic_regex, updated.subscribed_topic_regex
+        if old == new:
+            return RegexUpdate.NO_CHANGE, False
+        if old and group.patterns.get(old, 0) == 1:
+            self.records.append(regular_expression_tombstone(group.group_id, old))
+        if new and new not in group.patterns:
+            regular_expressions.check(new)
+            return RegexUpdate.UPDATED, True
+        is_resolved = new in group.regular_expressions if new else bool(old)
+        return RegexUpdate.RESOLVED if is_resolved else RegexUpdate.UPDATED, False
+
+    # --- the group's epoch
+
+    def update_epoch(self, member: Member, updated: Member, *, bump: bool) -> None:
+        """Raise it if a subscription has changed, or the topics of the group have."""
+        if not bump and self.situation.is_metadata_checked:
+            return
+        group = self.group
+        subscriptions = self._subscriptions(member, updated)
+        metadata_hash = self.situation.metadata_hash(subscriptions)
+        member_count = len(group.members)
+        if updated.member_id not in group.members and updated.instance_id not in group.static_members:
+            member_count += 1
+        self._is_homogeneous = is_homogeneous(patterns_with(group, member, updated), subscriptions, member_count)
+        if bump or metadata_hash != group.metadata_hash:
+            self.group_epoch += 1
+            self.records.append(epoch_record(group.group_id, self.group_epoch, metadata_hash))
+        self.checked_epoch = self.group_epoch
+        if group.has_subscription_metadata:
+            self.records.append(subscription_metadata_tombstone(group.group_id))
+
+    def _subscriptions(self, member: Member, updated: Member) -> PMap[str, SubscriptionCount]:
+        group, pattern = self.group, member.pattern
+        subscriptions = subscriptions_with(group, member, updated)
+        if pattern is not None and pattern != updated.pattern and group.patterns.get(pattern) == 1:
+            resolved = group.regular_expressions.get(pattern)
+            if resolved is not None:
+                counts = SubscriptionCounts(subscriptions)
+                counts.regex(resolved.topics, -1)
+                subscriptions = counts.finish(subscriptions)
+        return subscriptions
+
+    # --- the target assignment
+
+    def update_target(self, member: Member, updated: Member) -> tuple[int, Assignment]:
+        """The epoch of the target, and what it has for the member."""
+        group, now_ms = self.group, self.situation.now_ms
+        if group.assignment_epoch >= self.group_epoch or not self._may_assign():
+            return group.assignment_epoch, group.target(updated.member_id, updated.instance_id)
+        homogeneous = self._is_homogeneous
+        if homogeneous is None:
+            homogeneous = is_homogeneous(group.patterns, group.subscriptions, len(group.members))
+        wanted = target_assignment.preferred_assignor(group, member, updated)
+        available = self.situation.settings.assignors
+        target = target_assignment.assign(
+            group,
+            updated,
+            self.group_epoch,
+            wanted if wanted in available and wanted is not None else available[0],
+            self.situation.metadata.topics,
+            now_ms,
+            is_homogeneous=homogeneous,
+        )
+        self.records += target.records
+        return self.group_epoch, target.assignments.get(updated.member_id, {})
+
+    def _may_assign(self) -> bool:
+        """Not too soon after the last time, if that is known."""
+        last_ms, interval_ms = self.group.assignment_timestamp_ms, self.situation.settings.assignment_interval_ms
+        return not last_ms or not interval_ms or self.situation.now_ms >= last_ms + interval_ms
+
+    # --- what the member has of it
+
+    def reconcile(
+        self, member: Member, target_epoch: int, target: Assignment, owned: Owned | None, *, subscription_changed: bool
+    ) -> Member:
+        if not subscription_changed and member.is_reconciled_to(target_epoch):
+            return member
+        updated = reconcile(
+            self.group,
+            member,
+            target_epoch,
+            target,
+            self._topic_ids(member),
+            owned,
+            subscription_changed=subscription_changed,
+        )
+        if updated != member:
+            self.records.append(current_record(self.group.group_id, updated))
+            if updated.classic is None:
+                # A classic member has timers of its own to join and to sync.
+                delay_ms = updated.rebalance_timeout_ms if updated.state is MemberState.UNREVOKED_PARTITIONS else None
+                self.timers.append(TimerChange(updated.member_id, Timer.REBALANCE, delay_ms, updated.member_epoch))
+        return updated
+
+    def _topic_ids(self, member: Member) -> set[Uuid]:
+        ids = self.situation.metadata.topics.ids
+        return {ids[name] for name in self.group.topics_of(member) if name in ids}
+
+
+def is_homogeneous(patterns: PMap[str, int], subscriptions: PMap[str, SubscriptionCount], member_count: int) -> bool:
+    """Whether all members are subscribed to the same: the same names, or one expression."""
+    if not patterns:
+        return all(count.by_name == member_count for count in subscriptions.values())
+    if member_count not in patterns.values():
+        return False
+    return all(count == (0, 1) for count in subscriptions.values())

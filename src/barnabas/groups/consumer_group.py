@@ -1,0 +1,389 @@
+"""A group of the consumer protocol (KIP-848) as its records have it, with the few indexes that decisions need.
+
+A value: only replay makes a new one (`consumer_replay`), and everything but members, targets and expressions follows from
+those. A group has an epoch, which rises when what its members want or what their topics are changes; a target assignment
+with the epoch it was made for; and each member has an epoch and partitions of its own, which `current_assignment` leads
+to the target step by step. A member may also speak the classic protocol, while its group migrates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.groups.assignors import Assignment
+from barnabas.groups.image import CheckPartition, CommittedOffset, GroupType
+from barnabas.groups.regular_expressions import ResolvedRegularExpression
+from barnabas.metadata.pmap import PMap
+from barnabas.wire import ErrorCode, KafkaError, Uuid
+
+if TYPE_CHECKING:
+    from barnabas.replicated.decision import Records
+
+CONSUMER_PROTOCOL: Final = "consumer"
+JOIN_EPOCH: Final = 0
+LEAVE_EPOCH: Final = -1
+STATIC_LEAVE_EPOCH: Final = -2
+NOT_OWNED: Final = -1
+FIRST_EPOCH: Final = 1
+NO_ASSIGNMENT_EPOCH: Final = -1
+_OFFSET_COMMIT_VERSION: Final = 9  # the first that knows member epochs
+
+PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
+"""The partitions that a member has, by topic, each with the epoch in which it got it; in the order of Kafka's tables."""
+NO_PARTITIONS: Final[PartitionEpochs] = {}
+
+
+class State(StrEnum):
+    """Of a group, as it is shown."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class MemberState(IntEnum):
+    """How far a member is on its way to the target; the values stand in records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1  # it has partitions to give up first
+    UNRELEASED_PARTITIONS = 2  # others have partitions that it is to get
+    UNKNOWN = 127  # of a later version
+
+
+class ClassicMetadata(NamedTuple):
+    """Of a member that speaks the classic protocol."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
+class Member(NamedTuple):
+    member_id: str
+    member_epoch: int = JOIN_EPOCH
+    previous_member_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: frozenset[str] = frozenset()
+    subscribed_topic_regex: str | None = ""
+    server_assignor: str | None = None
+    assigned: PartitionEpochs = NO_PARTITIONS
+    pending_revocation: PartitionEpochs = NO_PARTITIONS
+    classic: ClassicMetadata | None = None
+
+    @property
+    def pattern(self) -> str | None:
+        """The regular expression, if there is one."""
+        return self.subscribed_topic_regex or None
+
+    def is_reconciled_to(self, assignment_epoch: int) -> bool:
+        return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
+
+    def moved_to(self, member_epoch: int) -> Member:
+        return self._replace(member_epoch=member_epoch, previous_member_epoch=self.member_epoch)
+
+    def assignment_epoch(self, topic_id: Uuid, partition: int) -> int | None:
+        """In which epoch it got a partition; None when it does not have it."""
+        for partitions in (self.assigned, self.pending_revocation):
+            epoch = partitions.get(topic_id, {}).get(partition)
+            if epoch is not None:
+                return epoch
+        return None
+
+
+class SubscriptionCount(NamedTuple):
+    """By how many a topic is wanted: members that name it, and expressions that match it."""
+
+    by_name: int = 0
+    by_regex: int = 0
+
+
+class SubscriptionCounts:
+    """The topics of a group while they are changed."""
+
+    def __init__(self, counts: Mapping[str, SubscriptionCount]) -> None:
+        self._counts = counts
+        self._changed: dict[str, SubscriptionCount] = {}
+
+    def names(self, topics: Iterable[str], by: int) -> None:
+        for topic in topics:
+            count = self._count(topic)
+            self._changed[topic] = count._replace(by_name=max(count.by_name + by, 0))
+
+    def regex(self, topics: Iterable[str], by: int) -> None:
+        for topic in topics:
+            count = self._count(topic)
+            self._changed[topic] = count._replace(by_regex=max(count.by_regex + by, 0))
+
+    def _count(self, topic: str) -> SubscriptionCount:
+        return self._changed.get(topic) or self._counts.get(topic, SubscriptionCount())
+
+    def finish(self, counts: PMap[str, SubscriptionCount]) -> PMap[str, SubscriptionCount]:
+        draft = counts.mutate()
+        for topic, count in self._changed.items():
+            if any(count):
+                draft[topic] = count
+            else:
+                draft.pop(topic, None)
+        return draft.finish()
+
+
+class ConsumerGroup(NamedTuple):
+    """Implements `image.Group`."""
+
+    group_id: str
+    group_epoch: int = FIRST_EPOCH
+    metadata_hash: int = 0
+    assignment_epoch: int = FIRST_EPOCH
+    assignment_timestamp_ms: int = 0
+    members: PMap[str, Member] = PMap()
+    target_assignment: PMap[str, Assignment] = PMap()
+    regular_expressions: PMap[str, ResolvedRegularExpression] = PMap()
+    has_subscription_metadata: bool = False  # a record of Kafka 4.0, to be removed
+    # What follows from these.
+    static_members: PMap[str, str] = PMap()  # by instance id
+    subscriptions: PMap[str, SubscriptionCount] = PMap()  # by topic
+    patterns: PMap[str, int] = PMap()  # how many members have it
+    partition_epochs: PMap[tuple[Uuid, int], int] = PMap()  # of the members that have them
+
+    # --- what it is
+
+    @property
+    def type(self) -> GroupType:
+        return GroupType.CONSUMER
+
+    @property
+    def protocol_type(self) -> str:
+        return CONSUMER_PROTOCOL
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state(self) -> State:
+        if not self.members:
+            return State.EMPTY
+        if self.group_epoch > self.assignment_epoch:
+            return State.ASSIGNING
+        is_stable = all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values())
+        return State.STABLE if is_stable else State.RECONCILING
+
+    def member(self, member_id: str) -> Member:
+        """Raises UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)
+        return member
+
+    def static_member(self, instance_id: str | None) -> Member | None:
+        member_id = None if instance_id is None else self.static_members.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def target(self, member_id: str, instance_id: str | None = None) -> Assignment:
+        """What a member is to have; of a static one what its instance is to have."""
+        known_id = member_id if instance_id is None else self.static_members.get(instance_id)
+        return {} if known_id is None else self.target_assignment.get(known_id, {})
+
+    def partition_epoch(self, topic_id: Uuid, partition: int) -> int:
+        """The epoch of the member that has a partition."""
+        return self.partition_epochs.get((topic_id, partition), NOT_OWNED)
+
+    @property
+    def classic_member_count(self) -> int:
+        return sum(member.classic is not None for member in self.members.values())
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.subscriptions
+
+    def topics_of(self, member: Member) -> frozenset[str]:
+        """What a member is subscribed to, by name and by an expression that was resolved."""
+        resolved = None if member.pattern is None else self.regular_expressions.get(member.pattern)
+        return member.subscribed_topic_names if resolved is None else member.subscribed_topic_names | resolved.topics
+
+    # --- what offsets, lists and deletions ask
+
+    def check_offset_commit(
+        self, member_id: str, group_instance_id: str | None, generation: int, *, is_transactional: bool, version: int
+    ) -> CheckPartition | None:
+        if generation < 0 and not self.members:
+            return None  # an administrator, or a consumer that assigns to itself
+        if is_transactional and generation == -1 and member_id == "" and group_instance_id is None:
+            return None
+        member = self.member(member_id)
+        if not is_transactional and member.classic is None and version < _OFFSET_COMMIT_VERSION:
+            message = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
+        if generation == member.member_epoch:
+            return None
+        if generation > member.member_epoch:
+            name, current = _epoch_name(member), member.member_epoch
+            raise _stale(member, f"Received {name} {generation} is newer than current member epoch {current}.")
+        return _assigned_since(member, generation)
+
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        if member_id is None and member_epoch < 0:
+            return
+        member = self.member(member_id or "")
+        if member_epoch != member.member_epoch:
+            raise _stale(
+                member,
+                f"The received {_epoch_name(member)} {member_epoch} does not match the expected member epoch "
+                f"{member.member_epoch}.",
+            )
+
+    def check_offset_delete(self) -> None:
+        pass
+
+    def check_delete(self) -> None:
+        if self.members:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+
+    def expires_from(self) -> Callable[[CommittedOffset], int] | None:
+        return lambda offset: offset.commit_timestamp_ms
+
+    def tombstones(self, group_id: str) -> Records:
+        from barnabas.groups import consumer_records  # noqa: PLC0415
+
+        return consumer_records.group_tombstones(self)
+
+
+def _assigned_since(member: Member, generation: int) -> CheckPartition:
+    """An older epoch may commit what the member has had at least since then."""
+
+    def check(topic: str, topic_id: Uuid, partition: int) -> None:
+        epoch = member.assignment_epoch(topic_id, partition)
+        if epoch is None:
+            raise _stale(member, f"Partition {topic}-{partition} is not assigned or pending revocation for member.")
+        if generation < epoch:
+            raise _stale(
+                member,
+                f"Received {_epoch_name(member)} {generation} is older than assignment epoch {epoch} for partition "
+                f"{topic}-{partition}.",
+            )
+
+    return check
+
+
+def _stale(member: Member, message: str) -> KafkaError:
+    code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+    return KafkaError(code, message)
+
+
+def _epoch_name(member: Member) -> str:
+    return "member epoch" if member.classic is None else "generation id"
+
+
+# --- how it changes: only replay does this
+
+
+def with_member(group: ConsumerGroup, member: Member) -> ConsumerGroup:
+    """The group with a member that is new or has changed."""
+    old = group.members.get(member.member_id)
+    static_members = group.static_members
+    if member.instance_id is not None:
+        static_members = static_members.set(member.instance_id, member.member_id)
+    return group._replace(
+        members=group.members.set(member.member_id, member),
+        static_members=static_members,
+        subscriptions=subscriptions_with(group, old, member),
+        patterns=patterns_with(group, old, member),
+        partition_epochs=_epochs_with(group.partition_epochs, old, member),
+    )
+
+
+def without_member(group: ConsumerGroup, member_id: str) -> ConsumerGroup:
+    old = group.members[member_id]
+    static_members = group.static_members
+    if old.instance_id is not None and static_members.get(old.instance_id) == member_id:
+        static_members = static_members.delete(old.instance_id)
+    return group._replace(
+        members=group.members.delete(member_id),
+        static_members=static_members,
+        subscriptions=subscriptions_with(group, old, None),
+        patterns=patterns_with(group, old, None),
+        partition_epochs=_epochs_with(group.partition_epochs, old, None),
+    )
+
+
+def with_regular_expression(
+    group: ConsumerGroup, pattern: str, resolved: ResolvedRegularExpression | None
+) -> ConsumerGroup:
+    """The group after an expression was resolved again, or is no longer anybody's."""
+    old = group.regular_expressions.get(pattern)
+    counts = SubscriptionCounts(group.subscriptions)
+    expressions = group.regular_expressions
+    if old is not None:
+        counts.regex(old.topics, -1)
+        expressions = expressions.delete(pattern)
+    if resolved is not None:
+        counts.regex(resolved.topics, 1)
+        expressions = expressions.set(pattern, resolved)
+    return group._replace(regular_expressions=expressions, subscriptions=counts.finish(group.subscriptions))
+
+
+def subscriptions_with(group: ConsumerGroup, old: Member | None, new: Member | None) -> PMap[str, SubscriptionCount]:
+    """The names that members are subscribed to, if one of them changes."""
+    before = frozenset() if old is None else old.subscribed_topic_names
+    after = frozenset() if new is None else new.subscribed_topic_names
+    if before == after:
+        return group.subscriptions
+    counts = SubscriptionCounts(group.subscriptions)
+    counts.names(before, -1)
+    counts.names(after, 1)
+    return counts.finish(group.subscriptions)
+
+
+def patterns_with(group: ConsumerGroup, old: Member | None, new: Member | None) -> PMap[str, int]:
+    """The expressions that members have, if one of them changes."""
+    before, after = None if old is None else old.pattern, None if new is None else new.pattern
+    patterns = group.patterns
+    if before != after:
+        if before is not None:
+            count = patterns.get(before, 0)
+            if count > 1:
+                patterns = patterns.set(before, count - 1)
+            elif count:
+                patterns = patterns.delete(before)
+        if after is not None:
+            patterns = patterns.set(after, patterns.get(after, 0) + 1)
+    return patterns
+
+
+def _epochs_with(
+    epochs: PMap[tuple[Uuid, int], int], old: Member | None, new: Member | None
+) -> PMap[tuple[Uuid, int], int]:
+    if old is not None and new is not None and _has_same(old, new):
+        return epochs
+    draft = epochs.mutate()
+    if old is not None:
+        for key in _owned(old):
+            if draft.get(key) == old.member_epoch:  # otherwise another member has it already
+                del draft[key]
+    if new is not None:
+        for key in _owned(new):
+            draft[key] = max(new.member_epoch, draft.get(key, new.member_epoch))
+    return draft.finish()
+
+
+def _has_same(old: Member, new: Member) -> bool:
+    return (
+        old.member_epoch == new.member_epoch
+        and old.assigned == new.assigned
+        and old.pending_revocation == new.pending_revocation
+    )
+
+
+def _owned(member: Member) -> Iterable[tuple[Uuid, int]]:
+    for partitions in (member.assigned, member.pending_revocation):
+        for topic_id, epochs in partitions.items():
+            for partition in epochs:
+                yield topic_id, partition

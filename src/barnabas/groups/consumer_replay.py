@@ -1,0 +1,189 @@
+"""What the records of the consumer protocol do to the image.
+
+Kafka's tombstones come in an order that takes members apart piece by piece; here each stands for itself, so that a log of
+which compaction has left any part is read as well as a whole one. A classic group gives way to what comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.groups.consumer_group import (
+    LEAVE_EPOCH,
+    NO_ASSIGNMENT_EPOCH,
+    ClassicMetadata,
+    ConsumerGroup,
+    Member,
+    MemberState,
+    PartitionEpochs,
+    with_member,
+    with_regular_expression,
+    without_member,
+)
+from barnabas.groups.hash_tables import HashTable, copied, number_hash, topic_order
+from barnabas.groups.image import GroupsImage, Place, Replay
+from barnabas.groups.regular_expressions import ResolvedRegularExpression
+from barnabas.wire import Message
+from barnabas.wire.records.group import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+
+Change = Callable[[ConsumerGroup, Any, Any], ConsumerGroup | None]
+
+
+def replayed(group: ConsumerGroup | None, key: Any, value: Any) -> ConsumerGroup | None:
+    """A group after one of its records; None when there is none."""
+    if group is None:
+        if value is None:
+            return None
+        group = ConsumerGroup(key.group_id)
+    return _CHANGES[type(key)](group, key, value)
+
+
+def _replay(image: GroupsImage, key: Any, value: Any, place: Place) -> GroupsImage:
+    known = image.groups.get(key.group_id)
+    group = known if isinstance(known, ConsumerGroup) else None
+    changed = replayed(group, key, value)
+    if changed is not None:
+        return image._replace(groups=image.groups.set(key.group_id, changed))
+    return image if group is None else image._replace(groups=image.groups.delete(key.group_id))
+
+
+# --- one function for each type of record
+
+
+def _group(
+    group: ConsumerGroup, key: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None
+) -> ConsumerGroup | None:
+    return None if value is None else group._replace(group_epoch=value.epoch, metadata_hash=value.metadata_hash)
+
+
+def _subscription_metadata(
+    group: ConsumerGroup, key: ConsumerGroupPartitionMetadataKey, value: ConsumerGroupPartitionMetadataValue | None
+) -> ConsumerGroup:
+    return group._replace(has_subscription_metadata=value is not None)
+
+
+def _member(
+    group: ConsumerGroup, key: ConsumerGroupMemberMetadataKey, value: ConsumerGroupMemberMetadataValue | None
+) -> ConsumerGroup:
+    if value is None:
+        return without_member(group, key.member_id) if key.member_id in group.members else group
+    classic = value.classic_member_metadata
+    member = (group.members.get(key.member_id) or Member(key.member_id))._replace(
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        subscribed_topic_names=frozenset(value.subscribed_topic_names),
+        subscribed_topic_regex=value.subscribed_topic_regex,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        server_assignor=value.server_assignor,
+        classic=None
+        if classic is None
+        else ClassicMetadata(
+            classic.session_timeout_ms,
+            tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols),
+        ),
+    )
+    return with_member(group, member)
+
+
+def _target_epoch(
+    group: ConsumerGroup,
+    key: ConsumerGroupTargetAssignmentMetadataKey,
+    value: ConsumerGroupTargetAssignmentMetadataValue | None,
+) -> ConsumerGroup:
+    if value is None:
+        return group._replace(assignment_epoch=NO_ASSIGNMENT_EPOCH, assignment_timestamp_ms=0)
+    return group._replace(assignment_epoch=value.assignment_epoch, assignment_timestamp_ms=value.assignment_timestamp)
+
+
+def _target(
+    group: ConsumerGroup,
+    key: ConsumerGroupTargetAssignmentMemberKey,
+    value: ConsumerGroupTargetAssignmentMemberValue | None,
+) -> ConsumerGroup:
+    targets = group.target_assignment
+    if value is not None:
+        found = {topic.topic_id: tuple(copied(number_hash, topic.partitions)) for topic in value.topic_partitions}
+        assignment = {topic_id: found[topic_id] for topic_id in topic_order(found)}
+        return group._replace(target_assignment=targets.set(key.member_id, assignment))
+    return group._replace(target_assignment=targets.delete(key.member_id)) if key.member_id in targets else group
+
+
+def _current(
+    group: ConsumerGroup,
+    key: ConsumerGroupCurrentMemberAssignmentKey,
+    value: ConsumerGroupCurrentMemberAssignmentValue | None,
+) -> ConsumerGroup:
+    member = group.members.get(key.member_id)
+    if value is None:
+        if member is None:
+            return group
+        gone = member._replace(
+            member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH, assigned={}, pending_revocation={}
+        )
+        return with_member(group, gone)
+    known_states = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS)
+    return with_member(
+        group,
+        (member or Member(key.member_id))._replace(
+            member_epoch=value.member_epoch,
+            previous_member_epoch=value.previous_member_epoch,
+            state=MemberState(value.state) if value.state in known_states else MemberState.UNKNOWN,
+            assigned=_partition_epochs(value.assigned_partitions, value.member_epoch),
+            pending_revocation=_partition_epochs(value.partitions_pending_revocation, value.member_epoch),
+        ),
+    )
+
+
+def _partition_epochs(
+    topics: list[ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions], member_epoch: int
+) -> PartitionEpochs:
+    found = {}
+    for topic in topics:
+        epochs = topic.assignment_epochs
+        if epochs is None or len(epochs) != len(topic.partitions):
+            epochs = [max(member_epoch, 0)] * len(topic.partitions)  # a record of before 4.3 has none
+        by_partition = dict(zip(topic.partitions, epochs, strict=True))
+        order = HashTable(number_hash, members=topic.partitions)
+        found[topic.topic_id] = {partition: by_partition[partition] for partition in order}
+    return {topic_id: found[topic_id] for topic_id in topic_order(found)}
+
+
+def _regular_expression(
+    group: ConsumerGroup,
+    key: ConsumerGroupRegularExpressionKey,
+    value: ConsumerGroupRegularExpressionValue | None,
+) -> ConsumerGroup:
+    resolved = (
+        None if value is None else ResolvedRegularExpression(frozenset(value.topics), value.version, value.timestamp)
+    )
+    return with_regular_expression(group, key.regular_expression, resolved)
+
+
+_CHANGES: dict[type[Message], Change] = {
+    ConsumerGroupMetadataKey: _group,
+    ConsumerGroupPartitionMetadataKey: _subscription_metadata,
+    ConsumerGroupMemberMetadataKey: _member,
+    ConsumerGroupTargetAssignmentMetadataKey: _target_epoch,
+    ConsumerGroupTargetAssignmentMemberKey: _target,
+    ConsumerGroupCurrentMemberAssignmentKey: _current,
+    ConsumerGroupRegularExpressionKey: _regular_expression,
+}
+REPLAY: dict[type[Message], Replay] = dict.fromkeys(_CHANGES, _replay)

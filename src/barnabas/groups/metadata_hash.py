@@ -1,0 +1,75 @@
+"""The hash of the topics that a group is subscribed to: when it changes, the group needs a new assignment.
+
+It is Kafka's, bit by bit: it stands in the record of the group's epoch. A topic is its id, its name, and how many partitions
+it has, with the racks that hold each of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from barnabas.groups.xxh3 import xxh3_64
+from barnabas.metadata.brokers import Brokers
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topics import Topic
+
+MAX_CACHED = 100_000
+_MAGIC = b"\0"
+_INT = struct.Struct("<i")
+_LONG = struct.Struct("<q")
+
+
+def topic_hash(topic: Topic, brokers: Brokers) -> int:
+    high, low = struct.unpack(">qq", topic.topic_id)
+    parts = [_MAGIC, _LONG.pack(high), _LONG.pack(low), _text(topic.name), _INT.pack(len(topic.partitions))]
+    for number, partition in enumerate(topic.partitions):
+        parts.append(_INT.pack(number))
+        replicas = (brokers.get(replica) for replica in partition.replicas)
+        for rack in sorted(broker.rack for broker in replicas if broker is not None and broker.rack is not None):
+            parts += (_INT.pack(_utf16_length(rack)), _text(rack))
+    return _signed(xxh3_64(b"".join(parts)))
+
+
+def group_hash(topic_hashes: Iterable[int]) -> int:
+    """Of the hashes of topics in the order of their names; 0 without any."""
+    data = b"".join(map(_LONG.pack, topic_hashes))
+    return _signed(xxh3_64(data)) if data else 0
+
+
+class TopicHashes:
+    """The hashes of topics, kept for as long as a topic does not change."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Topic, int]] = {}
+
+    def of_group(self, topic_names: Iterable[str], image: MetadataImage) -> int:
+        """The hash of a group with these topics; those that are not there do not count."""
+        found = []
+        for name in sorted(topic_names):
+            topic = image.topics.get(name)
+            if topic is not None:
+                found.append(self._of_topic(topic, image))
+        return group_hash(found)
+
+    def _of_topic(self, topic: Topic, image: MetadataImage) -> int:
+        known = self._known.get(topic.name)
+        if known is not None and known[0] is topic:
+            return known[1]
+        if len(self._known) >= MAX_CACHED:
+            self._known.clear()
+        value = topic_hash(topic, image.brokers)
+        self._known[topic.name] = (topic, value)
+        return value
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass") + _INT.pack(_utf16_length(text))
+
+
+def _utf16_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value

@@ -1,0 +1,214 @@
+"""Groups between the two protocols: a classic group becomes a consumer group when a member of the new protocol joins it,
+and a consumer group becomes a classic one when the last member of the new protocol leaves, if the broker lets them.
+
+In between, members of both protocols are in one consumer group (`classic_members`). An empty group simply gives way. Only
+groups of consumers can change, for the coordinator has to understand what the members assigned to each other.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeVar
+
+from barnabas import wire
+from barnabas.groups import consumer_records
+from barnabas.groups.assignors import Assignment
+from barnabas.groups.classic import ClassicGroup
+from barnabas.groups.classic_member import NO_ASSIGNMENT, ClassicMember
+from barnabas.groups.consumer_decision import Decided, Outcome, Situation
+from barnabas.groups.consumer_group import ClassicMetadata, ConsumerGroup, Member, with_member
+from barnabas.groups.consumer_records import Record
+from barnabas.groups.consumer_settings import ConsumerSettings
+from barnabas.groups.group_metadata import group_record
+from barnabas.groups.hash_tables import copied, number_hash, timeline_order, topic_order
+from barnabas.metadata.topics import Topics
+from barnabas.replicated.decision import Result
+from barnabas.wire import ErrorCode, KafkaError, MalformedError, Uuid
+from barnabas.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+from barnabas.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+
+R = TypeVar("R")
+HIGHEST_PROTOCOL_VERSION = 3
+_INT16 = struct.Struct(">h")
+
+
+# --- what members of the classic protocol tell each other
+
+
+def protocol_version(data: bytes) -> int:
+    """Of a subscription or an assignment. Raises MalformedError."""
+    if len(data) < _INT16.size:
+        raise MalformedError("the version of the consumer protocol is missing")
+    version = int(_INT16.unpack_from(data)[0])
+    if version < 0:
+        raise MalformedError(f"the consumer protocol has no version {version}")
+    return min(version, HIGHEST_PROTOCOL_VERSION)  # later ones begin like it
+
+
+def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
+    return wire.decode_from(ConsumerProtocolSubscription, protocol_version(data), data, _INT16.size)[0]
+
+
+def encode_assignment(partitions: Assignment, version: int, topics: Topics) -> bytes:
+    """What a classic member is told that it has."""
+    rows = []
+    for topic_id in topic_order(partitions):
+        topic = topics.by_id.get(topic_id)
+        if topic is not None:
+            order = list(copied(number_hash, partitions[topic_id]))
+            rows.append(ConsumerProtocolAssignment.TopicPartition(topic=topic.name, partitions=order))
+    message = ConsumerProtocolAssignment(assigned_partitions=rows)
+    return _INT16.pack(version) + wire.encode(message, version)
+
+
+def _decode_assignment(data: bytes, topics: Topics) -> dict[Uuid, tuple[int, ...]]:
+    if data == NO_ASSIGNMENT:
+        return {}
+    version = protocol_version(data)
+    message = wire.decode_from(ConsumerProtocolAssignment, version, data, _INT16.size)[0]
+    if message.user_data:
+        raise _UserDataError
+    return {
+        topics.ids[row.topic]: tuple(row.partitions) for row in message.assigned_partitions if row.topic in topics.ids
+    }
+
+
+class _UserDataError(Exception):
+    """An assignor of the members' own keeps something that would be lost."""
+
+
+# --- from classic to consumer
+
+
+def upgrade(classic: ClassicGroup, situation: Situation) -> tuple[ConsumerGroup, list[Record]]:
+    """The same group in the new protocol, and the records of it. Raises GROUP_ID_NOT_FOUND when it cannot be."""
+    _check_upgrade(classic, situation.settings)
+    try:
+        group = _upgraded(classic, situation)
+    except MalformedError:
+        raise _cannot_upgrade(classic, "the embedded consumer protocol is malformed.") from None
+    except _UserDataError:
+        reason = (
+            "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default assignor "
+            "before re-attempting the upgrade."
+        )
+        raise _cannot_upgrade(classic, reason) from None
+    return group, [*classic.tombstones(classic.group_id), *consumer_records.group_records(group)]
+
+
+def _check_upgrade(classic: ClassicGroup, settings: ConsumerSettings) -> None:
+    if not settings.can_upgrade:
+        raise _cannot_upgrade(classic, "online upgrade is disabled.")
+    if not classic.uses_consumer_protocol:
+        raise _cannot_upgrade(classic, "the group does not use the consumer embedded protocol.")
+    if len(classic.members) > settings.max_size:
+        raise _cannot_upgrade(classic, "the group size exceeds the consumer group maximum size.")
+
+
+def _cannot_upgrade(classic: ClassicGroup, reason: str) -> KafkaError:
+    message = f"Cannot upgrade classic group {classic.group_id} to consumer group because {reason}"
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def _upgraded(classic: ClassicGroup, situation: Situation) -> ConsumerGroup:
+    epoch, topics = classic.generation, situation.metadata.topics
+    group = ConsumerGroup(classic.group_id, group_epoch=epoch, assignment_epoch=epoch)
+    for member in classic.members.values():
+        assignment = _decode_assignment(member.assignment, topics)
+        subscription = decode_subscription(_metadata(member, classic.protocol_name))
+        group = with_member(
+            group,
+            Member(
+                member.member_id,
+                epoch,
+                epoch,
+                instance_id=member.group_instance_id,
+                rack_id=subscription.rack_id or None,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                subscribed_topic_names=frozenset(subscription.topics),
+                assigned={topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assignment.items()},
+                classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
+            ),
+        )
+        group = group._replace(target_assignment=group.target_assignment.set(member.member_id, assignment))
+    return group._replace(metadata_hash=situation.metadata_hash(group.subscriptions))
+
+
+def _metadata(member: ClassicMember, protocol_name: str | None) -> bytes:
+    """What a member said for the protocol of its group; before there is one, for the first that it has."""
+    return dict(member.protocols).get(protocol_name or "", member.protocols[0][1])
+
+
+# --- from consumer to classic
+
+
+def may_downgrade(group: ConsumerGroup, leaving: Collection[Member], settings: ConsumerSettings) -> bool:
+    """Whether only members of the classic protocol are left when some leave, and the group may become a classic one."""
+    left = len(group.members) - len(leaving)
+    classic_left = group.classic_member_count - sum(member.classic is not None for member in leaving)
+    return left > 0 and classic_left == left and settings.can_downgrade and left <= settings.classic.max_size
+
+
+def may_downgrade_with(group: ConsumerGroup, replaced: Member | None, settings: ConsumerSettings) -> bool:
+    """Whether this was the last member of the new protocol, and comes back as one of the classic protocol."""
+    count = len(group.members)
+    is_last = replaced is not None and replaced.classic is None and group.classic_member_count == count - 1
+    return is_last and settings.can_downgrade and count <= settings.classic.max_size
+
+
+def downgrade(
+    group: ConsumerGroup,
+    leaving: Sequence[Member],
+    joining: Member | None,
+    response: R,
+    situation: Situation,
+    *,
+    rebalance: bool,
+    records: Iterable[Record] = (),
+) -> Decided[R]:
+    """The same group in the classic protocol, without those that leave. One that joins again has replaced its instance."""
+    replaced = None if joining is None else group.static_member(joining.instance_id)
+    renamed = {replaced.member_id: joining.member_id} if replaced is not None and joining is not None else {}
+    out = {member.member_id for member in leaving} | renamed.keys()
+    staying = [group.members[member_id] for member_id in timeline_order(group.members) if member_id not in out]
+    if joining is not None:
+        staying.append(joining)
+    old_ids = {new: old for old, new in renamed.items()}
+    members = [_classic_member(member) for member in staying if member.classic is not None]
+    classic = ClassicGroup.of_members(
+        group.group_id,
+        situation.settings.classic,
+        group.group_epoch,
+        members,
+        situation.now_ms,
+    )
+    try:
+        for member in members:
+            target = group.target(old_ids.get(member.member_id, member.member_id))
+            version = protocol_version(member.metadata(classic.protocol_name))
+            member.assignment = encode_assignment(target, version, situation.metadata.topics)
+    except MalformedError as error:
+        message = f"Cannot downgrade the classic group {group.group_id}: {error}."
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message) from error
+    all_records = [
+        *records,
+        *consumer_records.group_tombstones(group, renamed),
+        group_record(group.group_id, classic.stored()),
+    ]
+    return Result(all_records, Outcome(response, downgraded=classic, rebalance=rebalance))
+
+
+def _classic_member(member: Member) -> ClassicMember:
+    assert member.classic is not None
+    return ClassicMember(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        member.classic.session_timeout_ms,
+        member.classic.protocols,
+    )

@@ -1,0 +1,87 @@
+"""The regular expressions by which members subscribe to topics: RE2's syntax, and a name matches as a whole.
+
+The one rule: a client's pattern goes to RE2 and to nothing else, for its time is linear in the name. Which topics a member
+may see, and when names are gone through again, is for the coordinator to say. Kafka uses RE2 for Java: where RE2 itself
+says less or more, see the compatibility notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from barnabas.wire import ErrorCode, KafkaError
+
+
+class ResolvedRegularExpression(NamedTuple):
+    """The topics that matched, in the metadata of which offset, and when that was."""
+
+    topics: frozenset[str] = frozenset()
+    version: int = -1
+    timestamp_ms: int = -1
+
+
+UNRESOLVED: Final = ResolvedRegularExpression()
+
+# What RE2 says, and how Kafka's says the same.
+_DESCRIPTIONS: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "unexpected )": "regexp/syntax: internal error",
+    "invalid character class": "invalid character class range",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+_CACHED_PATTERNS: Final = 1024
+
+
+class InvalidPatternError(ValueError):
+    """A pattern that RE2 does not take; its text says why."""
+
+
+def check(pattern: str) -> None:
+    """Raises INVALID_REGULAR_EXPRESSION."""
+    try:
+        _compiled(pattern)
+    except InvalidPatternError as error:
+        message = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}."
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
+
+
+def matching(patterns: Iterable[str], names: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The names that each pattern matches. A pattern that cannot be one, from a record of another time, matches none."""
+    return {pattern: frozenset(_matches(pattern, names)) for pattern in patterns}
+
+
+def _matches(pattern: str, names: Sequence[str]) -> list[str]:
+    try:
+        fullmatch = _compiled(pattern).fullmatch
+    except InvalidPatternError:
+        return []
+    return [name for name in names if fullmatch(name) is not None]
+
+
+@lru_cache(_CACHED_PATTERNS)
+def _compiled(pattern: str) -> Any:
+    # Imported on first use: few groups have patterns, and it is the largest library of the broker.
+    import re2  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        text = error.args[0]
+        raise InvalidPatternError(_described(text.decode() if isinstance(text, bytes) else str(text))) from None
+
+
+def _described(text: str) -> str:
+    problem, _, place = text.partition(": ")
+    if problem == "invalid perl operator" and place.startswith("(?<"):
+        return "invalid named capture"
+    return _DESCRIPTIONS.get(problem, problem)

@@ -1,0 +1,121 @@
+"""The target assignment: what each member is to have, in an epoch of the group. An assignor decides, here it is asked.
+
+Only what has changed is written, and then the epoch; so an assignment that was half written is not taken for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from barnabas.config.hash_order import text_hash
+from barnabas.groups.assignors import ASSIGNORS, Assignment, AssignorError, GroupSpecification, MemberSpecification
+from barnabas.groups.consumer_group import ConsumerGroup, Member
+from barnabas.groups.consumer_records import Record, target_epoch_record, target_record
+from barnabas.groups.hash_tables import HashTable, name_order, room_for, timeline_order
+from barnabas.metadata.topics import Topics
+from barnabas.wire import ErrorCode, KafkaError, Uuid
+
+
+class NewTarget(NamedTuple):
+    records: list[Record]
+    assignments: Mapping[str, Assignment]
+
+
+def assign(
+    group: ConsumerGroup,
+    updated: Member,
+    group_epoch: int,
+    assignor: str,
+    topics: Topics,
+    now_ms: int,
+    *,
+    is_homogeneous: bool,
+) -> NewTarget:
+    """A target for the group with a member that is new or has changed. UNKNOWN_SERVER_ERROR when there is none."""
+    members = _members(group, updated)
+    specification = _specification(group, members, topics, is_homogeneous=is_homogeneous)
+    try:
+        assignments = ASSIGNORS[assignor](specification)
+    except AssignorError as error:
+        message = f"Failed to compute a new target assignment for epoch {group_epoch}: {error}"
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
+    records = []
+    for member_id in members:
+        before, after = group.target_assignment.get(member_id), assignments.get(member_id, {})
+        if before is None or not _same(before, after):
+            records.append(target_record(group.group_id, member_id, after))
+    records.append(target_epoch_record(group.group_id, group_epoch, now_ms))
+    return NewTarget(records, assignments)
+
+
+def preferred_assignor(group: ConsumerGroup, old: Member | None = None, new: Member | None = None) -> str | None:
+    """The assignor that most members ask for, if one of them changes; of two, the first in Kafka's table."""
+    counts: dict[str, int] = {}
+    for member in group.members.values():
+        if member.server_assignor is not None:
+            counts[member.server_assignor] = counts.get(member.server_assignor, 0) + 1
+    names = timeline_order(counts)
+    if old is None and new is None:
+        return max(names, key=counts.__getitem__, default=None)
+    table = HashTable(text_hash, room_for(len(names)), names)
+    if old is not None and old.server_assignor in counts:
+        counts[old.server_assignor] -= 1
+        if not counts[old.server_assignor]:
+            table.remove(old.server_assignor)
+    if new is not None and new.server_assignor is not None:
+        counts[new.server_assignor] = counts.get(new.server_assignor, 0) + 1
+        table.compute(new.server_assignor)
+    return max(table, key=counts.__getitem__, default=None)
+
+
+def _members(group: ConsumerGroup, updated: Member) -> dict[str, Member]:
+    """All members as they are to be, in the order of Kafka's table; a static one takes the place of its instance."""
+    table = HashTable(text_hash, members=timeline_order(group.members))
+    table.add(updated.member_id)
+    replaced = None if updated.instance_id is None else group.static_members.get(updated.instance_id)
+    if replaced is not None and replaced != updated.member_id:
+        table.remove(replaced)
+    return {member_id: updated if member_id == updated.member_id else group.members[member_id] for member_id in table}
+
+
+def _specification(
+    group: ConsumerGroup, members: Mapping[str, Member], topics: Topics, *, is_homogeneous: bool
+) -> GroupSpecification:
+    known_ids: dict[frozenset[str], Sequence[Uuid]] = {}
+
+    def topic_ids(member: Member) -> Sequence[Uuid]:
+        names = group.topics_of(member)
+        if names not in known_ids:
+            known_ids[names] = [topics.ids[name] for name in name_order(sorted(names)) if name in topics.ids]
+        return known_ids[names]
+
+    def partition_count(topic_id: Uuid) -> int | None:
+        topic = topics.by_id.get(topic_id)
+        return None if topic is None else len(topic.partitions)
+
+    assigned = {
+        (topic_id, partition)
+        for assignment in group.target_assignment.values()
+        for topic_id, partitions in assignment.items()
+        for partition in partitions
+    }
+    return GroupSpecification(
+        {
+            member_id: MemberSpecification(
+                member.instance_id,
+                topic_ids(member),
+                group.target(member_id)
+                or (group.target(member_id, member.instance_id) if member_id not in group.members else {}),
+                len(group.topics_of(member)),
+            )
+            for member_id, member in members.items()
+        },
+        is_homogeneous,
+        lambda topic_id, partition: (topic_id, partition) in assigned,
+        partition_count,
+    )
+
+
+def _same(before: Assignment, after: Assignment) -> bool:
+    return before.keys() == after.keys() and all(set(before[topic]) == set(after[topic]) for topic in before)
