@@ -1,0 +1,398 @@
+"""What a transaction coordinator decides: pure functions from what is true and what is asked to records and an answer.
+
+The version of the request says how it is meant, not only the cluster's transaction.version: a client of transaction
+version 2 (KIP-890) gets a new epoch with the end of each transaction. Errors are raised as KafkaError and change nothing.
+While the markers of a transaction are being written nothing else may happen to it: CONCURRENT_TRANSACTIONS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from typing import Final, NamedTuple
+
+from barnabas.replicated.decision import Producer, Records, Result
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.transactions.state import (
+    AT_REST,
+    MAX_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMEOUT_MS,
+    PREPARED,
+    Transaction,
+    TransactionsImage,
+    TransactionState,
+    is_epoch_exhausted,
+    record,
+    tombstone,
+    transit,
+)
+from barnabas.wire import ErrorCode, KafkaError
+
+NO_PRODUCER: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+EPOCH_BUMP_VERSION: Final = 2
+"""From this transaction version on, the end of a transaction is the beginning of an epoch."""
+
+_COMPLETE: Final = {
+    TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,
+    TransactionState.PREPARE_ABORT: TransactionState.COMPLETE_ABORT,
+}
+
+
+class Situation(NamedTuple):
+    """What decisions rest on. `claim` gives a producer id that was never given before, or raises KafkaError."""
+
+    image: TransactionsImage
+    now_ms: int
+    transaction_version: int  # of the cluster
+    claim: Callable[[], int]
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        return self.image.transactions.get(transactional_id)
+
+    def records(self, transaction: Transaction) -> Records:
+        return [record(transaction, self.transaction_version)]
+
+
+class Outcome(NamedTuple):
+    """How a transaction stands after a decision, and the epoch of its producer before this one."""
+
+    transaction: Transaction
+    last_producer_epoch: int
+    is_fenced: bool = False  # it was going on: it is aborted first, and who asked has to ask again
+
+
+class Ended(NamedTuple):
+    """What the producer is told, and as in Outcome."""
+
+    producer: Producer
+    last_producer_epoch: int | None = None
+
+
+# --- InitProducerId
+
+
+def transaction_timeout_ms(
+    transactional_id: str,
+    timeout_ms: int,
+    *,
+    enable_2pc: bool,
+    keep_prepared: bool,
+    is_2pc_enabled: bool,
+    max_timeout_ms: int,
+) -> int:
+    """How long its transactions may take; raises what is wrong with the request whatever the transaction's state."""
+    if not transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    if enable_2pc and not is_2pc_enabled:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if keep_prepared:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    if enable_2pc:
+        return NO_TIMEOUT_MS
+    if not 0 < timeout_ms <= max_timeout_ms:
+        raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+    return timeout_ms
+
+
+def init_producer_id(
+    situation: Situation,
+    transactional_id: str,
+    timeout_ms: int,
+    expected: Producer | None,
+    last_producer_epoch: int = NO_PRODUCER_EPOCH,
+) -> Result[Outcome]:
+    """A producer begins, or goes on after an error as the `expected` one that it was."""
+    found = situation.get(transactional_id)
+    current = found or _new_transaction(transactional_id, situation.claim())
+    if current.state in PREPARED:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if expected is not None and not _may_go_on(current, expected):
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    if current.state is TransactionState.ONGOING:
+        return fence(situation, current)
+    epoch = current.producer_epoch
+    producer_id = current.producer_id
+    if expected is None or epoch in (expected.producer_epoch, NO_PRODUCER_EPOCH):
+        last = NO_PRODUCER_EPOCH if expected is None else epoch
+        if is_epoch_exhausted(epoch):
+            producer_id, epoch = situation.claim(), 0
+        else:
+            epoch += 1
+    elif expected.producer_epoch == last_producer_epoch:
+        last = last_producer_epoch  # it asks again for what it was given
+    else:
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    following = transit(
+        current,
+        TransactionState.EMPTY,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        timeout_ms=timeout_ms,
+        partitions=frozenset(),
+        start_timestamp_ms=-1,
+        last_update_timestamp_ms=situation.now_ms,
+    )
+    return Result(situation.records(following), Outcome(following, last))
+
+
+def takes_producer_id(image: TransactionsImage, transactional_id: str) -> bool:
+    """Whether InitProducerId may need a new one."""
+    found = image.transactions.get(transactional_id)
+    return found is None or found.is_epoch_exhausted
+
+
+def _new_transaction(transactional_id: str, producer_id: int) -> Transaction:
+    return Transaction(
+        transactional_id,
+        producer_id,
+        NO_PRODUCER_ID,
+        NO_PRODUCER_ID,
+        NO_PRODUCER_EPOCH,
+        0,
+        TransactionState.EMPTY,
+        frozenset(),
+        -1,
+        -1,
+        0,
+    )
+
+
+def _may_go_on(current: Transaction, expected: Producer) -> bool:
+    """The epoch is looked at later; a transactional id that was forgotten takes whoever comes."""
+    return (
+        current.producer_epoch == NO_PRODUCER_EPOCH
+        or expected.producer_id == current.producer_id
+        # Its epochs were used up and it was given another id, but the answer did not reach it.
+        or (expected.producer_id == current.previous_producer_id and is_epoch_exhausted(expected.producer_epoch))
+    )
+
+
+# --- partitions of a transaction
+
+
+def add_partitions(
+    situation: Situation,
+    transactional_id: str,
+    producer: Producer,
+    partitions: Set[TopicPartition],
+    client_transaction_version: int,
+) -> Result[None]:
+    """Make partitions part of the transaction, which begins with the first of them."""
+    current = _require(situation, transactional_id)
+    if current.state in PREPARED:
+        # First: the producer may have the id of the next transaction already.
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    _require_producer(current, producer)
+    if current.state is TransactionState.ONGOING and partitions <= current.partitions:
+        return Result([], None)
+    begins = current.state in AT_REST
+    following = transit(
+        current,
+        TransactionState.ONGOING,
+        partitions=current.partitions | partitions,
+        start_timestamp_ms=situation.now_ms if begins else current.start_timestamp_ms,
+        last_update_timestamp_ms=situation.now_ms,
+        client_transaction_version=client_transaction_version,
+    )
+    return Result(situation.records(following), None)
+
+
+def verify_partitions(
+    situation: Situation, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
+) -> Result[dict[TopicPartition, ErrorCode]]:
+    """Those that are not part of the transaction, each with its error."""
+    current = _require(situation, transactional_id)
+    _require_producer(current, producer)
+    if current.state in PREPARED:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    missing = partitions - current.partitions
+    return Result([], dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))
+
+
+def _require(situation: Situation, transactional_id: str) -> Transaction:
+    current = situation.get(transactional_id)
+    if current is None:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    return current
+
+
+def _require_producer(current: Transaction, producer: Producer) -> None:
+    if current.producer_id != producer.producer_id:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if current.producer_epoch != producer.producer_epoch:
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+
+
+# --- the end of a transaction
+
+
+def end(
+    situation: Situation, transactional_id: str, producer: Producer, is_commit: bool, client_transaction_version: int
+) -> Result[Ended]:
+    """A producer commits or aborts; its markers are written once this is committed."""
+    current = _require(situation, transactional_id)
+    if client_transaction_version < EPOCH_BUMP_VERSION:
+        return _end_in_epoch(situation, current, producer, is_commit)
+    return _end_with_epoch(situation, current, producer, is_commit, client_transaction_version)
+
+
+def _end_in_epoch(situation: Situation, current: Transaction, producer: Producer, is_commit: bool) -> Result[Ended]:
+    _require_producer(current, producer)
+    if current.state in PREPARED:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if current.state is TransactionState.ONGOING:
+        following = transit(
+            current,
+            _prepared(is_commit),
+            next_producer_id=NO_PRODUCER_ID,
+            last_update_timestamp_ms=situation.now_ms,
+            client_transaction_version=0,
+        )
+        return Result(situation.records(following), Ended(NO_PRODUCER))
+    if current.state is _COMPLETE[_prepared(is_commit)]:
+        return Result([], Ended(NO_PRODUCER))
+    raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+
+
+def _end_with_epoch(
+    situation: Situation, current: Transaction, producer: Producer, is_commit: bool, client_transaction_version: int
+) -> Result[Ended]:
+    """What is answered at rest, where EB is an end in a new epoch, ITS INVALID_TXN_STATE and PF PRODUCER_FENCED:
+
+                    abort            commit
+                    again   new      again   new
+    EMPTY           PF      EB       PF      ITS
+    COMPLETE_ABORT  ok      EB       ITS     ITS
+    COMPLETE_COMMIT ITS     EB       ok      ITS
+    """
+    if current.state in PREPARED:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    # Asked again, because the answer with the new epoch, or with the new id, did not reach the producer.
+    is_bumped = current.producer_epoch == producer.producer_epoch + 1
+    is_overflown = (
+        current.previous_producer_id == producer.producer_id
+        and producer.producer_epoch == MAX_EPOCH - 1
+        and current.producer_epoch == 0
+    )
+    if current.producer_id != producer.producer_id and not is_overflown:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    is_complete = current.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+    is_again = is_complete and (is_bumped or is_overflown)
+    if not is_again and current.producer_epoch != producer.producer_epoch:
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    if is_again:
+        if current.state is not _COMPLETE[_prepared(is_commit)]:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+        return Result([], Ended(Producer(current.producer_id, current.producer_epoch)))
+    if is_commit and current.state is not TransactionState.ONGOING:
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+    following = _in_next_epoch(situation, current, _prepared(is_commit), client_transaction_version)
+    done = complete(following, situation.now_ms)
+    told = Producer(done.producer_id, done.producer_epoch)
+    return Result(situation.records(following), Ended(told, current.producer_epoch))
+
+
+def fence(situation: Situation, current: Transaction) -> Result[Outcome]:
+    """Abort a transaction that is going on, and its producer with it: its epoch is over."""
+    if situation.transaction_version >= EPOCH_BUMP_VERSION:
+        version, last = situation.transaction_version, current.producer_epoch
+        following = _in_next_epoch(situation, current, TransactionState.PREPARE_ABORT, version)
+    else:
+        last = NO_PRODUCER_EPOCH
+        following = transit(
+            current,
+            TransactionState.PREPARE_ABORT,
+            producer_epoch=min(current.producer_epoch + 1, MAX_EPOCH),
+            next_producer_id=NO_PRODUCER_ID,
+            last_update_timestamp_ms=situation.now_ms,
+            client_transaction_version=0,
+        )
+    return Result(situation.records(following), Outcome(following, last, is_fenced=True))
+
+
+def _in_next_epoch(
+    situation: Situation, current: Transaction, state: TransactionState, client_transaction_version: int
+) -> Transaction:
+    begins = current.state in AT_REST  # an abort of what never began
+    return transit(
+        current,
+        state,
+        producer_epoch=min(current.producer_epoch + 1, MAX_EPOCH),
+        next_producer_id=situation.claim() if current.is_epoch_exhausted else NO_PRODUCER_ID,
+        start_timestamp_ms=situation.now_ms if begins else current.start_timestamp_ms,
+        last_update_timestamp_ms=situation.now_ms,
+        client_transaction_version=client_transaction_version,
+    )
+
+
+def _prepared(is_commit: bool) -> TransactionState:
+    return TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
+
+
+def complete(prepared: Transaction, now_ms: int) -> Transaction:
+    """The transaction once every partition has its marker."""
+    takes_next = (
+        prepared.client_transaction_version >= EPOCH_BUMP_VERSION and prepared.next_producer_id != NO_PRODUCER_ID
+    )
+    return transit(
+        prepared,
+        _COMPLETE[prepared.state],
+        producer_id=prepared.next_producer_id if takes_next else prepared.producer_id,
+        producer_epoch=0 if takes_next else prepared.producer_epoch,
+        next_producer_id=NO_PRODUCER_ID,
+        partitions=frozenset(),
+        last_update_timestamp_ms=now_ms,
+    )
+
+
+def write_completed(situation: Situation, prepared: Transaction, completed: Transaction) -> Result[None]:
+    """Say that all markers are written, if it was not said already."""
+    if situation.get(prepared.transactional_id) != prepared:
+        return Result([], None)
+    return Result(situation.records(completed), None)
+
+
+# --- what time does
+
+
+def timed_out(image: TransactionsImage, now_ms: int) -> list[str]:
+    """The transactions that have taken longer than their producers said."""
+    found = (image.transactions[transactional_id] for transactional_id in image.ongoing)
+    return [t.transactional_id for t in found if t.timeout_ms != NO_TIMEOUT_MS and _deadline_ms(t) < now_ms]
+
+
+def abort_timed_out(situation: Situation, transactional_id: str) -> Result[Outcome | None]:
+    """Abort it, if it still goes on and is still too late."""
+    current = situation.get(transactional_id)
+    if (
+        current is None
+        or current.state is not TransactionState.ONGOING
+        or current.timeout_ms == NO_TIMEOUT_MS
+        or _deadline_ms(current) >= situation.now_ms
+    ):
+        return Result([], None)
+    return fence(situation, current)
+
+
+def _deadline_ms(transaction: Transaction) -> int:
+    return transaction.start_timestamp_ms + transaction.timeout_ms
+
+
+def expired(image: TransactionsImage, now_ms: int, expiration_ms: int) -> Iterator[str]:
+    """Transactional ids that were not used for so long."""
+    latest_ms = now_ms - expiration_ms
+    for transaction in image.transactions.values():
+        if transaction.state in AT_REST and transaction.last_update_timestamp_ms <= latest_ms:
+            yield transaction.transactional_id
+
+
+def forget(transactional_ids: list[str], now_ms: int, expiration_ms: int, image: TransactionsImage) -> Result[None]:
+    """Take back those of them that are still not used."""
+    latest_ms = now_ms - expiration_ms
+    records = []
+    for transactional_id in transactional_ids:
+        current = image.transactions.get(transactional_id)
+        if current and current.state in AT_REST and current.last_update_timestamp_ms <= latest_ms:
+            records.append(tombstone(transactional_id))
+    return Result(records, None)
