@@ -19,18 +19,25 @@ from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.context import ClientInformation, Encoded, FinalizedFeatures, Listener, Peer
 from barnabas.broker.dispatch import dispatch
+from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.encoded_topics import EncodedTopics
-from barnabas.broker.log_directories import LogDirectories
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import server
 from barnabas.controller.mutation_quotas import MutationQuotas
+from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
+from barnabas.replicas.fetch_sessions import FetchSessions
+from barnabas.replicas.log_directories import LogDirectories
+from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
+from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import APIS, ApiKey, Message, Uuid
 from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.records.metadata import FeatureLevelRecord, RegisterBrokerRecord
+from tests.broker.memory_groups import MemoryGroups
+from tests.broker.memory_transactions import MemoryTransactions
 
 FEATURES = {"metadata.version": 30, "eligible.leader.replicas.version": 1, "group.version": 1, "transaction.version": 2}
 CLUSTER_ID = "Z29sZC1jbHVzdGVyLTAwMQ"
@@ -110,6 +117,35 @@ class MemoryNode:
         self._log.controller = self.controller
         self.topic_creation = TopicCreation(self.controller, self.config)
         self.controller.loop.gained(1, self._log.end_offset)
+        self.memory_transactions = MemoryTransactions(self)
+        self.memory_groups = MemoryGroups(self)
+        self._replicas: Replicas | None = None
+        self.fetch_sessions = FetchSessions(4, Random(4))
+
+    @property
+    def replicas(self) -> Replicas:
+        """The partitions of this broker, from the first use on; `log.dirs` has to be of the test itself."""
+        if self._replicas is None:
+            dynamic = DynamicConfig(self.config, self.image)
+            self._replicas = Replicas(
+                self.config.node_id,
+                self.log_directories,
+                dynamic.topic_values,
+                now_ms=lambda: self.now_ms,
+                random=Random(3),
+            )
+            self._replicas.start(self.image)
+            self.controller.loop.subscribe(dynamic.image_changed)
+            self.controller.loop.subscribe(self._replicas.image_changed)
+        return self._replicas
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.memory_groups.coordinator
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.memory_transactions.coordinator
 
     @property
     def quorum_leader_id(self) -> int:
@@ -144,10 +180,13 @@ class MemoryNode:
         async def run() -> bytes | None:
             name = LISTENER_NAMES.get(listener, listener.upper())
             peer = Peer(host, principal, Listener(name, is_controller=listener == "controller"), information)
+            await self.memory_transactions.load()
+            await self.memory_groups.load()
             answer = dispatch(frame, self, peer)
             pieces = await answer if inspect.isawaitable(answer) else answer
             await self.topic_creation.wait_done()
-            return None if pieces is None else b"".join(pieces)[4:]
+            await self.memory_transactions.settle()
+            return None if pieces is None else b"".join(map(bytes, pieces))[4:]
 
         return asyncio.run(run())
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.context import ClientInformation, Peer
 from barnabas.broker.dispatch import Pieces, Refused, dispatch
+from barnabas.replicas.reading import StoredRecords
 from barnabas.security.acl import host_text
 from barnabas.security.principal import ANONYMOUS
+from barnabas.storage import FileRange, StorageError
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.frame import FrameBuffer
 
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WAITING_BYTES_MAX = 1 << 20  # what may pile up behind the request that is under way
+JOINED_BYTES_MAX = 1 << 16  # an answer with more than this is records, which are not copied once more
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Created by `broker.server` for each socket that it accepts."""
 
     def __init__(self, endpoint: Endpoint, host: str) -> None:
@@ -35,12 +38,18 @@ class Connection(asyncio.Protocol):
         self.information = ClientInformation()
         self.peer = Peer(host_text(host), ANONYMOUS, endpoint.listener, self.information)
         self.last_active_s = endpoint.loop.time()
-        self.buffer = FrameBuffer(endpoint.limits.request_max_bytes)
+        self.buffer = FrameBuffer(endpoint.limits.request_max_bytes, endpoint.scratch)
         self.under_way: asyncio.Task[None] | None = None
         self.write_paused = False
         self.read_paused = False
         self.closing = False
+        self._writable: asyncio.Future[None] | None = None
         self.transport: asyncio.Transport
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is for the client to do something: to ask, or to take its answer."""
+        return self.under_way is None or self.write_paused
 
     # --- the transport's side
 
@@ -55,9 +64,12 @@ class Connection(asyncio.Protocol):
             self.under_way.cancel()
         self.endpoint.closed(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self.buffer.room()
+
+    def buffer_updated(self, size: int) -> None:
         self.last_active_s = self.endpoint.loop.time()
-        self.buffer.feed(data)
+        self.buffer.received(size)
         if self.under_way is None and not self.write_paused:
             self._serve()
         elif len(self.buffer) > WAITING_BYTES_MAX:
@@ -70,6 +82,8 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self.write_paused = False
         self.last_active_s = self.endpoint.loop.time()
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
         if self.under_way is None and not self.closing:
             self._serve()
 
@@ -93,23 +107,56 @@ class Connection(asyncio.Protocol):
             if not isinstance(answer, list):
                 self.under_way = endpoint.loop.create_task(self._finish(answer))
                 return
+            if _has_stored(answer):
+                self.under_way = endpoint.loop.create_task(self._finish(answer))
+                return
             self._write(answer)
             if self.write_paused:
                 return
 
-    async def _finish(self, answer: Awaitable[Pieces | None]) -> None:
-        pieces = await answer
+    async def _finish(self, answer: Pieces | Awaitable[Pieces | None]) -> None:
+        pieces = answer if isinstance(answer, list) else await answer
+        if pieces is not None and not self.closing:
+            if _has_stored(pieces):
+                await self._stream(pieces)
+            else:
+                self._write(pieces)
         self.under_way = None
         self.last_active_s = self.endpoint.loop.time()
-        if self.closing:
-            return
-        if pieces is not None:
-            self._write(pieces)
-        if not self.write_paused:
+        if not self.closing and not self.write_paused:
             self._serve()
 
     def _write(self, pieces: Pieces) -> None:
-        self.transport.write(b"".join(pieces))
+        if sum(map(len, pieces)) > JOINED_BYTES_MAX:
+            self.transport.writelines(pieces)
+        else:
+            self.transport.write(b"".join(pieces))
+
+    async def _stream(self, pieces: Sequence[Any]) -> None:
+        """Write an answer with records that are still on the disk, no faster than the client takes them."""
+        ready: list[Any] = []
+        for piece in pieces:
+            if not isinstance(piece, StoredRecords):
+                ready.append(piece)
+                continue
+            for chunk in piece.chunks():
+                try:
+                    data = await _read(chunk)
+                except StorageError as error:
+                    piece.failed(error)
+                    self.refuse(f"an answer cannot be ended: {error}")
+                    return
+                if len(data) != chunk.size:
+                    self.refuse(f"an answer cannot be ended: {chunk.file.path} was cut off")
+                    return
+                self.transport.writelines([*ready, data])
+                ready = []
+                if self.write_paused and not self.closing:
+                    self._writable = self.endpoint.loop.create_future()
+                    await self._writable
+                if self.closing:
+                    return
+        self.transport.writelines(ready)
 
     def refuse(self, why: str) -> None:
         log.warning("closing the connection of %s on %s: %s", self.host, self.endpoint.listener.name, why)
@@ -117,7 +164,10 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         self.closing = True
-        self.transport.close()
+        if self.write_paused:
+            self.transport.abort()  # a close would wait until the client has taken what is written
+        else:
+            self.transport.close()
 
     def _pause_reading(self) -> None:
         if not self.read_paused and not self.closing:
@@ -128,3 +178,13 @@ class Connection(asyncio.Protocol):
         if self.read_paused and not self.closing:
             self.read_paused = False
             self.transport.resume_reading()
+
+
+def _has_stored(pieces: Sequence[object]) -> bool:
+    return any(piece.__class__ is StoredRecords for piece in pieces)
+
+
+async def _read(chunk: FileRange) -> bytes | bytearray:
+    """What the disk has to be waited for is read in a thread."""
+    data = chunk.read_cached()
+    return await asyncio.to_thread(chunk.file.read, chunk.size, chunk.position) if data is None else data

@@ -9,16 +9,25 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicated.decision import Result
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.security.authorizer import AuthorizerSettings, authorize, authorized_operations
+from barnabas.security.authorizer import (
+    AuthorizerSettings,
+    authorize,
+    authorize_by_resource_type,
+    authorized_operations,
+)
 from barnabas.security.principal import KafkaPrincipal
 from barnabas.wire import ErrorCode, KafkaError, Message
 
 if TYPE_CHECKING:
     from barnabas.broker.client_metrics import ClientMetrics
     from barnabas.broker.encoded_topics import EncodedTopics
-    from barnabas.broker.log_directories import LogDirectories
     from barnabas.broker.topic_creation import TopicCreation
     from barnabas.controller.mutation_quotas import MutationQuotas
+    from barnabas.groups.coordinator import GroupCoordinator
+    from barnabas.replicas.fetch_sessions import FetchSessions
+    from barnabas.replicas.log_directories import LogDirectories
+    from barnabas.replicas.replicas import Replicas
+    from barnabas.transactions.coordinator import TransactionCoordinator
 
 R = TypeVar("R")
 
@@ -59,6 +68,7 @@ class Services(Protocol):
     authorizer: AuthorizerSettings
     client_metrics: ClientMetrics
     mutation_quotas: MutationQuotas
+    fetch_sessions: FetchSessions
 
     @property
     def controller(self) -> Controller: ...
@@ -68,6 +78,15 @@ class Services(Protocol):
 
     @property
     def log_directories(self) -> LogDirectories: ...
+
+    @property
+    def replicas(self) -> Replicas: ...
+
+    @property
+    def groups(self) -> GroupCoordinator: ...
+
+    @property
+    def transactions(self) -> TransactionCoordinator: ...
 
     @property
     def quorum_leader_id(self) -> int:
@@ -160,6 +179,14 @@ class Context:
             return True
         acls = services.image.acls.index
         return authorize(acls, services.authorizer, peer.principal, peer.host, operation, resource_type, name).allowed
+
+    def may_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Whether the caller may do this to at least one resource of the type."""
+        services, peer = self.services, self.peer
+        acls = services.image.acls.index
+        return authorize_by_resource_type(
+            acls, services.authorizer, peer.principal, peer.host, operation, resource_type
+        ).allowed
 
     def require_on_cluster(self, operation: AclOperation) -> None:
         """Raises CLUSTER_AUTHORIZATION_FAILED when the caller may not do this to the cluster."""

@@ -19,7 +19,7 @@ from barnabas.broker.errors import error_response
 from barnabas.broker.served import served_apis, served_versions
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
 from barnabas.wire.codec import Reader, reader
-from barnabas.wire.frame import encode_response
+from barnabas.wire.frame import Frame, encode_response
 from barnabas.wire.messages.header import RequestHeader
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ class Route(NamedTuple):
     read_header: Reader
     read_request: Reader
     handle: Handler
+    takes_views: bool = False  # it carries records, which are not copied
 
 
 def handler_of(key: int) -> Handler:
@@ -55,10 +56,12 @@ def handler_of(key: int) -> Handler:
     return found
 
 
-def dispatch(frame: bytes, services: Services, peer: Peer) -> Pieces | Awaitable[Pieces | None] | None:
+def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable[Pieces | None] | None:
     """The answer's pieces, at once or later; None if the request wants no answer. Raises Refused."""
-    route = _ROUTES.get((peer.listener.is_controller, frame[:4])) or _find_route(peer.listener, frame)
-    api, version, read_header, read_request, handle = route
+    route = _ROUTES.get((peer.listener.is_controller, bytes(frame[:4]))) or _find_route(peer.listener, frame)
+    api, version, read_header, read_request, handle, _ = route
+    if type(frame) is memoryview and not route.takes_views:
+        frame = bytes(frame)
     try:
         header, position = read_header(frame, 0)
         request, _ = read_request(frame, position)
@@ -79,7 +82,7 @@ def dispatch(frame: bytes, services: Services, peer: Peer) -> Pieces | Awaitable
 _ROUTES: dict[tuple[bool, bytes], Route] = {}
 
 
-def _find_route(listener: Listener, frame: bytes) -> Route:
+def _find_route(listener: Listener, frame: Frame) -> Route:
     if len(frame) < 4:
         raise Refused(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version = _KEY_AND_VERSION.unpack_from(frame)
@@ -94,7 +97,9 @@ def _find_route(listener: Listener, frame: bytes) -> Route:
         # A client must be able to learn the versions: answered in version 0, whatever the request looks like.
         return Route(api, 0, read_header, lambda data, position: (None, position), handler_of(key))
     read_request = reader(message_class(api.request), version)
-    route = _ROUTES[listener.is_controller, frame[:4]] = Route(api, version, read_header, read_request, handler_of(key))
+    route = _ROUTES[listener.is_controller, bytes(frame[:4])] = Route(
+        api, version, read_header, read_request, handler_of(key)
+    )
     return route
 
 

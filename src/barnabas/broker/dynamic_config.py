@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from barnabas.config import broker, reconfiguration, server
+from barnabas.config import broker, reconfiguration, server, topic
 from barnabas.config.definitions import ConfigError, Value
-from barnabas.config.resolve import Layers, broker_texts, topic_value
+from barnabas.config.resolve import Layers, broker_texts, topic_defaults, topic_value
 from barnabas.config.server_checks import RequirementError
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.configs import layers_of
@@ -38,6 +38,8 @@ class DynamicConfig:
         self.current = static
         self._image = image
         self._watchers: list[_Watcher] = []
+        self._any_watchers: list[Callable[[], None]] = []
+        self._topic_defaults: Mapping[str, Value] | None = None
         self._update()
 
     def get(self, name: str) -> Value:
@@ -48,6 +50,19 @@ class DynamicConfig:
         """The value of a topic's setting."""
         configs = self._image.config(ConfigResourceType.TOPIC, topic_name)
         return topic_value(name, configs, Layers(static=self.current.given))
+
+    def topic_values(self, topic_name: str) -> Mapping[str, Value]:
+        """The values of all settings of a topic."""
+        if self._topic_defaults is None:
+            self._topic_defaults = topic_defaults(Layers(static=self.current.given))
+        configs = self._image.config(ConfigResourceType.TOPIC, topic_name)
+        definitions = topic.definitions()
+        own = {name: definitions[name].parse(text) for name, text in configs.items() if name in definitions}
+        return {**self._topic_defaults, **own} if own else self._topic_defaults
+
+    def watch_any(self, react: Callable[[], None]) -> None:
+        """Call `react()` after anything that is set for this node has changed."""
+        self._any_watchers.append(react)
 
     def watch(self, names: Collection[str], react: React) -> None:
         """Call `react(old, new)` after the value of one of these settings has changed."""
@@ -68,6 +83,9 @@ class DynamicConfig:
         except ConfigError as error:
             log.error("what is set for this node while it runs does not count: %s", error)
             return
+        self._topic_defaults = None
+        for react_to_any in self._any_watchers:
+            react_to_any()
         for names, react in self._watchers:
             if any(old.get(name) != self.current.get(name) for name in names):
                 react(old, self.current)

@@ -120,14 +120,17 @@ class TopicsView:
         opening = self._opening(0, name, topic_id, name in INTERNAL_TOPICS)
         pieces = [opening, self.length(end - first if end > first else 0)]
         told, with_epoch, with_elr = self._told, self.form.version >= 7, self.form.elr
+        before: Partition | None = None
         for index in range(first, end):
             partition = partitions[index]
-            replicas, directories, isr, _, _, leader, _, leader_epoch, _, elr, last_known_elr = partition
-            if with_elr:
-                key: tuple[object, ...] = leader, replicas, isr, directories, elr, last_known_elr
-            else:
-                key = leader, replicas, isr, directories
-            error, shown_leader, rest = told.get(key) or self._tell(key, partition)
+            if partition is not before:  # neighbours are often one object
+                before = partition
+                replicas, directories, isr, _, _, leader, _, leader_epoch, _, elr, last_known_elr = partition
+                if with_elr:
+                    key: tuple[object, ...] = leader, replicas, isr, directories, elr, last_known_elr
+                else:
+                    key = leader, replicas, isr, directories
+                error, shown_leader, rest = told.get(key) or self._tell(key, partition)
             if with_epoch:
                 pieces.append(_HEAD_WITH_EPOCH.pack(error, index, shown_leader, leader_epoch))
             else:

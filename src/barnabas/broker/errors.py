@@ -28,9 +28,10 @@ def error_response(api: Api, version: int, request: Message, code: ErrorCode, me
 def _mark(target: Struct, struct: StructSchema, version: int, code: ErrorCode, message: str | None) -> bool:
     """Put the error where the struct has room for it; false if it has none."""
     fields = {field.name: field for field in struct.fields if version in field.versions}
-    if "error_code" not in fields:
+    name = next((each for each in ("error_code", "partition_error_code") if each in fields), None)
+    if name is None:
         return False
-    target.error_code = int(code)  # type: ignore[attr-defined]
+    setattr(target, name, int(code))
     shown = shown_message(code, message)
     if "error_message" in fields and (shown is not None or version in fields["error_message"].nullable):
         target.error_message = shown  # type: ignore[attr-defined]
@@ -74,9 +75,10 @@ def _values(source: Struct) -> list[Any]:
 
 def _copy_keys(item: Struct, element: StructSchema, wanted: Any) -> None:
     keys = [field.name for field in element.fields if field.is_key]
-    names = keys or [field.name for field in element.fields]
+    names = keys or [field.name for field in element.fields if not field.is_array]
     if not isinstance(wanted, Struct):  # a list of plain names or numbers: they are what the item is about
-        scalar = next(f.name for f in element.fields if f.type == ("string" if isinstance(wanted, str) else "int32"))
+        kind = "string" if isinstance(wanted, str) else "int32"
+        scalar = next(f.name for f in element.fields if f.type == kind and f.name != "error_message")
         setattr(item, scalar, wanted)
         return
     for name in type(wanted).__slots__:

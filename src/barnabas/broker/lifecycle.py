@@ -13,13 +13,14 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barnabas.broker.log_directories import LogDirectories
 from barnabas.client.connection import Connection
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.features import SUPPORTED
 from barnabas.metadata.image import MetadataImage
+from barnabas.replicas.log_directories import LogDirectories
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
+from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
@@ -30,6 +31,7 @@ REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 1
 HEARTBEAT_VERSION_WITH_CORDONED = 2
 CONTROLLER_REGISTRATION_VERSION = 0
+ALLOCATE_PRODUCER_IDS_VERSION = 0
 RETRY_S = 0.1
 SHUTDOWN_HEARTBEAT_S = 0.05
 
@@ -101,6 +103,12 @@ class BrokerLifecycle:
     def beat_soon(self) -> None:
         """There is something to tell that should not wait for the next heartbeat."""
         self._news.set()
+
+    async def allocate_producer_ids(self) -> tuple[int, int]:
+        """A block of producer ids for this broker alone: the first, and how many. Raises KafkaError and OSError."""
+        request = AllocateProducerIdsRequest(broker_id=self._config.node_id, broker_epoch=self.epoch)
+        response: AllocateProducerIdsResponse = await self._call(request, ALLOCATE_PRODUCER_IDS_VERSION)
+        return response.producer_id_start, response.producer_id_len
 
     async def stop(self, timeout_s: float = 10.0) -> None:
         """Ask to leave, and wait until the controller lets go, but not for ever."""

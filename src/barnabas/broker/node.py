@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
@@ -15,19 +17,21 @@ from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
+from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
-from barnabas.broker.log_directories import LogDirectories
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
 from barnabas.broker.topic_creation import TopicCreation
+from barnabas.broker.txn_markers import write_markers
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import activation
 from barnabas.controller.features import SHOWN_ORDER
 from barnabas.controller.mutation_quotas import MutationQuotas
+from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
@@ -35,11 +39,17 @@ from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
 from barnabas.raft.voters import ReplicaKey, Voter, VoterSet
+from barnabas.replicas.fetch_sessions import FetchSessions
+from barnabas.replicas.log_directories import LogDirectories
+from barnabas.replicas.maintenance import Maintenance
+from barnabas.replicas.partition import Partition
+from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
-from barnabas.storage.errors import StorageError
+from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
+from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import Message, Uuid, decode_record, random_uuid
 
 log = logging.getLogger(__name__)
@@ -84,13 +94,17 @@ class Node:
         self.mutation_quotas = MutationQuotas(
             config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
         )
+        self.fetch_sessions = FetchSessions(config.get_int("max.incremental.fetch.session.cache.slots"), self._random)
         self.monotonic_ms = monotonic_ms
         self.topic_creation: TopicCreation
         self.log_directories: LogDirectories
+        self.replicas: Replicas
+        self.coordinators: Coordinators
         self.quorum: MetadataQuorum
         self._has_quorum = False
         self._lifecycle: BrokerLifecycle | None = None
         self._timers: ControllerTimers | None = None
+        self._maintenance: Maintenance | None = None
         self._server = Server(self, limits_of(config))
 
     # --- what handlers ask
@@ -102,6 +116,14 @@ class Node:
     @property
     def image(self) -> MetadataImage:
         return self.quorum.image
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.coordinators.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.coordinators.transactions
 
     @property
     def quorum_leader_id(self) -> int:
@@ -143,6 +165,10 @@ class Node:
         await self._server.stop()
         if self._has_quorum:
             await self.topic_creation.stop()
+            if self._maintenance is not None:
+                await self._maintenance.stop()
+            self.coordinators.stop()
+            await self.replicas.stop(self._lifecycle.epoch if self._lifecycle is not None else -1)
             await self.quorum.stop()
         for lock in self._locks:
             lock.release()
@@ -189,6 +215,8 @@ class Node:
             dirs.append(metadata_dir)
         check_log_dirs(dirs, node_id=self.config.node_id)  # what is not ours is refused before anything is touched
         for log_dir in dirs:
+            with disk_errors("creating", log_dir.parent):
+                log_dir.parent.mkdir(parents=True, exist_ok=True)
             create_directory(log_dir)
             self._locks.append(DirectoryLock(log_dir))
         found = check_log_dirs(dirs, node_id=self.config.node_id)
@@ -227,7 +255,7 @@ class Node:
 
     def _controller_listeners(self) -> tuple[RaftEndpoint, ...]:
         return tuple(
-            RaftEndpoint(e.listener_name, e.host or self.addresses[e.listener_name][0], self._port(e))
+            RaftEndpoint(e.listener_name, e.host or socket.getfqdn(), self._port(e))
             for e in self.config.advertised_controller_listeners
         )
 
@@ -262,6 +290,26 @@ class Node:
         )
         self.controller.loop.subscribe(self.dynamic.image_changed)
         self.log_directories = LogDirectories(lambda: self.dynamic.current, self._directory_ids)
+        self.replicas = Replicas(
+            self.config.node_id,
+            self.log_directories,
+            self.dynamic.topic_values,
+            now_ms=now_ms,
+            random=self._random,
+            config=lambda: self.dynamic.current,
+            led=self._led,
+            offline=self._beat_soon,
+        )
+        self.controller.loop.subscribe(self.replicas.image_changed)
+        self.dynamic.watch_any(self.replicas.settings_changed)
+        self.coordinators = Coordinators(
+            lambda: self.dynamic.current,
+            lambda: self.image,
+            self._random,
+            self._allocate_producer_ids,
+            partial(write_markers, self),
+        )
+        self.controller.loop.subscribe(self.coordinators.image_changed)
         self._has_quorum = True
         await self.quorum.start()
         await self._first_of(self.quorum.wait_active())
@@ -270,8 +318,8 @@ class Node:
         self._timers.start()
 
     def _told(self, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-        """Endpoints as others are told of them: with the real host and port."""
-        return [e._replace(host=e.host or self.addresses[e.listener_name][0], port=self._port(e)) for e in endpoints]
+        """Endpoints as others are told of them: with a host that they can reach, and the real port."""
+        return [e._replace(host=e.host or socket.getfqdn(), port=self._port(e)) for e in endpoints]
 
     async def _register_controller(self) -> None:
         version = self.image.metadata_version
@@ -284,18 +332,22 @@ class Node:
         # Whoever was this broker before is gone: its directories, and their locks, are ours.
         self.controller.heartbeats.forget(self.config.node_id)
         name = self.config.controller_listener_names[0]
+        previous_epoch = self.replicas.start(self.image)
         self._lifecycle = BrokerLifecycle(
             self.config,
             cluster_id=self.cluster_id,
             incarnation_id=random_uuid(self._random),
             listeners=self._told(self.config.advertised_listeners),
             log_directories=self.log_directories,
-            previous_epoch=-1,
+            previous_epoch=previous_epoch,
             image=lambda: self.image,
             controller_address=lambda: self.addresses[name],
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
+        self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, now_ms)
+        self._maintenance.start()
+        self.coordinators.start()
 
     async def _first_of(self, work: Any) -> None:
         """Wait, but not longer than the node can go on."""
@@ -315,8 +367,18 @@ class Node:
         self._server.limit(limits_of(new))
 
     def _tell_controller(self, old: ServerConfig, new: ServerConfig) -> None:
+        self._beat_soon()
+
+    def _beat_soon(self) -> None:
         if self._lifecycle is not None:
             self._lifecycle.beat_soon()
+
+    def _led(self, partition: Partition, leads: bool) -> None:
+        self.coordinators.led(partition, leads)
+
+    async def _allocate_producer_ids(self) -> tuple[int, int]:
+        assert self._lifecycle is not None
+        return await self._lifecycle.allocate_producer_ids()
 
     def _fail(self, error: BaseException) -> None:
         if not self.failed.done():

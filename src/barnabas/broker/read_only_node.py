@@ -29,7 +29,6 @@ from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.encoded_topics import EncodedTopics
-from barnabas.broker.log_directories import LogDirectories
 from barnabas.broker.node import NodeError, finalized_features, limits_of
 from barnabas.broker.served import served_apis
 from barnabas.broker.server import Server
@@ -47,6 +46,8 @@ from barnabas.raft import messages
 from barnabas.raft.offline_metadata import EVERYTHING, AsOf, OfflineMetadata, load
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
+from barnabas.replicas.fetch_sessions import FetchSessions
+from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicated.decision import Result
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS
@@ -211,6 +212,8 @@ class ReadOnlyNode:
             config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
         )
         self.monotonic_ms = monotonic_ms
+        slots = config.get_int("max.incremental.fetch.session.cache.slots")
+        self.fetch_sessions = FetchSessions(slots, SystemRandom())
         self.client_metrics = ClientMetrics("", config.get_int("telemetry.max.bytes"), SystemRandom(), monotonic_ms)
         self._found = found
         self._as_of = as_of

@@ -13,7 +13,7 @@ from barnabas.wire.schema import Versions
 SERVES_REMOVED_VERSIONS = frozenset({19, 20, 29, 30, 31, 32, 34, 35})
 
 # What is not there yet on one kind of listener: clients cannot fetch before there are logs to fetch from.
-NOT_SERVED_ON = {"broker": frozenset({int(ApiKey.FETCH)}), "controller": frozenset[int]()}
+NOT_SERVED_ON = {"broker": frozenset[int](), "controller": frozenset[int]()}
 
 # Answered by everyone, but told of only where somebody receives what is pushed.
 TELEMETRY_KEYS = frozenset({int(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS), int(ApiKey.PUSH_TELEMETRY)})

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from barnabas.broker.connection import Connection
 from barnabas.broker.context import Listener, Services
+from barnabas.wire.frame import SCRATCH_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class Server:
         while True:
             await asyncio.sleep(min(max(limit_s / 4, 0.01), 30))
             oldest = loop.time() - limit_s
-            for connection in [c for c in self.connections if c.last_active_s < oldest and c.under_way is None]:
+            for connection in [c for c in self.connections if c.last_active_s < oldest and c.is_idle]:
                 log.info("closing the connection of %s: idle for more than %g s", connection.host, limit_s)
                 connection.close()
 
@@ -125,6 +126,7 @@ class Endpoint:
         self.loop = asyncio.get_running_loop()
         self.opened = server.opened
         self.closed = server.closed
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # all connections receive in one thread
         self._socket = sock
         self._accepting: asyncio.Task[None] | None = None
 

@@ -4,18 +4,18 @@ Needs DESCRIBE on the cluster; without it there is no row, and from version 3 an
 log dirs, in the order of log.dirs, with the partitions that were asked for, or all; names of what is not here are passed over.
 A directory that has failed is KAFKA_STORAGE_ERROR. Topics stand by name and partitions by number (Kafka: by hash).
 
-A replica whose log was not begun yet is listed where the cluster has put it, with no bytes. The lag is 0 for a replica that
-this node holds; it is -1, not known, for a future log and for a log that is left over in the directory.
+The size is that of the segments. A replica whose log was not begun yet is listed where it will be, with no bytes. The lag of
+a replica is how far it is behind what is committed; it is -1, not known, for a future log and for a log that is left over.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
 
 from barnabas.broker.context import Context
-from barnabas.broker.log_directories import DirectoryUsage
+from barnabas.replicas.log_directories import DirectoryUsage, StoredPartition
+from barnabas.replicas.partition import Partition as Replica
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.errors import StorageError
@@ -55,12 +55,12 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
         found: defaultdict[str, list[Partition]] = defaultdict(list)
         for stored in usage.partitions:
             if wanted is None or stored.partition in wanted:
-                lag = 0 if stored.partition in held and not stored.is_future else NOT_KNOWN
+                lag = _lag(held.get(stored.partition), stored)
                 found[stored.partition.topic].append(
                     _row(stored.partition, stored.size_in_bytes, lag, stored.is_future)
                 )
-        for partition, place in held.items():
-            if place == path and partition not in begun:
+        for partition, replica in held.items():
+            if replica.log_dir == path and partition not in begun:
                 found[partition.topic].append(_row(partition, 0, 0, False))
         rows.append(
             Row(
@@ -74,23 +74,20 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
     return DescribeLogDirsResponse(results=rows)
 
 
-def _held(context: Context, wanted: set[TopicPartition] | None) -> Mapping[TopicPartition, str | None]:
-    """The replicas of this node, and where the cluster has put them."""
-    node_id = context.config.node_id
-    topics = context.image.topics
-    assigned = context.services.log_directories.assigned
+def _held(context: Context, wanted: set[TopicPartition] | None) -> dict[TopicPartition, Replica]:
+    """The replicas of this node."""
+    replicas = context.services.replicas
     if wanted is None:
-        return {
-            TopicPartition(each.topic.name, each.partition_id): assigned(each.partition.directory(node_id))
-            for each in topics.on_broker(node_id)
-        }
-    held = {}
-    for each in wanted:
-        topic = topics.get(each.topic)
-        partition = None if topic is None else topics.partition(topic.topic_id, each.partition)
-        if partition is not None and node_id in partition.replicas:
-            held[each] = assigned(partition.directory(node_id))
-    return held
+        return {TopicPartition(each.topic, each.partition_id): each for each in replicas}
+    found = ((each, replicas.get(each.topic, each.partition)) for each in wanted)
+    return {each: replica for each, replica in found if replica is not None}
+
+
+def _lag(replica: Replica | None, stored: StoredPartition) -> int:
+    if replica is None or replica.is_offline or stored.is_future:
+        return NOT_KNOWN
+    opened = replica.opened_log
+    return 0 if opened is None else max(0, replica.high_watermark - opened.log_end_offset)
 
 
 def _row(partition: TopicPartition, size_in_bytes: int, lag: int, is_future: bool) -> Partition:

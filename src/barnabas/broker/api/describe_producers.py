@@ -1,42 +1,39 @@
 """DescribeProducers (61), version 0.
 
-Needs READ on the topic. A bad name is INVALID_TOPIC_EXCEPTION whoever asks. A partition that is not on this node is
+Needs READ on the topic. A bad name is INVALID_TOPIC_EXCEPTION whoever asks. Answers what the log of a replica, leading or
+not, knows of its producers: epoch, last sequence, and where an open transaction began. A partition that is not on this node is
 NOT_LEADER_OR_FOLLOWER, one in a directory that has failed KAFKA_STORAGE_ERROR, both without a text, as Kafka has it.
-
-Nothing was produced to a replica whose log was not begun, so it has no producers. Not done: producers of logs that another
-broker has begun; these logs are not open, so NOT_LEADER_OR_FOLLOWER.
 """
 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
+from barnabas.config.hash_order import hash_order
 from barnabas.controller import topic_names
 from barnabas.security.acl import AclOperation, ResourceType
-from barnabas.storage.checkpoints import TopicPartition
+from barnabas.storage.producers import ProducerState
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 
 Topic = DescribeProducersResponse.TopicResponse
-Partition = DescribeProducersResponse.PartitionResponse
+Row = DescribeProducersResponse.PartitionResponse
+Producer = DescribeProducersResponse.ProducerState
 
 
 def handle(context: Context, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    rows = []
+    topics = []
     for topic in request.topics:
         try:
             _check(context, topic.name)
         except KafkaError as error:
-            partitions = [
-                Partition(partition_index=index, error_code=error.code, error_message=error.message)
+            rows = [
+                Row(partition_index=index, error_code=error.code, error_message=error.message)
                 for index in topic.partition_indexes
             ]
         else:
-            partitions = [
-                Partition(partition_index=index, error_code=_state(context, TopicPartition(topic.name, index)))
-                for index in topic.partition_indexes
-            ]
-        rows.append(Topic(name=topic.name, partitions=partitions))
-    return DescribeProducersResponse(topics=rows)
+            rows = [_row(context, topic.name, index) for index in topic.partition_indexes]
+        topics.append(Topic(name=topic.name, partitions=rows))
+    return DescribeProducersResponse(topics=topics)
 
 
 def _check(context: Context, name: str) -> None:
@@ -47,17 +44,27 @@ def _check(context: Context, name: str) -> None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _state(context: Context, asked: TopicPartition) -> ErrorCode:
-    topics = context.image.topics
-    partition = topics.partition(topics.ids[asked.topic], asked.partition)
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    node_id = context.config.node_id
-    if node_id not in partition.replicas:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    directories = context.services.log_directories
-    begun = directories.find(asked)
-    place = begun or directories.assigned(partition.directory(node_id))
-    if place is not None and not directories.is_online(place):
-        return ErrorCode.KAFKA_STORAGE_ERROR
-    return ErrorCode.NONE if begun is None else ErrorCode.NOT_LEADER_OR_FOLLOWER
+def _row(context: Context, name: str, index: int) -> Row:
+    try:
+        states = context.services.replicas.partition(name, index).log.active_producers()
+    except KafkaError as error:
+        return Row(partition_index=index, error_code=error.code)
+    return Row(
+        partition_index=index,
+        active_producers=[
+            Producer(
+                producer_id=state.producer_id,
+                producer_epoch=state.producer_epoch,
+                last_sequence=state.last_sequence,
+                last_timestamp=state.last_timestamp,
+                coordinator_epoch=state.coordinator_epoch,
+                current_txn_start_offset=state.current_txn_first_offset,
+            )
+            for state in hash_order(states, hash_of=_hash)
+        ],
+    )
+
+
+def _hash(state: ProducerState) -> int:
+    """The hash of the producer's id in Java."""
+    return (state.producer_id ^ state.producer_id >> 32) & 0xFFFFFFFF

@@ -1,16 +1,244 @@
-"""Fetch (1), versions 4 to 18, on the controller's listener: the metadata log, for voters, observers and whoever wants to read.
+"""Fetch (1), versions 4 to 18.
 
-The topic is `__cluster_metadata`, by name before version 13 and by id from there on. Waits up to `max_wait_ms` for records.
+On a broker's listener: the logs of topics, for consumers (READ on the topic) and followers (CLUSTER_ACTION on the cluster).
+Topics are named up to version 12 and known by id from 13; sessions (KIP-227) from 7. A partition that the caller may not
+read, or that is not known, is a row with an error; rows of partitions that were read stand before those. Up to version 10
+only leaders answer consumers. Answers at once if there are `min_bytes`, an error, or an epoch at which the fetcher's log
+diverges; otherwise after `max_wait_ms` at the latest. From version 16 a row that says who leads instead comes with the
+leader's address. Records are read as the client takes them.
+
+On the controller's listener: the metadata log, for voters, observers and whoever wants to read (CLUSTER_ACTION). The topic is
+`__cluster_metadata`, by name before version 13 and by id from there on.
+
+Not done: choosing a replica near to the consumer (`preferred_read_replica` is -1), and quotas on bytes.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import NamedTuple, cast
+
 from barnabas.broker.context import Context
-from barnabas.security.acl import AclOperation
-from barnabas.wire import Message
-from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.replicas import reading
+from barnabas.replicas.fetch_sessions import Fetch, PartitionData, Rows, Wanted
+from barnabas.replicas.partition import Partition
+from barnabas.replicas.reading import Found, Isolation, Limits, StoredRecords
+from barnabas.replicas.waiting import WaitingFetch
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.storage import FileRange, StorageError
+from barnabas.wire import ErrorCode, Message, Uuid
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+
+Topic = FetchResponse.FetchableTopicResponse
+
+READ_AT_ONCE_BYTES = 1 << 16
+_REPLICA_STATE_SINCE = 15
+_LEADERS_SINCE = 16
+_FOLLOWERS_ANSWER_SINCE = 11
+_STORAGE_ERROR_SINCE = 6
+_LED_ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+_NO_DIVERGENCE = FetchResponse.EpochEndOffset()
+_NO_LEADER = FetchResponse.LeaderIdAndEpoch()
+_NO_SNAPSHOT = FetchResponse.SnapshotId()
 
 
-async def handle(context: Context, request: FetchRequest) -> Message:
-    context.require_on_cluster(AclOperation.CLUSTER_ACTION)
-    return await context.services.ask_quorum(request, context.version, context.listener.name)
+def handle(context: Context, request: FetchRequest) -> Message | Awaitable[Message]:
+    if context.listener.is_controller:
+        context.require_on_cluster(AclOperation.CLUSTER_ACTION)
+        return context.services.ask_quorum(request, context.version, context.listener.name)
+    return _fetch(context, request)
+
+
+class Asked(NamedTuple):
+    """One request: what it wants to read, and the rows of what it may not."""
+
+    context: Context
+    fetch: Fetch
+    limits: Limits
+    readable: list[Wanted]
+    refused: Rows
+
+
+def _fetch(context: Context, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
+    services, version = context.services, context.version
+    replica_id = request.replica_id if version < _REPLICA_STATE_SINCE else request.replica_state.replica_id
+    max_bytes = min(request.max_bytes, context.config.get_int("fetch.max.bytes"))
+    limits = Limits(
+        isolation=reading.isolation_of(replica_id, request.isolation_level),
+        max_bytes=max_bytes,
+        min_bytes=min(request.min_bytes, max_bytes),
+        replica_id=replica_id,
+        only_leader=replica_id >= 0 or (replica_id == reading.CONSUMER and version < _FOLLOWERS_ANSWER_SINCE),
+    )
+    fetch = services.fetch_sessions.begin(
+        request,
+        version,
+        services.monotonic_ms(),
+        lambda topic_id: _name(context, topic_id),
+        is_follower=replica_id >= 0,
+    )
+    asked = Asked(context, fetch, limits, *_readable(context, fetch.partitions, replica_id >= 0))
+    found = reading.find(services.replicas, asked.readable, limits)
+    if asked.readable and request.max_wait_ms > 0 and not reading.is_enough(found, limits.min_bytes):
+        return _wait(asked, found, request.max_wait_ms)
+    return _answer(asked, found)
+
+
+async def _wait(asked: Asked, found: list[Found], max_wait_ms: int) -> FetchResponse:
+    """Until there is enough, or the time is over."""
+    replicas, limits = asked.context.services.replicas, asked.limits
+    clock = asyncio.get_running_loop().time
+    until = clock() + max_wait_ms / 1000
+    is_over = False
+    while not is_over:
+        if not reading.has_moved(found):  # it may have, before this coroutine began
+            partitions = [each.partition for each in found if each.partition is not None]
+            left_ms = max(1, round((until - clock()) * 1000))
+            await WaitingFetch(limits.min_bytes - reading.size_of(found)).wait(partitions, left_ms)
+        found = reading.find(replicas, asked.readable, limits, is_first=False)
+        is_over = clock() >= until or reading.is_enough(found, limits.min_bytes)
+    return _answer(asked, found)
+
+
+def _name(context: Context, topic_id: Uuid) -> str | None:
+    topic = context.image.topics.by_id.get(topic_id)
+    return None if topic is None else topic.name
+
+
+def _readable(context: Context, partitions: Iterable[Wanted], is_follower: bool) -> tuple[list[Wanted], Rows]:
+    """What may be read, and the rows of what may not; ids that are not known come first, as in Kafka."""
+    readable: list[Wanted] = []
+    unknown: Rows = []
+    refused: Rows = []
+    allowed: dict[str, bool] = {}
+    replicas, topics = context.services.replicas, context.image.topics
+    if is_follower and not context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+        return [], [(wanted, _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for wanted in partitions]
+    for wanted in partitions:
+        topic = wanted.topic
+        if topic is None:
+            unknown.append((wanted, _refused(wanted, ErrorCode.UNKNOWN_TOPIC_ID)))
+            continue
+        if not is_follower:
+            may = allowed.get(topic)
+            if may is None:
+                may = allowed[topic] = context.may(AclOperation.READ, ResourceType.TOPIC, topic)
+            if not may:
+                refused.append((wanted, _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+                continue
+        if reading.replica_of(replicas, wanted) is None:
+            known = topics.get(topic)
+            if known is None or not 0 <= wanted.partition < len(known.partitions):
+                refused.append((wanted, _refused(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
+                continue
+        readable.append(wanted)
+    return readable, unknown + refused
+
+
+def _refused(wanted: Wanted, code: ErrorCode) -> PartitionData:
+    return PartitionData(partition_index=wanted.partition, error_code=code, high_watermark=-1, records=b"")
+
+
+def _answer(asked: Asked, found: list[Found]) -> FetchResponse:
+    rows: Rows = []
+    is_incremental = asked.fetch.is_incremental
+    for each in found:
+        wanted = each.wanted
+        if (
+            is_incremental
+            and each.batches is None
+            and not each.error_code
+            and each.diverging is None
+            and each.high_watermark == wanted.told_high_watermark
+            and each.log_start_offset == wanted.told_log_start_offset
+        ):
+            continue  # no news: the usual case of a session with many partitions
+        rows.append((wanted, _row(asked, each)))
+    return _respond(asked, rows + asked.refused)
+
+
+def _row(asked: Asked, found: Found) -> PartitionData:
+    row = PartitionData(
+        partition_index=found.wanted.partition,
+        high_watermark=found.high_watermark,
+        log_start_offset=found.log_start_offset,
+        diverging_epoch=_NO_DIVERGENCE,
+        current_leader=_NO_LEADER,
+        snapshot_id=_NO_SNAPSHOT,
+        aborted_transactions=None,
+        records=b"",
+    )
+    if found.partition is None:
+        row.error_code = _shown(asked, found.error_code)
+        return row
+    row.last_stable_offset = found.partition.last_stable_offset
+    if found.diverging is not None:
+        epoch, end_offset = found.diverging
+        row.diverging_epoch = FetchResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return row
+    try:
+        if asked.limits.isolation is Isolation.LAST_STABLE:
+            row.aborted_transactions = [
+                FetchResponse.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in reading.aborted_transactions(found)
+            ]
+        if found.batches is not None:
+            row.records = cast(bytes, _records(asked, found.partition, found.batches))
+    except StorageError as error:
+        _fail(asked, found, row, error)
+    return row
+
+
+def _records(asked: Asked, partition: Partition, batches: FileRange) -> bytes | bytearray | StoredRecords:
+    """What is small and in memory is read now, everything else as it is sent."""
+    data = batches.read_cached() if batches.size <= READ_AT_ONCE_BYTES else None
+    return StoredRecords(asked.context.services.replicas, partition, batches) if data is None else data
+
+
+def _shown(asked: Asked, code: ErrorCode) -> ErrorCode:
+    if code is ErrorCode.KAFKA_STORAGE_ERROR and asked.context.version < _STORAGE_ERROR_SINCE:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER  # which old clients know how to get over
+    return code
+
+
+def _fail(asked: Asked, found: Found, row: PartitionData, error: StorageError) -> None:
+    assert found.partition is not None
+    row.error_code = _shown(asked, reading.failed(asked.context.services.replicas, found.partition, error))
+    row.high_watermark = row.last_stable_offset = row.log_start_offset = -1
+    row.aborted_transactions, row.records = None, b""
+
+
+def _respond(asked: Asked, rows: Rows) -> FetchResponse:
+    context = asked.context
+    answer = asked.fetch.answer(rows, context.services.monotonic_ms())
+    response = FetchResponse(error_code=answer.error_code, session_id=answer.session_id)
+    topics = response.responses
+    topic: Topic | None = None
+    for wanted, row in answer.rows:
+        if topic is None or topic.topic_id != wanted.topic_id or topic.topic != (wanted.topic or ""):
+            topic = Topic(topic=wanted.topic or "", topic_id=wanted.topic_id)
+            topics.append(topic)
+        topic.partitions.append(row)
+        if row.error_code in _LED_ELSEWHERE and context.version >= _LEADERS_SINCE:
+            _tell_leader(asked, wanted, row, response)
+    return response
+
+
+def _tell_leader(asked: Asked, wanted: Wanted, row: PartitionData, response: FetchResponse) -> None:
+    """Who leads the partition, and how a consumer reaches it."""
+    context = asked.context
+    known = context.image.topics.get(wanted.topic or "")
+    if known is None or wanted.partition >= len(known.partitions):
+        return
+    partition = known.partitions[wanted.partition]
+    row.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+    if asked.limits.is_follower:
+        return
+    broker = context.image.brokers.get(partition.leader)
+    endpoint = None if broker is None or broker.fenced else broker.listeners.get(context.listener.name)
+    if broker is None or endpoint is None or any(each.node_id == broker.broker_id for each in response.node_endpoints):
+        return
+    response.node_endpoints.append(
+        FetchResponse.NodeEndpoint(node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+    )

@@ -1,0 +1,96 @@
+"""AddPartitionsToTxn (24), versions 0 to 5.
+
+Up to version 3 a client makes partitions part of its transaction; from 4 on brokers ask, for many transactions at once, to
+add partitions that clients of transaction version 2 write to, or only to verify that they are in. Partitions are added
+together or not at all: where one is unknown or not allowed, the others are OPERATION_NOT_ATTEMPTED. Clients need WRITE on
+the transactional id and the topics, and may not add internal ones; brokers need CLUSTER_ACTION.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.broker.context import Context
+from barnabas.controller.topic_names import INTERNAL_TOPICS
+from barnabas.replicated.decision import Producer
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+
+Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+Errors = dict[TopicPartition, ErrorCode]
+
+
+async def handle(context: Context, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+    if context.version < 4:
+        only = Transaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
+            topics=request.v3_and_below_topics,
+        )
+        rows = _rows(only, await _errors(context, only))
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows)
+    context.require_on_cluster(AclOperation.CLUSTER_ACTION)
+    found = await asyncio.gather(*(_errors(context, each) for each in request.transactions))
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
+                transactional_id=each.transactional_id, topic_results=_rows(each, errors)
+            )
+            for each, errors in zip(request.transactions, found, strict=True)
+        ]
+    )
+
+
+async def _errors(context: Context, transaction: Transaction) -> Errors:
+    """What failed; all of it, or what is not verified."""
+    partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
+    if refused := _refused(context, transaction, partitions):
+        return refused
+    producer = Producer(transaction.producer_id, transaction.producer_epoch)
+    coordinator = context.services.transactions
+    try:
+        if transaction.verify_only:
+            return await coordinator.verify_partitions(transaction.transactional_id, producer, partitions)
+        version = 2 if context.version >= 4 else 0
+        await coordinator.add_partitions(transaction.transactional_id, producer, partitions, version)
+    except KafkaError as error:
+        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < 2
+        return dict.fromkeys(partitions, ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+    return {}
+
+
+def _refused(context: Context, transaction: Transaction, partitions: list[TopicPartition]) -> Errors:
+    """What may not be, or is not there; then nothing is tried."""
+    is_client = context.version < 4
+    if is_client and not context.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id):
+        return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    errors: Errors = {}
+    for partition in partitions:
+        name = partition.topic
+        topic = context.image.topics.get(name)
+        if is_client and (name in INTERNAL_TOPICS or not context.may(AclOperation.WRITE, ResourceType.TOPIC, name)):
+            errors[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic is None or not 0 <= partition.partition < len(topic.partitions):
+            errors[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not errors:
+        return {}
+    return {**dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED), **errors}
+
+
+def _rows(transaction: Transaction, errors: Errors) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
+                    partition_index=index,
+                    partition_error_code=errors.get(TopicPartition(topic.name, index), ErrorCode.NONE),
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in transaction.topics
+    ]

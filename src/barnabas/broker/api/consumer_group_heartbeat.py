@@ -1,0 +1,36 @@
+"""ConsumerGroupHeartbeat (68), versions 0 and 1: the one request of members of the consumer protocol (KIP-848).
+
+A member joins with epoch 0 and tells what it wants, stays with the epoch that it was told, and leaves with -1; a static
+member that will be back soon leaves with -2. What it does not say stays as it is. The answer has its epoch, and what it is
+to read when that changes, or when it told everything itself. Needs READ on the group and DESCRIBE on the topics that it
+names; of those that its regular expression (RE2, version 1) matches, it gets those that it may describe. From version 1 on
+members make their own ids. UNSUPPORTED_VERSION while `group.version` is 0 or the protocol is not among
+`group.coordinator.rebalance.protocols`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from barnabas.broker.context import Context
+from barnabas.groups.consumer_decision import Asker
+from barnabas.groups.consumer_settings import is_consumer_protocol_enabled
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+async def handle(context: Context, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+    if not is_consumer_protocol_enabled(context.config, context.image):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    if not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    may_describe = partial(context.may, AclOperation.DESCRIBE, ResourceType.TOPIC)
+    if not all(may_describe(name) for name in request.subscribed_topic_names or ()):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    asker = Asker(context.client_id or "", f"/{context.peer.host}")
+    consumer = context.services.groups.consumer
+    return await consumer.consumer_heartbeat(request, context.version, asker, may_describe)

@@ -1,0 +1,72 @@
+"""DeleteRecords (21), versions 0 to 2.
+
+Needs DELETE on the topic. Everything before an offset is gone for readers from then on; the files go with the next look at
+retention. -1 stands for the high watermark, above which nothing can be deleted (OFFSET_OUT_OF_RANGE). Answers the log start
+offset. A topic that is only compacted is POLICY_VIOLATION, an internal one INVALID_TOPIC_EXCEPTION. Of a partition that is
+named twice the last offset counts. Rows stand in the order of the request (Kafka: by hash).
+
+Not done: waiting for followers to delete as much; the low watermark is that of the leader.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.controller.topic_names import INTERNAL_TOPICS
+from barnabas.replicas import reading
+from barnabas.replicas.partition import Partition
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.storage import StorageError
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+
+Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
+Row = DeleteRecordsResponse.DeleteRecordsPartitionResult
+
+HIGH_WATERMARK = -1
+
+
+def handle(context: Context, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    asked: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        asked.setdefault(topic.name, {}).update((each.partition_index, each.offset) for each in topic.partitions)
+    topics = []
+    for name, offsets in asked.items():
+        may = context.may(AclOperation.DELETE, ResourceType.TOPIC, name)
+        rows = [_row(context, may, name, index, offset) for index, offset in offsets.items()]
+        if rows:
+            topics.append(Topic(name=name, partitions=rows))
+    return DeleteRecordsResponse(topics=topics)
+
+
+def _row(context: Context, may: bool, name: str, index: int, offset: int) -> Row:
+    row = Row(partition_index=index, low_watermark=-1)
+    replicas = context.services.replicas
+    try:
+        if not may:
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        topic = context.image.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if name in INTERNAL_TOPICS:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        partition = replicas.leader(name, index)
+        try:
+            row.low_watermark = _delete(partition, offset)
+        except StorageError as error:
+            row.error_code = reading.failed(replicas, partition, error)
+    except KafkaError as error:
+        row.error_code = error.code
+    return row
+
+
+def _delete(partition: Partition, offset: int) -> int:
+    """The low watermark after that."""
+    log = partition.log
+    if log.config.compact and not log.config.delete:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION)
+    if offset == HIGH_WATERMARK:
+        offset = partition.high_watermark
+    if not 0 <= offset <= partition.high_watermark:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    log.advance_log_start_offset(offset)
+    return log.log_start_offset

@@ -1,0 +1,44 @@
+"""DescribeTransactions (65), version 0.
+
+How each transactional id stands: its state, producer and timeout, and the partitions that are part of it, or, while it ends,
+that still lack their marker. Needs DESCRIBE on the transactional id; topics that the caller may not describe are left out.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.transactions.state import by_topic
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+
+Row = DescribeTransactionsResponse.TransactionState
+
+
+def handle(context: Context, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+    rows = []
+    for transactional_id in request.transactional_ids:
+        try:
+            rows.append(_describe(context, transactional_id))
+        except KafkaError as error:
+            rows.append(Row(error_code=error.code, transactional_id=transactional_id))
+    return DescribeTransactionsResponse(transaction_states=rows)
+
+
+def _describe(context: Context, transactional_id: str) -> Row:
+    if not context.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    transaction, partitions = context.services.transactions.describe(transactional_id)
+    return Row(
+        transactional_id=transactional_id,
+        transaction_state=transaction.state.shown,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_timestamp_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=[
+            DescribeTransactionsResponse.TopicData(topic=topic, partitions=indexes)
+            for topic, indexes in by_topic(partitions).items()
+            if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+        ],
+    )

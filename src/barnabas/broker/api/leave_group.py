@@ -1,0 +1,43 @@
+"""LeaveGroup (13), versions 0 to 5; from version 3 on for several members.
+
+Takes members out of a classic group: by member id, or a static one by its instance id alone. Needs READ on the group. Each
+member has an error of its own, UNKNOWN_MEMBER_ID also where there is no such group; before version 3 it is the answer's.
+The reason that version 5 brings is for the log.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from barnabas.broker.context import Context
+from barnabas.groups.classic_member import Leaver
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+log = logging.getLogger(__name__)
+
+SEVERAL_FROM = 3
+
+
+async def handle(context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    if not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    if context.version >= SEVERAL_FROM:
+        leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]
+    else:
+        leavers = [Leaver(request.member_id, None)]
+    for each in request.members:
+        log.info("group %s: %s leaves: %s", request.group_id, each.member_id or each.group_instance_id, each.reason)
+    errors = await context.services.groups.leave(request.group_id, leavers)
+    if context.version < SEVERAL_FROM:
+        return LeaveGroupResponse(error_code=errors[0])
+    rows = [
+        LeaveGroupResponse.MemberResponse(
+            member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=error
+        )
+        for leaver, error in zip(leavers, errors, strict=True)
+    ]
+    return LeaveGroupResponse(members=rows)

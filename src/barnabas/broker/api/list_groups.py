@@ -1,0 +1,31 @@
+"""ListGroups (16), versions 0 to 5.
+
+The groups that this broker coordinates, of all types, by name. Needs DESCRIBE on the cluster, or shows only the groups that
+the caller may DESCRIBE. From version 4 on with their states and a filter by state, from version 5 on with their types and
+a filter by type; neither heeds case, and what is no state or type matches nothing.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+
+def handle(context: Context, request: ListGroupsRequest) -> ListGroupsResponse:
+    states = {state.lower().strip() for state in request.states_filter}
+    types = {name.lower().strip() for name in request.types_filter}
+    may_all = context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+    rows = [
+        ListGroupsResponse.ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state,
+            group_type=group.type,
+        )
+        for group in context.services.groups.listed()
+        if (not states or group.state.lower() in states)
+        and (not types or group.type in types)
+        and (may_all or context.may(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id))
+    ]
+    return ListGroupsResponse(groups=rows)

@@ -1,0 +1,164 @@
+"""ListOffsets (2), versions 1 to 11.
+
+Needs DESCRIBE on the topic. A timestamp asks for the first record that is not earlier; below zero it stands for a place: -1
+the end that the isolation level shows, -2 the start, -3 the record with the largest timestamp (from version 7), -4 the start
+of what is not in tiered storage, which is the start (8), -5 and -6 (9 and 11) the end and the beginning of what is in tiered
+storage and what is not yet, which is -1. Anything else, or too early a version, is UNSUPPORTED_VERSION. What nobody may
+fetch yet is not found: offset -1 and no error. A new leader that has not caught up with what was committed before it answers
+OFFSET_NOT_AVAILABLE, up to version 4 LEADER_NOT_AVAILABLE. A partition that is named twice is INVALID_REQUEST.
+
+Searches by time may have to wait for the disk and are made in a thread. Rows stand in the order of the request (Kafka: by
+hash), those of topics that the caller may not describe at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable
+from typing import NamedTuple
+
+from barnabas.broker.context import Context
+from barnabas.replicas import reading
+from barnabas.replicas.partition import Partition
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.storage import FoundOffset, StorageError
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+
+Topic = ListOffsetsResponse.ListOffsetsTopicResponse
+Row = ListOffsetsResponse.ListOffsetsPartitionResponse
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(-1, -7, -1)
+FIRST_VERSIONS = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+DEBUGGING_REPLICA = -2
+_EPOCHS_SINCE = 4
+_OFFSET_NOT_AVAILABLE_SINCE = 5
+
+
+class Search(NamedTuple):
+    """A row that a search by time fills, unless it finds what nobody may fetch yet."""
+
+    row: Row
+    partition: Partition
+    timestamp: int
+    end: int
+    is_lagging: bool
+
+
+def handle(context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+    topics: dict[str, Topic] = {}
+    refused: list[Topic] = []
+    searches: list[Search] = []
+    counts = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    for topic in request.topics:
+        if not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            rows = [Row(partition_index=each.partition_index, error_code=code) for each in topic.partitions]
+            refused.append(Topic(name=topic.name, partitions=rows))
+            continue
+        answered = topics.setdefault(topic.name, Topic(name=topic.name))
+        for each in topic.partitions:
+            row = Row(partition_index=each.partition_index)
+            count = counts.pop((topic.name, each.partition_index), 0)
+            if not count:
+                continue  # it was answered before
+            answered.partitions.append(row)
+            if count > 1:
+                row.error_code = ErrorCode.INVALID_REQUEST
+            elif each.timestamp < 0 and context.version < FIRST_VERSIONS.get(each.timestamp, context.version + 1):
+                row.error_code = ErrorCode.UNSUPPORTED_VERSION
+            else:
+                _look_up(context, request, topic.name, each, row, searches)
+    response = ListOffsetsResponse(topics=[*topics.values(), *refused])
+    return _search(context, searches, response) if searches else response
+
+
+def _look_up(
+    context: Context,
+    request: ListOffsetsRequest,
+    name: str,
+    asked: ListOffsetsRequest.ListOffsetsPartition,
+    row: Row,
+    searches: list[Search],
+) -> None:
+    timestamp = asked.timestamp
+    try:
+        partition = context.services.replicas.partition(name, asked.partition_index)
+        only_leader = request.replica_id != DEBUGGING_REPLICA
+        reading.check_leadership(partition, asked.current_leader_epoch, only_leader=only_leader)
+        log = partition.log
+        is_client = request.replica_id == reading.CONSUMER
+        is_lagging = is_client and partition.is_leader and _is_lagging(partition)
+        if timestamp in (EARLIEST, EARLIEST_LOCAL):
+            first = next(iter(log.epochs.entries), None)
+            epoch = first.epoch if first is not None and first.start_offset <= log.log_start_offset else -1
+            _fill(context, row, -1, log.log_start_offset, epoch)
+        elif timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            _fill(context, row, -1, -1, -1)
+        else:
+            end = log.log_end_offset
+            if is_client:
+                end = partition.last_stable_offset if request.isolation_level == 1 else partition.high_watermark
+            if timestamp != LATEST:
+                searches.append(Search(row, partition, timestamp, end, is_lagging))
+            elif is_lagging:
+                row.error_code = _not_available(context)
+            else:
+                _fill(context, row, -1, end, partition.leader_epoch)
+    except KafkaError as error:
+        row.error_code = error.code
+
+
+def _is_lagging(partition: Partition) -> bool:
+    """Whether a new leader does not know yet that all before its epoch is committed."""
+    epochs = partition.log.epochs.entries
+    return (
+        bool(epochs)
+        and epochs[-1].epoch == partition.leader_epoch
+        and (epochs[-1].start_offset > partition.high_watermark)
+    )
+
+
+def _not_available(context: Context) -> ErrorCode:
+    is_known = context.version >= _OFFSET_NOT_AVAILABLE_SINCE
+    return ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def _fill(context: Context, row: Row, timestamp: int, offset: int, leader_epoch: int) -> None:
+    row.timestamp = timestamp
+    row.offset = offset
+    if context.version >= _EPOCHS_SINCE:
+        row.leader_epoch = leader_epoch
+
+
+async def _search(context: Context, searches: list[Search], response: ListOffsetsResponse) -> ListOffsetsResponse:
+    for search, found in zip(searches, await asyncio.to_thread(_search_all, searches), strict=True):
+        if isinstance(found, StorageError):
+            search.row.error_code = reading.failed(context.services.replicas, search.partition, found)
+        elif found is not None and found.offset < search.end:
+            _fill(context, search.row, *found)
+        elif search.is_lagging:
+            search.row.error_code = _not_available(context)
+    return response
+
+
+def _search_all(searches: list[Search]) -> list[FoundOffset | StorageError | None]:
+    return [_search_one(search) for search in searches]
+
+
+def _search_one(search: Search) -> FoundOffset | StorageError | None:
+    try:
+        log = search.partition.log
+        if search.timestamp == MAX_TIMESTAMP:
+            return log.offset_for_max_timestamp()
+        return log.offset_for_timestamp(search.timestamp)
+    except StorageError as error:
+        return error

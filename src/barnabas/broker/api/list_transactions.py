@@ -1,0 +1,50 @@
+"""ListTransactions (66), versions 0 to 2.
+
+The transactional ids that this node coordinates, filtered by state, producer id, from version 1 on by how long the
+transaction has run, and from 2 on by a pattern in RE2's syntax that has to match the whole id. States that nobody knows are
+named, and match nothing. While a partition is being loaded: COORDINATOR_LOAD_IN_PROGRESS. Only ids that the caller may
+DESCRIBE are shown, in the order of their names (Kafka: by hash).
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.groups import regular_expressions
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.transactions.state import SHOWN, Transaction
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+
+
+def handle(context: Context, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    coordinator = context.services.transactions
+    transactions = coordinator.all()
+    if request.transactional_id_pattern:
+        transactions = _matching(request.transactional_id_pattern, transactions)
+    now_ms = coordinator.now_ms()
+    found = [
+        ListTransactionsResponse.TransactionState(
+            transactional_id=each.transactional_id,
+            producer_id=each.producer_id,
+            transaction_state=each.state.shown,
+        )
+        for each in transactions
+        if _is_wanted(each, request, now_ms)
+        and context.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
+    ]
+    found.sort(key=lambda row: row.transactional_id)
+    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in SHOWN]
+    return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
+
+
+def _is_wanted(transaction: Transaction, request: ListTransactionsRequest, now_ms: int) -> bool:
+    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
+        return False
+    if request.state_filters and transaction.state.shown not in request.state_filters:
+        return False
+    return request.duration_filter < 0 or now_ms - transaction.start_timestamp_ms > request.duration_filter
+
+
+def _matching(pattern: str, transactions: list[Transaction]) -> list[Transaction]:
+    regular_expressions.check(pattern)
+    found = regular_expressions.matching([pattern], [each.transactional_id for each in transactions])[pattern]
+    return [each for each in transactions if each.transactional_id in found]

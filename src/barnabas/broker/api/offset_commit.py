@@ -1,0 +1,65 @@
+"""OffsetCommit (8), versions 2 to 10; from version 10 on topics are given by id.
+
+Needs READ on the group, and on each topic. Partitions that do not exist are UNKNOWN_TOPIC_OR_PARTITION, ids
+UNKNOWN_TOPIC_ID, metadata that is longer than `offset.metadata.max.bytes` OFFSET_METADATA_TOO_LARGE: these fail alone. A
+generation below zero commits for nobody, and only while the group is empty or is not there; then it comes into being.
+Otherwise the member, its instance and its generation have to be the group's: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS while the group waits for its assignment; for members of a consumer group
+STALE_MEMBER_EPOCH. A group that is not there is GROUP_ID_NOT_FOUND, before version 9 ILLEGAL_GENERATION.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.broker.offset_topics import TopicRows, touchable
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+
+IDS_FROM = 10
+
+Topic = OffsetCommitRequest.OffsetCommitRequestTopic
+TopicRow = OffsetCommitResponse.OffsetCommitResponseTopic
+
+
+async def handle(context: Context, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    rows = TopicRows(_topic_row, _partition_row)
+    if not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        for topic in request.topics:
+            rows.add_all(topic, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return OffsetCommitResponse(topics=rows.rows)
+    named = _named(context, request.topics, rows)
+    request.topics = touchable(context, named, rows)
+    if not request.topics:
+        return OffsetCommitResponse(topics=rows.rows)
+    try:
+        committed = await context.services.groups.commit_offsets(request, context.version)
+    except KafkaError as error:
+        for topic in request.topics:
+            rows.add_all(topic, error.code)
+        return OffsetCommitResponse(topics=rows.rows)
+    return OffsetCommitResponse(topics=rows.merge(committed.topics))
+
+
+def _named(context: Context, topics: list[Topic], rows: TopicRows[TopicRow]) -> list[Topic]:
+    """Topics with both their name and their id, as far as they are known."""
+    known = context.image.topics
+    named = []
+    for topic in topics:
+        if context.version < IDS_FROM:
+            topic.topic_id = known.ids.get(topic.name, ZERO_UUID)
+        elif topic.topic_id not in known.by_id:
+            rows.add_all(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+            continue
+        else:
+            topic.name = known.by_id[topic.topic_id].name
+        named.append(topic)
+    return named
+
+
+def _topic_row(topic: Topic) -> TopicRow:
+    return TopicRow(name=topic.name, topic_id=topic.topic_id)
+
+
+def _partition_row(index: int, code: ErrorCode) -> OffsetCommitResponse.OffsetCommitResponsePartition:
+    return OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=index, error_code=code)

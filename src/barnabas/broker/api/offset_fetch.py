@@ -1,0 +1,135 @@
+"""OffsetFetch (9), versions 1 to 10; from version 8 on for several groups, from version 10 on with topic ids.
+
+Needs DESCRIBE on the group, and on each topic; without topics (null, from version 2) all offsets of the group whose topics
+may be described. What was never committed, or for a topic of the same name that is gone, is offset -1 and no error; so is
+everything of a group that is not there. With `require_stable` (version 7) commits under way are waited for, and an
+offset that is part of an open transaction is UNSTABLE_OFFSET_COMMIT. All offsets come sorted, topics that fail last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from barnabas.broker.context import Context
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+
+GROUP_ERRORS_FROM = 2
+BATCHES_FROM = 8
+IDS_FROM = 10
+
+Group = OffsetFetchRequest.OffsetFetchRequestGroup
+Topic = OffsetFetchRequest.OffsetFetchRequestTopics
+GroupRow = OffsetFetchResponse.OffsetFetchResponseGroup
+TopicRow = OffsetFetchResponse.OffsetFetchResponseTopics
+PartitionRow = OffsetFetchResponse.OffsetFetchResponsePartitions
+
+
+def handle(context: Context, request: OffsetFetchRequest) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
+    groups = request.groups if context.version >= BATCHES_FROM else [_only_group(request)]
+    if request.require_stable:
+        return _stable(context, groups)
+    return _response(context, [_one(context, group) for group in groups])
+
+
+async def _stable(context: Context, groups: list[Group]) -> OffsetFetchResponse:
+    return _response(context, [await _one_stable(context, group) for group in groups])
+
+
+def _only_group(request: OffsetFetchRequest) -> Group:
+    topics = request.topics
+    return Group(
+        group_id=request.group_id,
+        topics=None if topics is None else [Topic(name=t.name, partition_indexes=t.partition_indexes) for t in topics],
+    )
+
+
+def _one(context: Context, group: Group) -> GroupRow:
+    asked = group.topics
+    try:
+        refused = _prepare(context, group)
+        return _finish(context, group, context.services.groups.fetch_offsets(group), refused)
+    except KafkaError as error:
+        return _failed(context, group.group_id, asked, error.code)
+
+
+async def _one_stable(context: Context, group: Group) -> GroupRow:
+    asked = group.topics
+    try:
+        refused = _prepare(context, group)
+        found = await context.services.groups.fetch_stable_offsets(group)
+        return _finish(context, group, found, refused)
+    except KafkaError as error:
+        # Consumers before 3.9 would not try again otherwise.
+        is_unavailable = error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        code = ErrorCode.NOT_COORDINATOR if is_unavailable else error.code
+        return _failed(context, group.group_id, asked, code)
+
+
+def _prepare(context: Context, group: Group) -> list[TopicRow]:
+    """Leave in the request what may be asked for; the rows of the rest."""
+    if not context.may(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if group.topics is None:
+        return []
+    refused, topics = [], []
+    for topic in group.topics:
+        if context.version >= IDS_FROM:
+            known = context.image.topics.by_id.get(topic.topic_id)
+            if known is None:
+                refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+                continue
+            topic.name = known.name
+        if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            topics.append(topic)
+        else:
+            refused.append(_refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    group.topics = topics
+    return refused
+
+
+def _finish(context: Context, group: Group, row: GroupRow, refused: list[TopicRow]) -> GroupRow:
+    if group.topics is not None:
+        row.topics += refused
+        return row
+    row.topics = [t for t in row.topics if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, t.name)]
+    if context.version >= IDS_FROM:  # a topic that is gone has no id to be shown by
+        for topic in row.topics:
+            topic.topic_id = context.image.topics.ids.get(topic.name, ZERO_UUID)
+        row.topics = [topic for topic in row.topics if topic.topic_id != ZERO_UUID]
+    return row
+
+
+def _refused(topic: Topic, code: ErrorCode) -> TopicRow:
+    rows = [PartitionRow(partition_index=i, committed_offset=-1, error_code=code) for i in topic.partition_indexes]
+    return TopicRow(name=topic.name, topic_id=topic.topic_id, partitions=rows)
+
+
+def _failed(context: Context, group_id: str, topics: list[Topic] | None, code: ErrorCode) -> GroupRow:
+    if context.version >= GROUP_ERRORS_FROM:
+        return GroupRow(group_id=group_id, error_code=code)
+    return GroupRow(group_id=group_id, topics=[_refused(topic, code) for topic in topics or ()])
+
+
+def _response(context: Context, rows: list[GroupRow]) -> OffsetFetchResponse:
+    if context.version >= BATCHES_FROM:
+        return OffsetFetchResponse(groups=rows)
+    (row,) = rows
+    topics = [
+        OffsetFetchResponse.OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponse.OffsetFetchResponsePartition(
+                    partition_index=each.partition_index,
+                    committed_offset=each.committed_offset,
+                    committed_leader_epoch=each.committed_leader_epoch,
+                    metadata=each.metadata,
+                    error_code=each.error_code,
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in row.topics
+    ]
+    return OffsetFetchResponse(error_code=row.error_code, topics=topics)

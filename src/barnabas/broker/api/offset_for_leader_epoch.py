@@ -1,0 +1,45 @@
+"""OffsetForLeaderEpoch (23), versions 2 to 4.
+
+Needs CLUSTER_ACTION on the cluster, or DESCRIBE on the topic: followers and consumers ask where an epoch ended, to see whether
+their own log or position went another way. Answers the largest epoch up to the one that was asked for, and the offset at
+which the log goes on with a later one; -1 and -1 for an epoch after the last. Only the leader answers, in its epoch if
+one is given. Rows of topics that the caller may not describe come last.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.replicas import reading
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+
+Topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+Row = OffsetForLeaderEpochResponse.EpochEndOffset
+Asked = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+
+
+def handle(context: Context, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+    may_all = context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+    topics: list[Topic] = []
+    refused: list[Topic] = []
+    for topic in request.topics:
+        if may_all or context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic):
+            rows = [_row(context, topic.topic, asked) for asked in topic.partitions]
+            topics.append(Topic(topic=topic.topic, partitions=rows))
+        else:
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            rows = [Row(partition=asked.partition, error_code=code) for asked in topic.partitions]
+            refused.append(Topic(topic=topic.topic, partitions=rows))
+    return OffsetForLeaderEpochResponse(topics=topics + refused)
+
+
+def _row(context: Context, topic: str, asked: Asked) -> Row:
+    row = Row(partition=asked.partition)
+    try:
+        partition = context.services.replicas.partition(topic, asked.partition)
+        reading.check_leadership(partition, asked.current_leader_epoch, only_leader=True)
+        row.leader_epoch, row.end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    except KafkaError as error:
+        row.error_code = error.code
+    return row

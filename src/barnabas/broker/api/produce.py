@@ -1,0 +1,228 @@
+"""Produce (0), versions 3 to 13.
+
+Needs WRITE on each topic, and WRITE on the transactional id when there are records of a transaction. A partition's batch is
+checked and appended as it came; with acks=all the answer waits until all replicas in sync have it, or REQUEST_TIMED_OUT. Topics
+are named up to version 12, and known by id from 13. With acks=0 there is no answer, and an error closes the connection.
+Errors are per partition; only acks that do not exist, and a missing permission for the transaction, are of the whole request.
+Rows stand in the order of the request (Kafka: by hash).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable
+from typing import NamedTuple
+
+from barnabas.batches import InvalidBatch, check_produce
+from barnabas.broker.context import Context
+from barnabas.broker.dispatch import Refused
+from barnabas.broker.transactional_produce import NOTHING_VERIFIED, Verified, is_transactional, verify
+from barnabas.replicas.partition import Partition
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.storage import AppendInfo, TopicPartition
+from barnabas.wire import ErrorCode, KafkaError, Uuid
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+
+Row = ProduceResponse.PartitionProduceResponse
+Topic = ProduceResponse.TopicProduceResponse
+Answer = ProduceResponse | None
+
+ACKS = (-1, 0, 1)
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+ADMIN_CLIENT_ID = "__admin_client"
+FIRST_VERSION_WITH_IDS = 13
+FIRST_VERSION_WITH_LEADERS = 10
+# Kafka gives the start of the log beside every error but these.
+_BARE = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
+)
+
+
+class Uncommitted(NamedTuple):
+    """A row that is true once the partition's high watermark has passed the offset."""
+
+    row: Row
+    partition: Partition
+    offset: int
+
+
+def handle(context: Context, request: ProduceRequest) -> Answer | Awaitable[Answer]:
+    if is_transactional(request):
+        return _handle_transactional(context, request)
+    return _handle(context, request, NOTHING_VERIFIED)
+
+
+async def _handle_transactional(context: Context, request: ProduceRequest) -> Answer:
+    answer = _handle(context, request, await verify(context, request))
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _handle(context: Context, request: ProduceRequest, verified: Verified) -> Answer | Awaitable[Answer]:
+    topics: list[Topic] = []
+    uncommitted: list[Uncommitted] = []
+    failed: list[ErrorCode] = []
+    for topic_data in request.topic_data:
+        rows: list[Row] = []
+        name, error = _name(context, topic_data.name, topic_data.topic_id)
+        for data in topic_data.partition_data:
+            row = Row(index=data.index, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1)
+            rows.append(row)
+            if error is not None:
+                row.error_code = error
+            else:
+                _append(context, request.acks, name, data.records, row, uncommitted, verified)
+            if row.error_code:
+                failed.append(ErrorCode(row.error_code))
+        topics.append(Topic(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=rows))
+    response = ProduceResponse(responses=topics)
+    if failed and context.version >= FIRST_VERSION_WITH_LEADERS:
+        _tell_leaders(context, response)
+    if request.acks == 0:
+        if failed:
+            raise Refused(f"Produce with acks=0 of client {context.client_id!r} failed: {failed[0].name}")
+        return None
+    if uncommitted:
+        return _wait(context, response, uncommitted, request)
+    return response
+
+
+def _name(context: Context, name: str, topic_id: Uuid) -> tuple[str, ErrorCode | None]:
+    if context.version >= FIRST_VERSION_WITH_IDS:
+        topic = context.image.topics.by_id.get(topic_id)
+        if topic is None:
+            return "", ErrorCode.UNKNOWN_TOPIC_ID
+        name = topic.name
+    if not context.may(AclOperation.WRITE, ResourceType.TOPIC, name):
+        return name, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return name, None
+
+
+def _append(
+    context: Context,
+    acks: int,
+    name: str,
+    records: bytes | None,
+    row: Row,
+    uncommitted: list[Uncommitted],
+    verified: Verified,
+) -> None:
+    partition = context.services.replicas.get(name, row.index)
+    try:
+        if partition is None and not _exists(context, name, row.index):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        refused = check_produce(records, context.version)
+        if refused is not None:
+            row.error_code = refused.error_code
+            return
+        if acks not in ACKS:
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+        if name in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if partition is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        guard = None
+        if verified is not NOTHING_VERIFIED:
+            refusal = verified.refused.get(TopicPartition(name, row.index))
+            if refusal is not None:
+                row.error_message = refusal.message
+                raise KafkaError(refusal.code)
+            guard = verified.guards.get(TopicPartition(name, row.index))
+        _append_to(partition, acks, records or b"", row, uncommitted, guard)
+    except KafkaError as error:
+        row.error_code = error.code
+        if error.code not in _BARE and partition is not None and not partition.is_offline:
+            row.log_start_offset = partition.log_start_offset
+
+
+def _append_to(
+    partition: Partition, acks: int, records: bytes, row: Row, uncommitted: list[Uncommitted], guard: int | None
+) -> None:
+    partition.require_leader()
+    if acks == -1:
+        partition.require_in_sync()
+    found = partition.validate(records)
+    if isinstance(found, InvalidBatch):
+        _refuse(partition, found, row)
+        return
+    info: AppendInfo = partition.append(found.batch, guard)
+    row.base_offset = info.base_offset
+    row.log_append_time_ms = found.log_append_time_ms
+    row.log_start_offset = partition.log_start_offset
+    if partition.is_flush_due or (acks == -1 and partition.high_watermark <= info.last_offset):
+        uncommitted.append(Uncommitted(row, partition, info.last_offset))
+
+
+def _refuse(partition: Partition, found: InvalidBatch, row: Row) -> None:
+    row.error_code = found.error_code
+    if found.error_code not in _BARE:
+        row.log_start_offset = partition.log_start_offset
+    row.error_message = found.answer_message
+    row.record_errors = [
+        ProduceResponse.BatchIndexAndErrorMessage(batch_index=each.batch_index, batch_index_error_message=each.message)
+        for each in found.record_errors
+    ]
+
+
+def _exists(context: Context, name: str, index: int) -> bool:
+    topic = context.image.topics.get(name)
+    return topic is not None and 0 <= index < len(topic.partitions)
+
+
+def _tell_leaders(context: Context, response: ProduceResponse) -> None:
+    """Who leads what this broker does not, so that the client need not ask."""
+    for topic in response.responses:
+        known = context.image.topics.by_id.get(topic.topic_id) or context.image.topics.get(topic.name)
+        for row in topic.partition_responses:
+            if row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and known is not None:
+                partition = known.partitions[row.index]
+                row.current_leader.leader_id = partition.leader
+                row.current_leader.leader_epoch = partition.leader_epoch
+                broker = context.image.brokers.get(partition.leader)
+                endpoint = None if broker is None else broker.listeners.get(context.listener.name)
+                if broker is not None and endpoint is not None:
+                    node = ProduceResponse.NodeEndpoint(
+                        node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
+                    )
+                    if node not in response.node_endpoints:
+                        response.node_endpoints.append(node)
+
+
+async def _wait(
+    context: Context, response: ProduceResponse, uncommitted: list[Uncommitted], request: ProduceRequest
+) -> ProduceResponse:
+    """Until all of it is on the disk where the topic wants that, and committed, or the time is over."""
+    for row, partition, _ in uncommitted:
+        if partition.is_flush_due:
+            try:
+                await context.services.replicas.flush(partition)
+            except KafkaError as error:
+                _fail(row, error.code)
+    if request.acks == -1:
+        await _wait_committed(uncommitted, request.timeout_ms)
+    return response
+
+
+async def _wait_committed(uncommitted: list[Uncommitted], timeout_ms: int) -> None:
+    try:
+        async with asyncio.timeout(max(timeout_ms, 0) / 1000):
+            for _, partition, offset in uncommitted:
+                await partition.wait_committed(offset)
+    except TimeoutError:
+        for row, partition, offset in uncommitted:
+            if partition.high_watermark <= offset:
+                _fail(row, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def _fail(row: Row, code: ErrorCode) -> None:
+    row.error_code = code
+    row.base_offset = row.log_append_time_ms = row.log_start_offset = -1

@@ -1,0 +1,45 @@
+"""WriteTxnMarkers (27), versions 1 and 2.
+
+A transaction's coordinator, or an administrator who ends one that hangs, has markers written into partitions that this broker
+leads; before version 2 they count as those of transaction version 0. Each partition has its error. Markers of one producer are
+answered together, in the order of the request. Needs ALTER or CLUSTER_ACTION on the cluster.
+"""
+
+from __future__ import annotations
+
+from barnabas.broker.context import Context
+from barnabas.broker.txn_markers import write_markers
+from barnabas.replicated.decision import Producer
+from barnabas.replicated.loop import Marker
+from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.transactions.markers import EndedTransaction
+from barnabas.wire import ErrorCode
+from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+
+async def handle(context: Context, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+    if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
+        context.require_on_cluster(AclOperation.CLUSTER_ACTION)
+    errors: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    for marker in request.markers:
+        partitions = [TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes]
+        ended = EndedTransaction(
+            Producer(marker.producer_id, marker.producer_epoch),
+            Marker(marker.transaction_result, marker.coordinator_epoch),
+            marker.transaction_version,
+        )
+        if partitions:
+            written = await write_markers(context.services, list(dict.fromkeys(partitions)), ended)
+            errors.setdefault(marker.producer_id, {}).update(written)
+    return WriteTxnMarkersResponse(markers=[_row(producer_id, each) for producer_id, each in errors.items()])
+
+
+def _row(producer_id: int, errors: dict[TopicPartition, ErrorCode]) -> WriteTxnMarkersResponse.WritableTxnMarkerResult:
+    topics: dict[str, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = {}
+    for (topic, index), code in errors.items():
+        row = topics.setdefault(topic, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(name=topic))
+        row.partitions.append(
+            WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+        )
+    return WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=producer_id, topics=list(topics.values()))

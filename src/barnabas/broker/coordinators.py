@@ -1,0 +1,72 @@
+"""The coordinators of a node, groups and transactions, and what they need of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from barnabas.broker.clocks import monotonic_ms, now_ms
+from barnabas.config.server_config import ServerConfig
+from barnabas.groups.coordinator import TOPIC as OFFSETS_TOPIC
+from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.metadata.image import MetadataImage
+from barnabas.replicas.partition import Partition
+from barnabas.transactions.coordinator import TransactionCoordinator
+from barnabas.transactions.markers import WriteMarkers
+from barnabas.transactions.producer_ids import Allocate, ProducerIds
+from barnabas.transactions.state import TOPIC as TRANSACTIONS_TOPIC
+
+
+class LoopScheduler:
+    """Time as the event loop has it. Implements `replicated.scheduler.Scheduler`."""
+
+    def now_ms(self) -> int:
+        return now_ms()
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(max(delay_ms, 0) / 1000, callback)
+
+
+class Coordinators:
+    """`led` and `image_changed` tell them what they lead, and of what."""
+
+    def __init__(
+        self,
+        config: Callable[[], ServerConfig],
+        image: Callable[[], MetadataImage],
+        random: Random,
+        allocate_producer_ids: Allocate,
+        write_markers: WriteMarkers,
+    ) -> None:
+        scheduler = LoopScheduler()
+        self.groups = GroupCoordinator(config, image, scheduler, monotonic_ms, random)
+        self.producer_ids = ProducerIds(allocate_producer_ids, now_ms)
+        self.transactions = TransactionCoordinator(config, image, scheduler, self.producer_ids, write_markers)
+        self._by_topic: dict[str, GroupCoordinator | TransactionCoordinator] = {
+            OFFSETS_TOPIC: self.groups,
+            TRANSACTIONS_TOPIC: self.transactions,
+        }
+
+    def start(self) -> None:
+        self.transactions.start()
+
+    def stop(self) -> None:
+        self.transactions.stop()
+        self.producer_ids.stop()
+        self.groups.stop()
+
+    def led(self, partition: Partition, leads: bool) -> None:
+        """This broker has begun or ended to lead a partition."""
+        coordinator = self._by_topic.get(partition.topic)
+        if coordinator is not None:
+            if leads:
+                coordinator.elected(partition.partition_id, partition.leader_epoch, partition)
+            else:
+                coordinator.resigned(partition.partition_id)
+
+    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
+        """A subscriber of the metadata loop."""
+        self.groups.image_changed(old, new)
+        self.transactions.image_changed(old, new)

@@ -1,0 +1,73 @@
+"""What OffsetCommit, TxnOffsetCommit and OffsetDelete have in common: which partitions may be touched, and rows by topic.
+
+Rows of one topic stay together, in the order in which topics were first named; a partition that is refused comes before
+those that are tried. A topic that the caller may not READ is refused whether it exists or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from barnabas.broker.context import Context
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.wire import ErrorCode, Uuid
+
+T = TypeVar("T")
+
+
+class TopicRows(Generic[T]):
+    """The topics of a response."""
+
+    def __init__(self, topic_row: Callable[[Any], T], partition_row: Callable[[int, ErrorCode], Any]) -> None:
+        self.rows: list[T] = []
+        self._topic_row = topic_row
+        self._partition_row = partition_row
+        self._by_key: dict[Any, Any] = {}
+
+    def add(self, topic: Any, index: int, code: ErrorCode) -> None:
+        key = _key(topic)
+        row: Any = self._by_key.get(key)
+        if row is None:
+            row = self._by_key[key] = self._topic_row(topic)
+            self.rows.append(row)
+        row.partitions.append(self._partition_row(index, code))
+
+    def add_all(self, topic: Any, code: ErrorCode) -> None:
+        for partition in topic.partitions:
+            self.add(topic, partition.partition_index, code)
+
+    def merge(self, rows: Iterable[Any]) -> list[T]:
+        """With the rows of what was tried."""
+        for row in rows:
+            known = self._by_key.get(_key(row))
+            if known is None:
+                self.rows.append(row)
+            else:
+                known.partitions += row.partitions
+        return self.rows
+
+
+def _key(topic: Any) -> tuple[str, Uuid | None]:
+    return topic.name, getattr(topic, "topic_id", None)
+
+
+def touchable(context: Context, topics: Iterable[Any], rows: TopicRows[Any]) -> list[Any]:
+    """The topics with the partitions that exist and may be read; the others become rows."""
+    found = []
+    for topic in topics:
+        known = context.image.topics.get(topic.name)
+        if not context.may(AclOperation.READ, ResourceType.TOPIC, topic.name):
+            rows.add_all(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        elif known is None:
+            rows.add_all(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        else:
+            there = [each for each in topic.partitions if 0 <= each.partition_index < len(known.partitions)]
+            if len(there) < len(topic.partitions):
+                for each in topic.partitions:
+                    if not 0 <= each.partition_index < len(known.partitions):
+                        rows.add(topic, each.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                topic.partitions = there
+            if there:
+                found.append(topic)
+    return found

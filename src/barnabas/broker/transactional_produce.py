@@ -1,0 +1,134 @@
+"""Batches of transactions in a Produce request: the coordinator has to agree before a partition's first one is appended.
+
+From Produce 12 on a partition becomes part of the transaction by being written to; before, the client has said so, and the
+coordinator is asked whether it did. A partition that was written to already needs neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from barnabas.batches import HEADER_SIZE, decode_whole_header
+from barnabas.batches.errors import BatchError
+from barnabas.batches.format import ATTRIBUTES_POSITION, TRANSACTIONAL_BIT
+from barnabas.broker.context import Context
+from barnabas.replicated.decision import Producer
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.storage import TopicPartition
+from barnabas.transactions.coordinator import Operation, operation_of_produce
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.produce import ProduceRequest
+
+_RETRY = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+
+class Refusal(NamedTuple):
+    """Why a partition's batch is not appended; a text where Kafka gives one."""
+
+    code: ErrorCode
+    message: str | None = None
+
+
+class Verified(NamedTuple):
+    """What to append with, and what not to append."""
+
+    guards: dict[TopicPartition, int]
+    refused: dict[TopicPartition, Refusal]
+
+
+NOTHING_VERIFIED = Verified({}, {})
+
+
+def is_transactional(request: ProduceRequest) -> bool:
+    """Whether there are records of a transaction."""
+    return any(
+        len(data.records) >= HEADER_SIZE and data.records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_BIT
+        for topic in request.topic_data
+        for data in topic.partition_data
+        if data.records is not None
+    )
+
+
+async def verify(context: Context, request: ProduceRequest) -> Verified:
+    """Ask for all partitions of the request; raises KafkaError when nothing of it may be appended."""
+    transactional_id = request.transactional_id
+    if transactional_id is None or not context.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    sequences: dict[TopicPartition, int] = {}
+    producers: set[Producer] = set()
+    for topic_data in request.topic_data:
+        topic = context.image.topics.by_id.get(topic_data.topic_id)
+        name = topic_data.name if topic is None else topic.name
+        for data in topic_data.partition_data:
+            try:
+                header = decode_whole_header(data.records or b"")
+            except BatchError:
+                continue  # it is refused where it would be appended
+            if header.is_transactional and header.has_producer_id:
+                producers.add(Producer(header.producer_id, header.producer_epoch))
+                sequences[TopicPartition(name, data.index)] = header.base_sequence
+    if not producers:
+        return NOTHING_VERIFIED
+    if len(producers) > 1:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    return await _ask(context, transactional_id, producers.pop(), sequences)
+
+
+async def _ask(
+    context: Context, transactional_id: str, producer: Producer, sequences: dict[TopicPartition, int]
+) -> Verified:
+    operation = operation_of_produce(context.version)
+    config = context.config
+    if operation is not Operation.ADD and not config.get_bool("transaction.partition.verification.enable"):
+        return NOTHING_VERIFIED
+    clock = asyncio.get_running_loop().time
+    retry_ms = config.get_int("add.partitions.to.txn.retry.backoff.max.ms")
+    until = clock() + min(retry_ms, config.get_int("request.timeout.ms")) / 1000
+    while True:
+        found = _start(context, producer, sequences, operation)
+        if not found.guards:
+            return found
+        errors = await context.services.transactions.add_or_verify(
+            transactional_id, producer.producer_id, producer.producer_epoch, list(found.guards), operation
+        )
+        is_busy = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
+        if operation is not Operation.ADD or not is_busy or clock() >= until:
+            break
+        backoff_ms = config.get_int("add.partitions.to.txn.retry.backoff.ms")
+        await context.services.transactions.wait_ended(transactional_id, backoff_ms)
+    refused = {each: _refusal(code, operation) for each, code in errors.items() if code}
+    return Verified(found.guards, {**found.refused, **refused})
+
+
+def _start(
+    context: Context, producer: Producer, sequences: dict[TopicPartition, int], operation: Operation
+) -> Verified:
+    guards, refused = {}, {}
+    for each, sequence in sequences.items():
+        try:
+            partition = context.services.replicas.partition(*each)
+            guard = partition.start_verification(producer, sequence, supports_epoch_bump=operation is Operation.ADD)
+        except KafkaError as error:
+            refused[each] = _refusal(error.code, operation)
+        else:
+            if guard is not None:
+                guards[each] = guard
+    return Verified(guards, refused)
+
+
+def _refusal(code: ErrorCode, operation: Operation) -> Refusal:
+    """As Kafka tells producers: what they would not try again, though they should, is given another code."""
+    if code is ErrorCode.INVALID_TXN_STATE:
+        return Refusal(code, "Partition was not added to the transaction")
+    if code in _RETRY or (code is ErrorCode.CONCURRENT_TRANSACTIONS and operation is not Operation.ADD):
+        text = f"Unable to verify the partition has been added to the transaction. Underlying error: {code.name}"
+        return Refusal(ErrorCode.NOT_ENOUGH_REPLICAS, text)
+    return Refusal(code)

@@ -1,0 +1,57 @@
+"""Writes the markers that end a transaction into partitions that this node leads.
+
+A marker in `__consumer_offsets` goes through the machine of its groups, so that offsets take effect with it; any other goes
+into the log. Each partition has its own error: one that fails keeps no other from its marker. What is answered is committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from barnabas.broker.context import Services
+from barnabas.replicas.partition import Partition
+from barnabas.storage.checkpoints import TopicPartition
+from barnabas.transactions.markers import EndedTransaction
+from barnabas.wire import ErrorCode, KafkaError
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+
+# The coordinator of transactions knows leaders of partitions, not those of groups.
+_NOT_READY = frozenset(
+    {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
+)
+
+
+async def write_markers(
+    services: Services, partitions: Sequence[TopicPartition], ended: EndedTransaction
+) -> dict[TopicPartition, ErrorCode]:
+    """An error for each partition, or NONE."""
+    errors: dict[TopicPartition, ErrorCode] = {}
+    appended: list[tuple[TopicPartition, Partition, int]] = []
+    for name in partitions:
+        try:
+            partition = services.replicas.partition(*name)
+            if name.topic == CONSUMER_OFFSETS:
+                machine = services.groups.machines.machine(name.partition)
+                await machine.write_marker(ended.producer, ended.marker, ended.transaction_version)
+                errors[name] = ErrorCode.NONE
+            else:
+                leader_epoch = partition.leader_epoch
+                info = partition.append_marker(ended.producer, ended.marker, leader_epoch, ended.transaction_version)
+                appended.append((name, partition, info.last_offset))
+        except KafkaError as error:
+            errors[name] = ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code in _NOT_READY else error.code
+    timeout_ms = services.config.get_int("request.timeout.ms")
+    for name, partition, last_offset in appended:
+        errors[name] = await _wait_committed(partition, last_offset, timeout_ms)
+    return errors
+
+
+async def _wait_committed(partition: Partition, offset: int, timeout_ms: int) -> ErrorCode:
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await partition.wait_committed(offset)
+    except TimeoutError:
+        return ErrorCode.REQUEST_TIMED_OUT
+    return ErrorCode.NONE
