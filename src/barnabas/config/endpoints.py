@@ -123,6 +123,16 @@ def parse_listeners(
     return tuple(endpoints)
 
 
+def address_text(host: str, port: int) -> str:
+    """`host:port`, as settings and clients write it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def reachable_text(host: str, port: int) -> str:
+    """`host:port` for a client on the same machine: a listener on every interface is reached by the loopback one."""
+    return address_text({"": "127.0.0.1", ANY_ADDRESS: "127.0.0.1", "::": "::1"}.get(host, host), port)
+
+
 def _port_clash(endpoints: Iterable[Endpoint], shown: str) -> str | None:
     """Two listeners may share a port only when one is on an IPv4 address and the other on an IPv6 one."""
     hosts_by_port: dict[int, list[str]] = {}

@@ -26,7 +26,7 @@ from barnabas.config.server_checks import check
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.values import split_list
 
-__all__ = ["EMBEDDED_DEFAULTS", "ServerConfig", "load", "parse_override"]
+__all__ = ["EMBEDDED_DEFAULTS", "ServerConfig", "load", "on_port", "parse_override"]
 
 # One node for development: the controller it needs is itself, and no internal topic waits for more brokers.
 EMBEDDED_DEFAULTS: Mapping[str, str] = MappingProxyType(
@@ -85,6 +85,30 @@ def parse_override(text: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise ConfigError(key, f"An override is written as key=value, not as '{text}'")
     return key.strip(), value
+
+
+def on_port(port: int, source: Mapping[str, str] | None, overrides: Mapping[str, str]) -> dict[str, str]:
+    """The overrides by which the first listener for clients is on this port, and told with it.
+
+    The controller of the embedded default takes a free port then, so that two nodes do not meet there.
+    """
+    given = {**(EMBEDDED_DEFAULTS if source is None else source), **overrides}
+    if source is None and "listeners" not in overrides:
+        given["listeners"] = "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:0"
+    controllers = {name.upper() for name in split_list(given.get("controller.listener.names", ""))}
+    listeners = split_list(given.get("listeners", "PLAINTEXT://:9092"))
+    names = (entry.partition("://")[0].upper() for entry in listeners)
+    chosen = next((name for name in names if name not in controllers), None)
+    if chosen is None:
+        raise ConfigError("listeners", "No listener is for clients, so there is none whose port can be chosen")
+
+    def moved(entry: str) -> str:
+        return f"{entry.rpartition(':')[0]}:{port}" if entry.partition("://")[0].upper() == chosen else entry
+
+    changed = {"listeners": ",".join(map(moved, listeners))}
+    if "advertised.listeners" in given:
+        changed["advertised.listeners"] = ",".join(map(moved, split_list(given["advertised.listeners"])))
+    return {**overrides, **changed}
 
 
 def _embedded(overrides: Mapping[str, str]) -> dict[str, str]:

@@ -7,15 +7,16 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import click
 
+from barnabas.cli.ready_file import Announced, announced, prepare_ready_file
 from barnabas.config.definitions import ConfigError
 from barnabas.config.properties import loads
-from barnabas.config.server import EMBEDDED_DEFAULTS, load, parse_override
+from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_override
 from barnabas.config.server_config import ServerConfig
 
 
@@ -27,6 +28,16 @@ from barnabas.config.server_config import ServerConfig
     multiple=True,
     metavar="KEY=VALUE",
     help="A setting that wins over the file; may be repeated.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="The port of the first listener for clients, instead of the one in listeners; 0 takes a free one.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file that exists while the node answers, with its bootstrap.servers, cluster.id and pid.",
 )
 @click.option(
     "--read-only",
@@ -47,6 +58,8 @@ from barnabas.config.server_config import ServerConfig
 def serve(
     properties: Path | None,
     overrides: tuple[str, ...],
+    port: int | None,
+    ready_file: Path | None,
     read_only: tuple[Path, ...],
     as_of: str | None,
     log_level: str,
@@ -60,6 +73,7 @@ def serve(
     barnabas serve
     barnabas serve --override listeners=PLAINTEXT://:19092,CONTROLLER://:19093
     barnabas serve config/server.properties
+    barnabas serve --port 0 --ready-file ready.properties --override log.dirs=data-of-this-test
     barnabas serve --read-only /backup/kafka-logs --as-of 2026-01-31T12:30:00Z
     """
     logging.basicConfig(
@@ -67,11 +81,13 @@ def serve(
     )
     if as_of is not None and not read_only:
         raise click.UsageError("--as-of is for --read-only.")
+    if ready_file is not None:
+        prepare_ready_file(ready_file)
     if read_only:
-        raise SystemExit(_run(_read_only(properties, overrides, read_only, as_of)))
+        raise SystemExit(_run(_read_only(properties, overrides, port, read_only, as_of), ready_file))
     try:
-        text = None if properties is None else properties.read_text(encoding="utf-8")
-        config = load(text, dict(map(parse_override, overrides)))
+        given = None if properties is None else loads(properties.read_text(encoding="utf-8"))
+        config = load(given, _chosen(overrides, port, given))
     except (ConfigError, UnicodeDecodeError) as error:
         where = "the embedded default" if properties is None else str(properties)
         raise click.ClickException(f"{where}: {error}") from None
@@ -81,10 +97,15 @@ def serve(
         _show_embedded(config)
     from barnabas.broker.node import Node  # noqa: PLC0415  (only this command knows the broker)
 
-    raise SystemExit(_run(lambda: Node(config)))
+    raise SystemExit(_run(lambda: Node(config), ready_file))
 
 
-class _Node(Protocol):
+def _chosen(overrides: tuple[str, ...], port: int | None, given: Mapping[str, str] | None) -> dict[str, str]:
+    chosen = dict(map(parse_override, overrides))
+    return chosen if port is None else on_port(port, given, chosen)
+
+
+class _Node(Announced, Protocol):
     """What is run: a node, or the remains of one."""
 
     failed: asyncio.Future[None]
@@ -97,7 +118,7 @@ class _Node(Protocol):
 
 
 def _read_only(
-    properties: Path | None, overrides: tuple[str, ...], dirs: tuple[Path, ...], as_of: str | None
+    properties: Path | None, overrides: tuple[str, ...], port: int | None, dirs: tuple[Path, ...], as_of: str | None
 ) -> Callable[[], _Node]:
     from barnabas.broker import read_only_node  # noqa: PLC0415
     from barnabas.broker.node import NodeError  # noqa: PLC0415
@@ -106,7 +127,8 @@ def _read_only(
         found = read_only_node.find_directories(dirs)
         if properties is not None:
             found = found._replace(properties=loads(properties.read_text(encoding="utf-8")))
-        config = read_only_node.read_only_config(found, dict(map(parse_override, overrides)))
+        listeners = {"listeners": read_only_node.DEFAULT_LISTENERS, "controller.listener.names": "CONTROLLER"}
+        config = read_only_node.read_only_config(found, _chosen(overrides, port, listeners))
         limit = read_only_node.parse_as_of(as_of)
     except (NodeError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
@@ -122,23 +144,27 @@ def _show_embedded(config: ServerConfig) -> None:
     click.echo("no server.properties given: one node, fitted with " + ", ".join(fitted))
 
 
-def _run(build: Callable[[], _Node]) -> int:
+def _run(build: Callable[[], _Node], ready_file: Path | None) -> int:
+    from barnabas.broker.allocator import keep_large_blocks  # noqa: PLC0415
     from barnabas.broker.node import NodeError  # noqa: PLC0415
+
+    keep_large_blocks()
 
     async def main() -> int:
         told = _listen_for_signals()
         node = build()
         try:
             await _first_of(node.start(), told)
+            if not told.is_set():
+                for line in node.describe():
+                    click.echo(line)
+                sys.stdout.flush()
+                with announced(ready_file, node):
+                    await _first_of(told.wait(), told, node.failed)
         except (NodeError, OSError) as error:
             click.echo(f"Error: {error}", err=True)
             await node.stop()
             return 1
-        if not told.is_set():
-            for line in node.describe():
-                click.echo(line)
-            sys.stdout.flush()
-            await _first_of(told.wait(), told, node.failed)
         failure = node.failed.exception() if node.failed.done() else None
         if failure is not None:
             click.echo(f"Error: this node cannot go on: {failure}", err=True)

@@ -1,0 +1,25 @@
+"""A broker inside your tests: real protocol, real log, free ports, no Docker.
+
+with Broker(topics={"orders": 3}) as broker:
+    producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+`async with Broker() as broker` runs it in the caller's event loop. Names are imported on first use, because pytest loads
+`pytest_plugin` from here in every run of everyone who has barnabas installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barnabas.testing.broker import AsyncBroker, Broker, BrokerError, Record
+
+__all__ = ["AsyncBroker", "Broker", "BrokerError", "Record"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from barnabas.testing import broker  # noqa: PLC0415
+
+    return getattr(broker, name)

@@ -1,0 +1,318 @@
+"""A whole broker in this process, in the caller's event loop.
+
+Its one rule: what it started, it ends, and nothing else. The node runs as it does under `barnabas serve`; a directory that
+nobody named is a temporary one and goes when the broker closes, at the latest with the process. A process that was forked
+while a broker ran may use it as a client, but never stops it or touches its directory.
+
+There is no `kill`: a process can be killed, a part of one cannot. `barnabas serve --port 0 --ready-file F` is a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from barnabas.broker.node import Node, NodeError
+from barnabas.config.definitions import ConfigError
+from barnabas.config.endpoints import reachable_text
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller import topics as decisions
+from barnabas.testing.records import Record, committed_records
+from barnabas.testing.settings import Setting, Wanted, server_config, setting_texts, topic_partitions
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+
+START_TIMEOUT_S = 30.0
+TOPIC_TIMEOUT_MS = 30_000
+LOOK_AGAIN_S = 0.005
+_DEFAULT = -1  # what the node's own settings say
+
+_with_temporary_dir: set[AsyncBroker] = set()
+
+
+class BrokerError(Exception):
+    """A broker cannot do this; the text says why and what to do."""
+
+
+class AsyncBroker:
+    """A broker in the caller's event loop: `async with AsyncBroker() as broker`.
+
+    It answers only while that loop runs: a client that blocks the loop waits in vain. Use a `Broker` for those.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, int] | Iterable[str] = (),
+        *,
+        config: Mapping[str, Setting] | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        """As `Broker`."""
+        self._topics = topic_partitions(topics)
+        self._kept_dir = None if data_dir is None else Path(data_dir).absolute()
+        self._temporary_dir: Path | None = None
+        self._addresses: dict[str, tuple[str, int]] = {}
+        self._cluster_id = ""
+        self._node: Node | None = None
+        self._pid: int | None = None  # of the process that it was started in
+        try:
+            self._wanted = Wanted(setting_texts(config or {}), host, port)
+            self._config = server_config(self._wanted, "data", {})
+        except ConfigError as error:
+            raise BrokerError(f"config: {error}") from None
+        if data_dir is not None and self._wanted.names_log_dirs:
+            raise BrokerError("config: log.dirs says what data_dir says: give one of the two")
+        if port and "listeners" in self._wanted.settings:
+            raise BrokerError("config: listeners says what port says: give one of the two")
+        for warning in self._config.warnings:
+            warnings.warn(f"config: {warning}", stacklevel=3)
+
+    # --- facts, from the first start until `close`
+
+    @property
+    def is_running(self) -> bool:
+        return self._node is not None and not self.is_copy
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the broker was started in another process, of which this one is a fork."""
+        return self._pid not in (None, os.getpid())
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port` of the first listener for clients."""
+        return self.listeners[self._config.advertised_listeners[0].listener_name]
+
+    @property
+    def host(self) -> str:
+        return self.bootstrap_servers.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        return int(self.bootstrap_servers.rpartition(":")[2])
+
+    @property
+    def listeners(self) -> dict[str, str]:
+        """`host:port` of every listener by its name, that of the controller among them."""
+        self._require_start()
+        ports = {name: port for name, (_, port) in self._addresses.items()}
+        return {e.listener_name: reachable_text(e.host, ports[e.listener_name]) for e in self._config.listeners}
+
+    @property
+    def cluster_id(self) -> str:
+        self._require_start()
+        return self._cluster_id
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the broker keeps its data: the first of its log dirs."""
+        self._require_start()
+        return Path(self._config.log_dirs[0])
+
+    def __repr__(self) -> str:
+        if not self._addresses:
+            return f"<{type(self).__name__}, not started>"
+        return f"<{type(self).__name__} at {self.bootstrap_servers}{'' if self.is_running else ', stopped'}>"
+
+    # --- life
+
+    async def start(self) -> Self:
+        """Returns when the broker answers and its topics exist."""
+        self.refuse_other_process()
+        if self._node is not None:
+            raise BrokerError("the broker runs already; make a second Broker for a second one")
+        _be_quiet()
+        self._pid = os.getpid()
+        try:
+            self._config = self._prepared()
+            await self._bring_up(_new_node(self._config))
+        except TimeoutError as error:
+            text = f"the broker was not ready within {START_TIMEOUT_S:g} s; logging.getLogger('barnabas') tells more"
+            raise BrokerError(text) from error
+        except (NodeError, OSError) as error:
+            raise BrokerError(str(error)) from error
+        return self
+
+    async def stop(self) -> None:
+        """Stop cleanly. Its data, and its ports for the next start, are kept until `close`."""
+        self.refuse_other_process()
+        node, self._node = self._node, None
+        if node is not None:
+            await _stop_node(node)
+
+    async def restart(self) -> None:
+        """Stop and start: same data, same ports."""
+        self._running()
+        await self.stop()
+        await self.start()
+
+    async def close(self) -> None:
+        """Stop, and remove the temporary directory. In a forked process, nothing happens."""
+        if self.is_copy:
+            return
+        try:
+            await self.stop()
+        finally:
+            self.forget()
+
+    async def __aenter__(self) -> Self:
+        try:
+            return await self.start()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def forget(self) -> None:
+        """Once the node has stopped: its ports are anyone's, and the directory that nobody asked to keep goes."""
+        if not self.is_copy:
+            self._addresses = {}
+            self._pid = None
+            if self._temporary_dir is not None:
+                shutil.rmtree(self._temporary_dir, ignore_errors=True)
+                self._temporary_dir = None
+            _with_temporary_dir.discard(self)
+
+    def refuse_other_process(self) -> None:
+        """A copy that a fork made has neither the event loop nor the thread that the broker runs in."""
+        if self.is_copy:
+            raise BrokerError(
+                f"this broker belongs to process {self._pid}, of which this one is a copy: "
+                "reach it by its bootstrap_servers, or make a new Broker here"
+            )
+
+    def _prepared(self) -> ServerConfig:
+        if self._kept_dir is not None:
+            self._kept_dir.parent.mkdir(parents=True, exist_ok=True)
+        elif self._temporary_dir is None and not self._wanted.names_log_dirs:
+            self._temporary_dir = Path(tempfile.mkdtemp(prefix="barnabas-"))
+            _with_temporary_dir.add(self)
+        return server_config(self._wanted, str(self._kept_dir or self._temporary_dir), self._addresses)
+
+    async def _bring_up(self, node: Node) -> None:
+        is_first = not self._addresses
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await node.start()
+                self._node, self._cluster_id, self._addresses = node, node.cluster_id, dict(node.addresses)
+                if is_first:  # later, what is not there was deleted
+                    await self._create_missing(node)
+        except BaseException:
+            self._node = None
+            if is_first:
+                self._addresses = {}
+            await _stop_node(node)
+            raise
+
+    def _require_start(self) -> None:
+        if not self._addresses:
+            raise BrokerError("the broker was not started: use `with Broker() as broker:`, or call start()")
+
+    def _running(self) -> Node:
+        self.refuse_other_process()
+        if self._node is None:
+            raise BrokerError("the broker does not run: use `with Broker() as broker:`, or call start()")
+        if self._node.failed.done():
+            raise BrokerError(f"the broker cannot go on: {self._node.failed.exception()}")
+        return self._node
+
+    # --- topics
+
+    async def create_topic(
+        self, name: str, partitions: int | None = None, *, config: Mapping[str, Setting] | None = None
+    ) -> None:
+        """Returns when clients can see it. Raises `barnabas.wire.KafkaError`, as the broker would answer."""
+        topic = CreateTopicsRequest.CreatableTopic(
+            name=name,
+            num_partitions=_DEFAULT if partitions is None else partitions,
+            replication_factor=1,
+            configs=[
+                CreateTopicsRequest.CreatableTopicConfig(name=key, value=value)
+                for key, value in setting_texts(config or {}).items()
+            ],
+        )
+        (row,) = await self._running().controller.write(decisions.create, [topic], timeout_ms=TOPIC_TIMEOUT_MS)
+        if row.error_code:
+            raise KafkaError(ErrorCode(row.error_code), row.error_message)
+
+    async def delete_topic(self, name: str) -> None:
+        """Raises `barnabas.wire.KafkaError`, as the broker would answer."""
+        node = self._running()
+        topic_id = node.image.topics.ids.get(name)
+        if topic_id is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
+        errors = await node.controller.write(decisions.delete, [topic_id], timeout_ms=TOPIC_TIMEOUT_MS)
+        if (error := errors[topic_id]) is not None:
+            raise error
+
+    async def records(self, topic: str, count: int = 0, *, timeout_s: float = 10.0) -> list[Record]:
+        """What is committed in a topic, by partition and offset, as soon as there are at least `count` of them.
+
+        Raises TimeoutError if they do not come, and `barnabas.wire.KafkaError` if none are asked for and there is no topic.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            node = self._running()
+            found = node.image.topics.get(topic)
+            if found is None and not count:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
+            numbers = range(0 if found is None else len(found.partitions))
+            partitions = (node.replicas.partition(topic, number) for number in numbers)
+            records = [record for partition in partitions for record in committed_records(partition)]
+            if len(records) >= count:
+                return records
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"{topic} has {len(records)} records after {timeout_s:g} s, not {count}: {records}")
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+    async def _create_missing(self, node: Node) -> None:
+        for name, partitions in self._topics.items():
+            if name not in node.image.topics.ids:
+                try:
+                    await self.create_topic(name, partitions)
+                except KafkaError as error:
+                    raise BrokerError(f"topics: {name!r} cannot be created: {error}") from error
+
+
+def _new_node(config: ServerConfig) -> Node:
+    try:
+        return Node(config)
+    except RuntimeError:  # in trio's loop, or in none
+        raise BrokerError("there is no asyncio event loop here; `with Broker()` needs none") from None
+
+
+async def _stop_node(node: Node) -> None:
+    await node.stop()
+    if node.failed.done():
+        node.failed.exception()  # it was told when it happened
+    else:
+        node.failed.cancel()
+
+
+def _be_quiet() -> None:
+    """A node tells of its life at level INFO: in a test only those who have set a level want to know."""
+    logger = logging.getLogger("barnabas")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
+
+
+@atexit.register
+def _remove_temporary_dirs() -> None:
+    for broker in list(_with_temporary_dir):
+        broker.forget()

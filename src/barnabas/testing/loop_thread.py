@@ -1,0 +1,59 @@
+"""An event loop in a thread of its own, for callers that have none.
+
+The thread is a daemon: a caller who forgets to close it does not keep the process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs until `close`; what is still under way then is cancelled."""
+
+    def __init__(self, name: str) -> None:
+        self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        self._loop, self._closing = self._started.result()
+
+    def call(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        """The result of a coroutine that runs in the loop; TimeoutError, and the end of it, if that takes too long."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(timeout_s)
+        except BaseException:
+            future.cancel()  # has no effect on one that has failed by itself
+            raise
+
+    def close(self, timeout_s: float) -> None:
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                runner.run(self._stay())
+        except BaseException as error:
+            if self._started.done():
+                raise
+            self._started.set_exception(error)
+
+    async def _stay(self) -> None:
+        closing = asyncio.Event()
+        self._started.set_result((asyncio.get_running_loop(), closing))
+        await closing.wait()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415
+    except ImportError:  # not on every platform
+        return None
+    return uvloop.new_event_loop
