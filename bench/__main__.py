@@ -10,13 +10,14 @@ from pathlib import Path
 
 from tools.apache_kafka import Missing, NotStarted
 
-from bench import admin, codec, server
+from bench import admin, codec, log, server
 from bench.table import Row, render, write_json
 
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "codec": codec.run,
     "server": server.run,
     "admin": admin.run,
+    "log": log.run,
 }
 RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 from tools.apache_kafka import Barnabas
 
-with warnings.catch_warnings():  # its own way to read its schemas is deprecated in Python 3.11
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import kafka.admin  # noqa: F401
+from tests.compat.clients import CLIENTS, WAIT_S, Client
 
 WITH_ACLS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
+# What a member or a producer waits for is soon: nothing here waits longer than it must.
+IN_A_HURRY = {
+    "group.min.session.timeout.ms": "500",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.min.session.timeout.ms": "500",
+    "group.consumer.assignment.interval.ms": "0",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+}
+
+MakeTopic = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
 def node() -> Iterator[Barnabas]:
     """One node with an authorizer, shared: tests use names of their own."""
-    with Barnabas(WITH_ACLS) as running:
+    with Barnabas({**WITH_ACLS, **IN_A_HURRY}) as running:
         yield running
+        running.stop()
+        said = running.log.read_text()
+    assert "Traceback" not in said, said
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +43,31 @@ def fresh_name() -> Callable[[str], str]:
     """Names that no other test has used."""
     numbers = count(1)
     return lambda prefix: f"{prefix}-{next(numbers)}"
+
+
+@pytest.fixture(scope="session")
+def session_admin(node: Barnabas) -> AdminClient:
+    return AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
+
+
+@pytest.fixture(scope="session")
+def make_topic(session_admin: AdminClient, fresh_name: Callable[[str], str]) -> MakeTopic:
+    """`make_topic(partitions=1, config=None)` creates a topic and gives its name, which no other test has."""
+
+    def make(partitions: int = 1, config: Mapping[str, str] | None = None, name: str | None = None) -> str:
+        topic = fresh_name("topic") if name is None else name
+        create_topic(session_admin, topic, partitions, config)
+        return topic
+
+    return make
+
+
+def create_topic(admin: AdminClient, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
+    for future in admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))]).values():
+        future.result(WAIT_S)
+
+
+@pytest.fixture(params=CLIENTS, ids=[each.name for each in CLIENTS])
+def client(request: pytest.FixtureRequest) -> Client:
+    """Each client in turn."""
+    return request.param

@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         self._buffer.feed(data)
         try:
             while (frame := self._buffer.next_frame()) is not None:
-                self._answer(frame)
+                self._answer(bytes(frame))
         except MalformedError as error:
             self._fail(ConnectionLostError(f"the peer broke the protocol: {error}"))
             self.close()

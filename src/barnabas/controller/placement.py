@@ -65,17 +65,19 @@ def place(
     brokers: Iterable[UsableBroker], partitions: int, replication_factor: int, random: Random
 ) -> list[tuple[int, ...]]:
     """The replicas of each new partition, the preferred leader first; raises INVALID_REPLICATION_FACTOR."""
-    racks = _Racks(brokers, random)
+    usable = sorted(brokers)
     if replication_factor <= 0:
         raise _refused(f"Invalid replication factor {replication_factor}: the replication factor must be positive.")
-    if not any(rack.unfenced for rack in racks.order):
+    if all(broker.fenced for broker in usable):
         raise _refused("All brokers are currently fenced, or have all their log directories cordoned.")
-    total = sum(rack.size for rack in racks.order)
-    if replication_factor > total:
+    if replication_factor > len(usable):
         raise _refused(
-            f"The target replication factor of {replication_factor} cannot be reached because only {total} broker(s) "
-            "are registered or some brokers have all their log directories cordoned."
+            f"The target replication factor of {replication_factor} cannot be reached because only {len(usable)} "
+            "broker(s) are registered or some brokers have all their log directories cordoned."
         )
+    if len(usable) == 1:  # nothing to choose, and the usual case: one node alone
+        return [(usable[0].broker_id,)] * partitions
+    racks = _Racks(usable, random)
     return [racks.place(replication_factor) for _ in range(partitions)]
 
 
@@ -96,10 +98,6 @@ class _Rack:
         self.followers = self.unfenced[::-1]  # who leads first follows last
         self.leader_turn = self.follower_turn = self.fenced_turn = 0
         self.random = random
-
-    @property
-    def size(self) -> int:
-        return len(self.unfenced) + len(self.fenced)
 
     def leader(self) -> int:
         return self.unfenced[self.leader_turn]
@@ -131,9 +129,11 @@ class _Rack:
 class _Racks:
     """All racks, in the order in which they take turns."""
 
+    __slots__ = ("order", "random", "turn")
+
     def __init__(self, brokers: Iterable[UsableBroker], random: Random) -> None:
         by_rack: dict[str | None, list[UsableBroker]] = {}
-        for broker in sorted(brokers):
+        for broker in brokers:
             by_rack.setdefault(broker.rack, []).append(broker)
         names = sorted(by_rack, key=lambda name: (name is not None, name or ""))
         self.order = _rotated([_Rack(by_rack[name], random) for name in names], random)
@@ -142,8 +142,9 @@ class _Racks:
 
     def place(self, replication_factor: int) -> tuple[int, ...]:
         order, count = self.order, len(self.order)
-        at = self.turn
-        first = next(n for n in (*range(at, count), *range(at)) if order[n].unfenced)
+        first = at = self.turn
+        while not order[first].unfenced:
+            first = (first + 1) % count
         chosen = [order[first].leader()]
         took = {first: 0}
         passed_first = False

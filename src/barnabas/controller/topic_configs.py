@@ -7,7 +7,8 @@ that stand for one setting the nearest place wins (this node's, then all brokers
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from operator import attrgetter
+from typing import Final
 
 from barnabas.config import topic
 from barnabas.config.definitions import Definition, Synonym, Value
@@ -22,11 +23,7 @@ from barnabas.wire.records.metadata import ClearElrRecord, ConfigRecord
 VALUE_LENGTH_MAX: Final = 2**15 - 1
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
-
-class _Shown(NamedTuple):
-    value: str | None
-    source: ConfigSource
-    sensitive: bool
+ShownConfig = CreateTopicsResponse.CreatableTopicConfigs
 
 
 class TopicConfigs:
@@ -37,7 +34,8 @@ class TopicConfigs:
         self._layers = broker_layers(situation)
         self._remote_storage = situation.config.get("remote.log.storage.system.enable") is True
         self._defaults: Mapping[str, Value] | None = None
-        self._inherited: Mapping[str, _Shown] | None = None
+        self._inherited: Mapping[str, ShownConfig] | None = None
+        self._shared: list[ShownConfig] = []
 
     def accept(self, given: Iterable[CreateTopicsRequest.CreatableTopicConfig]) -> dict[str, str]:
         """The settings by name, of one named twice the later; raises INVALID_CONFIG."""
@@ -70,30 +68,33 @@ class TopicConfigs:
             records.append((ClearElrRecord(topic_name=name), 0))
         return records
 
-    def shown(self, configs: Mapping[str, str]) -> list[CreateTopicsResponse.CreatableTopicConfigs]:
-        """Every setting in force, by name; internal ones only when they were set."""
+    def shown(self, configs: Mapping[str, str]) -> list[ShownConfig]:
+        """Every setting in force, by name; internal ones only when they were set. Topics that set nothing share a list."""
         if self._inherited is None:
+            definitions = sorted(topic.definitions().items())
             self._inherited = {
-                name: _inherit(definition, self._layers)
-                for name, definition in topic.definitions().items()
-                if not definition.internal
+                name: _inherit(definition, self._layers) for name, definition in definitions if not definition.internal
             }
+            self._shared = list(self._inherited.values())
+        if not configs:
+            return self._shared
         own = {
-            name: _Shown(value, ConfigSource.TOPIC_CONFIG, topic.definitions()[name].sensitive)
-            for name, value in configs.items()
+            name: _show(topic.definitions()[name], value, ConfigSource.TOPIC_CONFIG) for name, value in configs.items()
         }
-        return [
-            CreateTopicsResponse.CreatableTopicConfigs(
-                name=name,
-                value=None if entry.sensitive else entry.value,
-                config_source=entry.source.value,
-                is_sensitive=entry.sensitive,
-            )
-            for name, entry in sorted({**self._inherited, **own}.items())
-        ]
+        return sorted({**self._inherited, **own}.values(), key=attrgetter("name"))
 
 
-def _inherit(definition: Definition, layers: Layers) -> _Shown:
+def _show(definition: Definition, value: str | None, source: ConfigSource) -> ShownConfig:
+    sensitive = definition.sensitive
+    return ShownConfig(
+        name=definition.name,
+        value=None if sensitive else value,
+        config_source=source.value,
+        is_sensitive=sensitive,
+    )
+
+
+def _inherit(definition: Definition, layers: Layers) -> ShownConfig:
     places = (
         (layers.broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
         (layers.default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
@@ -102,8 +103,8 @@ def _inherit(definition: Definition, layers: Layers) -> _Shown:
     for layer, source in places:
         text = _first(definition.synonyms, layer)
         if text is not None:
-            return _Shown(text, source, definition.sensitive)
-    return _Shown(definition.default, ConfigSource.DEFAULT_CONFIG, definition.sensitive)
+            return _show(definition, text, source)
+    return _show(definition, definition.default, ConfigSource.DEFAULT_CONFIG)
 
 
 def _first(synonyms: Sequence[Synonym], layer: Mapping[str, str]) -> str | None:

@@ -8,7 +8,7 @@ on partitions created and deleted (controller_mutation_rate).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from barnabas.controller import topic_names
 from barnabas.controller.mutation_quotas import UNBOUNDED, MutationQuota
@@ -31,10 +31,19 @@ Row = CreateTopicsResponse.CreatableTopicResult
 PartitionsRow = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
+class _Placement(NamedTuple):
+    """What all new partitions with the same replicas have in common; their records share these lists."""
+
+    replicas: list[int]
+    isr: list[int]
+    directories: list[Uuid]
+    nobody: list[int]
+
+
 class _Cluster:
     """What a request with many topics need look up only once."""
 
-    __slots__ = ("active", "directories", "image", "partition_record_version", "usable")
+    __slots__ = ("_placements", "active", "directories", "image", "partition_record_version", "usable")
 
     def __init__(self, situation: Situation) -> None:
         image, version = situation.image, situation.metadata_version
@@ -45,6 +54,15 @@ class _Cluster:
         if version.is_directory_assignment_supported:
             self.directories = {broker_id: default_directory(image, broker_id) for broker_id in image.brokers}
         self.partition_record_version = version.partition_record_version
+        self._placements: dict[tuple[int, ...], _Placement] = {}
+
+    def placement(self, replicas: tuple[int, ...]) -> _Placement:
+        found = self._placements.get(replicas)
+        if found is None:
+            isr = [replica for replica in replicas if replica in self.active]
+            directories = [] if self.directories is None else [self.directories[replica] for replica in replicas]
+            found = self._placements[replicas] = _Placement(list(replicas), isr, directories, [])
+        return found
 
 
 def create(
@@ -203,19 +221,21 @@ def _partition_records(
     cluster: _Cluster, topic_id: Uuid, first: int, assignment: Iterable[Sequence[int]]
 ) -> list[tuple[Message, int]]:
     """New partitions, each led by the first of its replicas that is active."""
-    active, directories, version = cluster.active, cluster.directories, cluster.partition_record_version
+    version = cluster.partition_record_version
     records: list[tuple[Message, int]] = []
     for partition_id, replicas in enumerate(assignment, first):
-        isr = [replica for replica in replicas if replica in active]
+        placed, isr, directories, nobody = cluster.placement(tuple(replicas))
         record = PartitionRecord(
             partition_id=partition_id,
             topic_id=topic_id,
-            replicas=list(replicas),
+            replicas=placed,
             isr=isr,
+            removing_replicas=nobody,
+            adding_replicas=nobody,
             leader=isr[0],
             leader_epoch=0,
             partition_epoch=0,
-            directories=[] if directories is None else [directories[replica] for replica in replicas],
+            directories=directories,
         )
         records.append((record, version))
     return records

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Acls:
+    """The entries by their ids, and found by what they are about."""
+
     by_id: PMap[Uuid, AclEntry] = field(default_factory=PMap)
     index: AclIndex = field(default_factory=AclIndex, compare=False)
     """All entries but those for a type of resource or pattern that is not known here: nobody can ask about these."""

@@ -36,6 +36,8 @@ class Provenance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
+    """Everything that the metadata log says up to its provenance."""
+
     provenance: Provenance = field(default_factory=Provenance)
     features: Features = field(default_factory=PMap)
     brokers: Brokers = field(default_factory=PMap)

@@ -54,11 +54,12 @@ REPLAY: Final[dict[type[Message], Callable[[Draft, Any], None]]] = {
 }
 
 
+def _unknown(draft: Draft, record: Message) -> None:
+    raise ReplayError(f"{type(record).__name__} is not a record of the metadata log")
+
+
 def apply(draft: Draft, record: Message) -> None:
-    replay_record = REPLAY.get(type(record))
-    if replay_record is None:
-        raise ReplayError(f"{type(record).__name__} is not a record of the metadata log")
-    replay_record(draft, record)
+    REPLAY.get(type(record), _unknown)(draft, record)
 
 
 def replay(image: MetadataImage, records: Iterable[Message], provenance: Provenance) -> MetadataImage:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from barnabas.metadata.configs import ConfigResource, ConfigResourceType
@@ -85,15 +84,14 @@ class TopicPartition(NamedTuple):
     partition: Partition
 
 
-@dataclass(frozen=True, slots=True)
-class Topics:
-    by_id: PMap[Uuid, Topic] = field(default_factory=PMap)
-    ids: PMap[str, Uuid] = field(default_factory=PMap)
+class Topics(NamedTuple):
+    by_id: PMap[Uuid, Topic] = PMap()
+    ids: PMap[str, Uuid] = PMap()
     names: tuple[str, ...] = ()
     """Sorted, so that a page of topics costs its own size."""
-    counts: PMap[int, int] = field(default_factory=PMap)
+    counts: PMap[int, int] = PMap()
     """How many partitions each broker leads; at NO_LEADER those without one, at REASSIGNING those that are."""
-    unified: PMap[str, tuple[str, ...]] = field(default_factory=PMap)
+    unified: PMap[str, tuple[str, ...]] = PMap()
     """Names with a dot or an underscore, by what they have in common with names that would collide in metrics."""
 
     def get(self, name: str) -> Topic | None:
@@ -180,7 +178,7 @@ class TopicDraft:
 class TopicsDraft:
     """Topics being changed: those touched are drafts, those removed None, all others still the base's."""
 
-    __slots__ = ("_base", "_changed_names", "_counts", "_ids", "_interned", "_topics")
+    __slots__ = ("_base", "_changed_names", "_counts", "_ids", "_interned", "_partitions", "_topics")
 
     def __init__(self, base: Topics) -> None:
         self._base = base
@@ -189,6 +187,7 @@ class TopicsDraft:
         self._topics: dict[Uuid, TopicDraft | None] = {}
         self._counts: dict[int, int] = defaultdict(int)
         self._interned: dict[Any, Any] = {}
+        self._partitions: dict[tuple[Any, ...], Partition] = {}
 
     @property
     def touched(self) -> Iterable[Uuid]:
@@ -201,6 +200,27 @@ class TopicsDraft:
         found = tuple(values)
         interned: tuple[T, ...] = self._interned.setdefault(found, found)
         return interned
+
+    def intern_partition(self, fields: tuple[Any, ...]) -> Partition:
+        """Equal partitions become one object as well: new ones differ but in their placement."""
+        partition = self._partitions.get(fields)
+        if partition is None:
+            given, intern = Partition(*fields), self.intern
+            replicas = intern(given.replicas)
+            partition = self._partitions[fields] = Partition(
+                replicas,
+                _directories(intern(given.directories), replicas),
+                intern(given.isr),
+                intern(given.removing_replicas),
+                intern(given.adding_replicas),
+                given.leader,
+                _recovery_state(given.leader_recovery_state),
+                given.leader_epoch,
+                given.partition_epoch,
+                intern(given.elr),
+                intern(given.last_known_elr),
+            )
+        return partition
 
     def find(self, topic_id: Uuid) -> TopicDraft:
         """The draft of a topic; touching it the first time copies its list of partitions."""
@@ -225,11 +245,14 @@ class TopicsDraft:
         return [draft for draft in self._topics.values() if draft is not None]
 
     def put(self, topic: TopicDraft, partition_id: int, partition: Partition) -> None:
-        old = topic.get(partition_id)
-        if old is not None:
-            self._count(old, -1)
+        if partition_id == len(topic.partitions) and topic.early is None:
+            topic.partitions.append(partition)  # a new one, in order: by far the most
+        else:
+            old = topic.get(partition_id)
+            if old is not None:
+                self._count(old, -1)
+            topic.put(partition_id, partition)
         self._count(partition, 1)
-        topic.put(partition_id, partition)
 
     def _count(self, partition: Partition, step: int) -> None:
         counts = self._counts
@@ -338,22 +361,20 @@ def replay_remove_topic(draft: Draft, record: RemoveTopicRecord) -> None:
 def replay_partition(draft: Draft, record: PartitionRecord) -> None:
     topics = draft.topics
     topic = topics.find(record.topic_id)
-    intern = topics.intern
-    replicas = intern(record.replicas)
-    partition = Partition(
-        replicas,
-        _directories(intern(record.directories), replicas),
-        intern(record.isr),
-        intern(record.removing_replicas),
-        intern(record.adding_replicas),
+    fields = (
+        tuple(record.replicas),
+        tuple(record.directories),
+        tuple(record.isr),
+        tuple(record.removing_replicas),
+        tuple(record.adding_replicas),
         record.leader,
-        _recovery_state(record.leader_recovery_state),
+        record.leader_recovery_state,
         record.leader_epoch,
         record.partition_epoch,
-        intern(record.eligible_leader_replicas or ()),
-        intern(record.last_known_elr or ()),
+        tuple(record.eligible_leader_replicas or ()),
+        tuple(record.last_known_elr or ()),
     )
-    topics.put(topic, record.partition_id, partition)
+    topics.put(topic, record.partition_id, topics.intern_partition(fields))
 
 
 def replay_partition_change(draft: Draft, record: PartitionChangeRecord) -> None:

@@ -7,14 +7,13 @@ earlier ones are not. It sends nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from barnabas.raft.voters import Node
 
 
-@dataclass(slots=True)
-class _Connection:
+class _Connection(NamedTuple):
     correlation_id: int | None
     until_ms: int  # when the request times out, or when the pause after a failure ends
 

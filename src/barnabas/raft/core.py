@@ -23,8 +23,8 @@ How requests are answered is in `requests`, what answers lead to in `responses`;
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from barnabas.batches import BatchError, Record, build_batch, build_control_batch, check_crc, iterate_batches
 from barnabas.raft import messages, records, requests, responses
@@ -74,8 +74,7 @@ MAX_PARKED_FETCHES = 10_000
 CHECK_QUORUM_FACTOR = 1.5
 
 
-@dataclass(slots=True)
-class _Proposal:
+class _Proposal(NamedTuple):
     timestamp: int
     values: Sequence[bytes] = ()
     controls: Sequence[ControlRecord] = ()

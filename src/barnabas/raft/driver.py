@@ -15,7 +15,6 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import takewhile
 from random import Random
@@ -119,14 +118,16 @@ class _Waiter(NamedTuple):
     future: asyncio.Future[None]
 
 
-@dataclass(eq=False, slots=True)
 class _Subscription:
-    listener: Listener
-    next_offset: int = -1
-    leader_epoch: int = -1  # of which it knows that this node leads it
-    told: Leadership | None = None
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[None] | None = None
+    __slots__ = ("leader_epoch", "listener", "news", "next_offset", "task", "told")
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self.next_offset = -1
+        self.leader_epoch = -1  # of which it knows that this node leads it
+        self.told: Leadership | None = None
+        self.news = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
 
 
 class RaftDriver:

@@ -62,8 +62,7 @@ class RaftConfig:
     max_proposed_bytes: int = 32 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request that came in; the answer in Ready has the same id."""
 
     id: int
@@ -72,8 +71,7 @@ class Request:
     listener_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """The answer to a request that was sent; None when there was none."""
 
     correlation_id: int
@@ -132,8 +130,7 @@ class Leadership(NamedTuple):
     start_offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """What the world must do, in this order."""
 
     quorum_state: QuorumState | None
@@ -144,8 +141,7 @@ class Ready:
     leadership: Leadership | None  # None: as it was
 
 
-@dataclass(slots=True)
-class ParkedFetch:
+class ParkedFetch(NamedTuple):
     """A fetch that waits for records, or for a higher high watermark than the replica knows."""
 
     request: Request

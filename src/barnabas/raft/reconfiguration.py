@@ -53,8 +53,7 @@ class AddVoter:
     offset: int | None = None
 
 
-@dataclass(slots=True)
-class RemoveVoter:
+class RemoveVoter(NamedTuple):
     """A voter that is being removed: the record without it must commit."""
 
     request_id: int
