@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.batches import Record, build_batch
 from barnabas.broker.node import Node
 from barnabas.client.connection import Connection
 from barnabas.config import server
@@ -36,9 +37,6 @@ GOLD_D0 = {
     3: "AAAAAAAAAAMAAAAAAAAAQw",
     4: "R5vibA6r7iPTvB7fdpEcDg",
 }
-
-# A log that was begun cannot be moved yet.
-DIFFERENCES = {"v2 move": 9}
 
 
 def in_directory(name: str, topic_id: Uuid, *directories: Uuid, replica: int = 1) -> list[Message]:
@@ -101,17 +99,32 @@ def seen(response: DescribeLogDirsResponse) -> list[tuple[str, list[tuple[str, i
 
 
 @pytest.mark.parametrize("capture", params("AlterReplicaLogDirs"))
-def test_kafka_s_answers_about_moves(capture: Capture) -> None:
-    properties = {"log.dirs": "/var/lib/kafka-gold/node1/d0,/var/lib/kafka-gold/node1/d1"}
-    d1 = Uuid(b"1" * 16)
-    records = [*in_directory("r-dirs", T, d1), *topic("e-unclean", Uuid(b"e" * 16), [2])]
-    ids = {Path("/var/lib/kafka-gold/node1/d0"): D0, Path("/var/lib/kafka-gold/node1/d1"): d1}
-    node = MemoryNode(properties, records=records, brokers=4, directory_ids=ids, authorizer=AUTHORIZER)
-    answer = capture.ask(node)
-    if str(capture) in DIFFERENCES:
-        assert capture.decode(answer).results[0].partitions[0].error_code == DIFFERENCES[str(capture)]
-    else:
-        assert answer == capture.answer
+def test_kafka_s_answers_about_moves(capture: Capture, dirs: TwoDirs) -> None:
+    """The directories are those of the test."""
+    records = [*in_directory("r-dirs", T, D1), *topic("e-unclean", Uuid(b"e" * 16), [2])]
+    node = dirs.node(records, brokers=4, authorizer=AUTHORIZER)
+    request = bytes.fromhex(capture.request_hex)
+    for ours in (dirs.d0, dirs.d1):
+        theirs = f"/var/lib/kafka-gold/node1/{ours.name}".encode()
+        request = _with_path(request, theirs, str(ours).encode(), flexible=capture.version >= 2)
+    assert capture._replace(request_hex=request.hex()).ask(node) == capture.answer
+    if capture.case == "move":
+        (future,) = dirs.d0.iterdir()
+        assert future.name.startswith("r-dirs-0.") and future.name.endswith("-future")
+
+
+def _with_path(request: bytes, theirs: bytes, ours: bytes, *, flexible: bool) -> bytes:
+    """A string and its length: an int16, or a varint of one more."""
+
+    def written(text: bytes) -> bytes:
+        size = bytearray()
+        left = len(text) + 1
+        while flexible and left > 0x7F:
+            size.append(left & 0x7F | 0x80)
+            left >>= 7
+        return bytes([*size, left]) + text if flexible else len(text).to_bytes(2) + text
+
+    return request.replace(written(theirs), written(ours))
 
 
 @pytest.mark.parametrize("capture", params("DescribeLogDirs"))
@@ -254,7 +267,52 @@ def test_where_the_log_is_on_disk_counts_more_than_where_the_cluster_has_it(dirs
     dirs.put(dirs.d1, "t-0", 1)
     node = dirs.node(in_directory("t", T, D0))
     assert alter(node, (dirs.d1, "t", [0])) == [("t", [(0, 0)])]
-    assert alter(node, (dirs.d0, "t", [0])) == [("t", [(0, 9)])]
+    assert node.replicas.moves.get(node.replicas.partition("t", 0)) is None
+    assert alter(node, (dirs.d0, "t", [0])) == [("t", [(0, 0)])]
+    assert node.replicas.moves.get(node.replicas.partition("t", 0)) is not None
+
+
+def test_a_move_is_shown_with_what_it_lacks_until_it_is_done(dirs: TwoDirs) -> None:
+    node = dirs.node(in_directory("t", T, D0))
+    partition = node.replicas.partition("t", 0)
+    for _ in range(3):
+        partition.append(build_batch([Record(0, 1, b"k", b"v")]))
+    size = partition.log.size_in_bytes
+    assert alter(node, (dirs.d1, "t", [0])) == [("t", [(0, 0)])]
+    described = seen(node.call(DescribeLogDirsRequest(topics=None), 4))
+    assert described == [("d0", [("t", 0, size, 0, False)]), ("d1", [("t", 0, 0, 3, True)])]
+    move(node)
+    assert seen(node.call(DescribeLogDirsRequest(topics=None), 4)) == [("d0", []), ("d1", [("t", 0, size, 0, False)])]
+
+
+def move(node: MemoryNode) -> None:
+    """Until all moves are done."""
+
+    async def run() -> None:
+        while list(node.replicas.moves):
+            await node.replicas.moves.advance()
+
+    asyncio.run(run())
+
+
+def test_a_move_is_given_up_by_one_to_where_the_replica_is(dirs: TwoDirs) -> None:
+    node = dirs.node(in_directory("t", T, D0))
+    assert alter(node, (dirs.d1, "t", [0])) == [("t", [(0, 0)])]
+    assert alter(node, (dirs.d1, "t", [0])) == [("t", [(0, 0)])]  # which it is doing
+    assert alter(node, (dirs.d0, "t", [0])) == [("t", [(0, 0)])]
+    assert not list(node.replicas.moves)
+    assert seen(node.call(DescribeLogDirsRequest(topics=None), 4)) == [("d0", [("t", 0, 0, 0, False)]), ("d1", [])]
+
+
+def test_nothing_is_moved_while_a_log_dir_is_offline(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a", "b", "c")]
+    for path in paths:
+        path.mkdir()
+    ids = dict(zip(paths, (D0, D1, T), strict=True))
+    properties = {"log.dirs": ",".join(map(str, paths))}
+    node = MemoryNode(properties, records=in_directory("t", T, D0), directory_ids=ids)
+    node.log_directories.fail(str(paths[2]), "a test")
+    assert alter(node, (paths[1], "t", [0])) == [("t", [(0, 56)])]
 
 
 def test_of_a_partition_that_is_named_twice_the_last_directory_counts(dirs: TwoDirs) -> None:

@@ -1,13 +1,17 @@
-"""A node as a process of its own, for clients that others wrote."""
+"""A node as a process of its own, for clients that others wrote.
+
+BARNABAS_COMPAT=apache runs the same tests against Apache Kafka (Java and Maven): what they ask for is what Kafka does.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tools.apache_kafka import Barnabas
+from tools.apache_kafka import ApacheKafka, Barnabas
 
 from tests.compat.clients import CLIENTS, WAIT_S, Client
 
@@ -29,13 +33,19 @@ MakeTopic = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def node() -> Iterator[Barnabas]:
+def node() -> Iterator[Barnabas | ApacheKafka]:
     """One node with an authorizer, shared: tests use names of their own."""
-    with Barnabas({**WITH_ACLS, **IN_A_HURRY}) as running:
+    with make_node({**WITH_ACLS, **IN_A_HURRY}) as running:
         yield running
         running.stop()
         said = running.log.read_text()
     assert "Traceback" not in said, said
+
+
+def make_node(overrides: Mapping[str, str]) -> Barnabas | ApacheKafka:
+    if os.environ.get("BARNABAS_COMPAT") == "apache":
+        return ApacheKafka({"group.initial.rebalance.delay.ms": "0", **overrides})
+    return Barnabas(overrides)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -16,7 +16,7 @@ from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.replicas import Replicas
+from barnabas.replicas.replicas import Assign, Replicas
 from barnabas.storage import StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import (
@@ -28,7 +28,7 @@ from barnabas.wire.records.metadata import (
 
 HERE = Provenance(1, 1, 1)
 TOPIC, OTHER = Uuid(bytes([1]) * 16), Uuid(bytes([2]) * 16)
-DIRECTORY_IDS = {"one": Uuid(bytes([11]) * 16), "two": Uuid(bytes([12]) * 16)}
+DIRECTORY_IDS = {"one": Uuid(bytes([11]) * 16), "two": Uuid(bytes([12]) * 16), "three": Uuid(bytes([13]) * 16)}
 
 
 def topic(
@@ -53,7 +53,14 @@ def topic(
 class Broker:
     """Replicas with an image that is changed by hand."""
 
-    def __init__(self, path: Path, *records: Message, dirs: Sequence[str] = ("one",)) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *records: Message,
+        dirs: Sequence[str] = ("one",),
+        assign: Assign | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
         self.paths = {name: path / name for name in dirs}
         for each in self.paths.values():
             each.mkdir(exist_ok=True)
@@ -63,15 +70,16 @@ class Broker:
         self.told_offline = 0
         ids = {path: DIRECTORY_IDS[name] for name, path in self.paths.items()}
         self.directories = LogDirectories(lambda: config, ids)
-        defaults = topic_defaults(Layers())
+        defaults = {**topic_defaults(Layers()), **(settings or {})}
         self.replicas = Replicas(
             1,
             self.directories,
             lambda name: defaults,
             now_ms=lambda: 1_700_000_000_000,
-            random=Random(1),
+            random=Random(),
             led=lambda partition, leads: self.led.append((str(partition), leads)),
             offline=self._offline,
+            assign=assign or (lambda partition, directory_id, accepted: accepted()),
         )
         self.image = replay(EMPTY_IMAGE, records, HERE)
         self.previous_epoch = self.replicas.start(self.image)

@@ -44,7 +44,7 @@ def test_kafkas_checkpoints_are_read_and_written_alike(node: Path, tmp_path: Pat
 
 def test_no_file_and_an_empty_one_have_no_entries(tmp_path: Path) -> None:
     assert read_offset_checkpoint(tmp_path / "none") == {}
-    for content in ("", "0\n", "0\n0\n"):
+    for content in ("", "\0\0\0\0", "0\n", "0\n0\n"):
         (tmp_path / "empty").write_text(content)
         assert read_offset_checkpoint(tmp_path / "empty") == {}
         assert read_epoch_checkpoint(tmp_path / "empty") == []
@@ -107,7 +107,7 @@ def test_ids_of_topics_in_either_alphabet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        *("", "nothing", "version: 0", "version: 0\ntopic_id: x"),
+        *("nothing", "version: 0", "version: 0\ntopic_id: x"),
         *("version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
     ],
 )
@@ -115,6 +115,12 @@ def test_partition_metadata_without_an_id_is_refused(tmp_path: Path, content: st
     (tmp_path / "partition.metadata").write_text(content)
     with pytest.raises(StorageError):
         read_topic_id(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", bytes(43)])
+def test_partition_metadata_that_cut_power_left_empty_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "partition.metadata").write_bytes(content)
+    assert read_topic_id(tmp_path) is None
 
 
 def test_kafkas_quorum_state_is_read_and_written_alike(node: Path, tmp_path: Path) -> None:

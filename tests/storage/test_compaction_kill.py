@@ -11,6 +11,7 @@ import pytest
 
 from barnabas.storage.offline import check_indexes
 from tests.storage.compacting import (
+    CONFIG,
     append,
     clean,
     end_transaction,
@@ -19,6 +20,7 @@ from tests.storage.compacting import (
     seen,
     seen_committed,
 )
+from tests.storage.looking import look
 from tests.storage.made import Clock
 
 Records = dict[int, tuple[bytes | None, bytes | None]]
@@ -72,7 +74,8 @@ def make_log(directory: Path, clock: Clock) -> int:
 
 
 def check(directory: Path, clock: Clock, written: Records, committed: dict[bytes | None, bytes]) -> None:
-    """The log opens, has lost nothing, and can be compacted and written to."""
+    """The log looks the same from outside, opens, has lost nothing, and can be compacted and written to."""
+    look(directory, CONFIG)
     log = open_compacted(directory, clock)
     assert not [path for path in directory.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
     assert seen(log).items() <= written.items()

@@ -363,10 +363,12 @@ def test_a_flush_reaches_the_log_and_the_indexes_of_closed_segments(tmp_path: Pa
     directory = tmp_path / "log"
     log = open_log(directory)
     log.append_as_leader(batch(b"x" * 100), 0)
+    log.flush()
     del flushed[:]
+    log.append_as_leader(batch(b"x" * 100), 0)
     log.flush()
     assert flushed == ["00000000000000000000.log"]
-    assert log.recovery_point == 1
+    assert log.recovery_point == 2
     log.flush()
     assert len(flushed) == 1
     for _ in range(6):

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 WAITING_BYTES_MAX = 1 << 20  # what may pile up behind the request that is under way
 JOINED_BYTES_MAX = 1 << 16  # an answer with more than this is records, which are not copied once more
+STREAMED_BYTES_MAX = 1 << 22  # of an answer, what is read before the client has taken it
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -151,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
                     return
                 self.transport.writelines([*ready, data])
                 ready = []
-                if self.write_paused and not self.closing:
+                if self.transport.get_write_buffer_size() > STREAMED_BYTES_MAX and not self.closing:
                     self._writable = self.endpoint.loop.create_future()
                     await self._writable
                 if self.closing:

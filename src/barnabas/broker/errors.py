@@ -15,12 +15,22 @@ _ALSO_ON_ITEMS = frozenset(
     {ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS}
 )
 
+# Fetch has its error at the top and on every partition, while topics have names.
+_FETCH_IDS_SINCE = 13
+
+# What an item that failed says in fields that are no part of its name, where their default says something else.
+_UNKNOWN = {"high_watermark": -1, "low_watermark": -1}
+_NO_NAMES = frozenset({"timestamp", "leader_epoch", *_UNKNOWN, "log_start_offset"})
+
 
 def error_response(api: Api, version: int, request: Message, code: ErrorCode, message: str | None = None) -> Message:
     response = message_class(api.response)()
     schema = response.schema()
     is_marked = _mark(response, schema.root, version, code, message)
-    if not is_marked or schema.key in _ALSO_ON_ITEMS:
+    if schema.key == ApiKey.FETCH:
+        response.session_id = request.session_id  # type: ignore[attr-defined]
+    has_items = schema.key in _ALSO_ON_ITEMS or (schema.key == ApiKey.FETCH and version < _FETCH_IDS_SINCE)
+    if not is_marked or has_items:
         _mark_items(schema, schema.root, response, request, version, code, message)
     return response
 
@@ -75,7 +85,12 @@ def _values(source: Struct) -> list[Any]:
 
 def _copy_keys(item: Struct, element: StructSchema, wanted: Any) -> None:
     keys = [field.name for field in element.fields if field.is_key]
-    names = keys or [field.name for field in element.fields if not field.is_array]
+    names = keys or [field.name for field in element.fields if not field.is_array and field.name not in _NO_NAMES]
+    for field in element.fields:
+        if field.name in _UNKNOWN:
+            setattr(item, field.name, _UNKNOWN[field.name])
+        elif field.type == "records":
+            setattr(item, field.name, b"")
     if not isinstance(wanted, Struct):  # a list of plain names or numbers: they are what the item is about
         kind = "string" if isinstance(wanted, str) else "int32"
         scalar = next(f.name for f in element.fields if f.type == kind and f.name != "error_message")
@@ -83,5 +98,7 @@ def _copy_keys(item: Struct, element: StructSchema, wanted: Any) -> None:
         return
     for name in type(wanted).__slots__:
         value = getattr(wanted, name)
+        if name == "partition" and name not in names:
+            name = "partition_index"  # noqa: PLW2901  (as the response calls it)
         if name in names and not isinstance(value, list | Struct):
             setattr(item, name, value)

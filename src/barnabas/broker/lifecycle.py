@@ -21,6 +21,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
@@ -32,6 +33,7 @@ HEARTBEAT_VERSION = 1
 HEARTBEAT_VERSION_WITH_CORDONED = 2
 CONTROLLER_REGISTRATION_VERSION = 0
 ALLOCATE_PRODUCER_IDS_VERSION = 0
+ASSIGN_REPLICAS_TO_DIRS_VERSION = 0
 RETRY_S = 0.1
 SHUTDOWN_HEARTBEAT_S = 0.05
 
@@ -109,6 +111,16 @@ class BrokerLifecycle:
         request = AllocateProducerIdsRequest(broker_id=self._config.node_id, broker_epoch=self.epoch)
         response: AllocateProducerIdsResponse = await self._call(request, ALLOCATE_PRODUCER_IDS_VERSION)
         return response.producer_id_start, response.producer_id_len
+
+    async def assign_replicas_to_dirs(
+        self, directories: list[AssignReplicasToDirsRequest.DirectoryData]
+    ) -> AssignReplicasToDirsResponse:
+        """Say in which log dirs replicas are. Raises KafkaError and OSError."""
+        request = AssignReplicasToDirsRequest(
+            broker_id=self._config.node_id, broker_epoch=self.epoch, directories=directories
+        )
+        response: AssignReplicasToDirsResponse = await self._call(request, ASSIGN_REPLICAS_TO_DIRS_VERSION)
+        return response
 
     async def stop(self, timeout_s: float = 10.0) -> None:
         """Ask to leave, and wait until the controller lets go, but not for ever."""

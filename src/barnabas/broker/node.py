@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
@@ -18,6 +18,7 @@ from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.coordinators import Coordinators
+from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
 from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
@@ -51,6 +52,7 @@ from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import Message, Uuid, decode_record, random_uuid
+from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +105,7 @@ class Node:
         self.quorum: MetadataQuorum
         self._has_quorum = False
         self._lifecycle: BrokerLifecycle | None = None
+        self._assignments = DirectoryAssignments(config.node_id, lambda: self.image, self._assign_replicas_to_dirs)
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
         self._server = Server(self, limits_of(config))
@@ -158,6 +161,7 @@ class Node:
         self._server.start()
 
     async def stop(self) -> None:
+        await self._assignments.stop()
         if self._lifecycle is not None:
             await self._lifecycle.stop()
         if self._timers is not None:
@@ -298,7 +302,8 @@ class Node:
             random=self._random,
             config=lambda: self.dynamic.current,
             led=self._led,
-            offline=self._beat_soon,
+            offline=self._log_dir_failed,
+            assign=self._assign_directory,
         )
         self.controller.loop.subscribe(self.replicas.image_changed)
         self.dynamic.watch_any(self.replicas.settings_changed)
@@ -347,7 +352,9 @@ class Node:
         await self._first_of(self._lifecycle.start())
         self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, now_ms)
         self._maintenance.start()
+        self._assignments.start()
         self.coordinators.start()
+        self._check_log_dirs()
 
     async def _first_of(self, work: Any) -> None:
         """Wait, but not longer than the node can go on."""
@@ -372,6 +379,28 @@ class Node:
     def _beat_soon(self) -> None:
         if self._lifecycle is not None:
             self._lifecycle.beat_soon()
+
+    def _log_dir_failed(self) -> None:
+        self._check_log_dirs()
+        self._beat_soon()
+
+    def _check_log_dirs(self) -> None:
+        """A node lives as long as its metadata log does, and one of its log dirs."""
+        directories = self.log_directories
+        metadata_dir = str(Path(self.config.metadata_log_dir).absolute())
+        if metadata_dir in directories.paths and not directories.is_online(metadata_dir):
+            self._fail(StorageError(f"the log dir {metadata_dir} has failed, and the metadata log is in it"))
+        elif not any(map(directories.is_online, directories.paths)):
+            self._fail(StorageError(f"all log dirs have failed: {', '.join(directories.paths)}"))
+
+    def _assign_directory(self, partition: Partition, directory_id: Uuid, accepted: Callable[[], None]) -> None:
+        self._assignments.assign(Replica(partition.topic_id, partition.partition_id), directory_id, accepted)
+
+    async def _assign_replicas_to_dirs(
+        self, directories: list[AssignReplicasToDirsRequest.DirectoryData]
+    ) -> AssignReplicasToDirsResponse:
+        assert self._lifecycle is not None
+        return await self._lifecycle.assign_replicas_to_dirs(directories)
 
     def _led(self, partition: Partition, leads: bool) -> None:
         self.coordinators.led(partition, leads)

@@ -202,7 +202,7 @@ class TopicsDraft:
         return interned
 
     def intern_partition(self, fields: tuple[Any, ...]) -> Partition:
-        """Equal partitions become one object as well: new ones differ but in their placement."""
+        """Equal partitions become one object as well: new ones differ in their placement alone."""
         partition = self._partitions.get(fields)
         if partition is None:
             given, intern = Partition(*fields), self.intern

@@ -33,6 +33,7 @@ class Cleaner:
         self._now_ms = now_ms
         self._offsets: dict[str, CleanerOffsets] = {}
         self._uncleanable: set[Partition] = set()
+        replicas.carry_cleaner_offset = self._carry
 
     async def clean_all(self) -> None:
         """Until no log is dirty enough."""
@@ -50,6 +51,8 @@ class Cleaner:
         found: dict[Partition, DirtyLog] = {}
         for partition in self._replicas:
             if partition.is_offline or partition in self._uncleanable or not partition.settings.log.compact:
+                continue
+            if partition in self._replicas.moves:
                 continue
             try:
                 dirty = self._find_dirty(partition)
@@ -69,8 +72,9 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, dirty: DirtyLog) -> None:
         config = self._config()
+        opened = partition.log
         compaction = Compaction(
-            partition.log,
+            opened,
             dirty,
             now_ms=self._now_ms(),
             dedupe_buffer_size=config.get_int("log.cleaner.dedupe.buffer.size"),
@@ -78,7 +82,7 @@ class Cleaner:
         )
         try:
             for step in compaction.steps():
-                if partition.is_offline:
+                if partition.is_offline or partition in self._replicas.moves:
                     return
                 await (asyncio.sleep(PAUSE_S) if step is None else asyncio.to_thread(step))
         except CorruptLogError as error:
@@ -86,7 +90,8 @@ class Cleaner:
             self._uncleanable.add(partition)
             return
         except StorageError as error:
-            self._replicas.fail_dir(partition.log_dir, error)
+            if opened is partition.opened_log:  # and was not moved meanwhile
+                self._replicas.fail_dir(partition.log_dir, error)
             return
         if not compaction.is_done:
             return  # it was truncated or deleted meanwhile
@@ -100,10 +105,27 @@ class Cleaner:
             stats.records_read,
         )
 
+    def _carry(self, partition: Partition, log_dir: str) -> None:
+        """A log is about to be in another log dir, as clean as it is."""
+        name, path = _name(partition), partition.log_dir
+        try:
+            cleaned_to = self._offsets_in(path).get(name)
+            self._offsets_in(path).remove(name)
+            path = log_dir
+            if cleaned_to is None:
+                self._offsets_in(path).remove(name)
+            else:
+                self._offsets_in(path).update(name, cleaned_to)
+        except StorageError as error:
+            self._replicas.fail_dir(path, error)
+
     def _offsets_of(self, partition: Partition) -> CleanerOffsets:
-        found = self._offsets.get(partition.log_dir)
+        return self._offsets_in(partition.log_dir)
+
+    def _offsets_in(self, log_dir: str) -> CleanerOffsets:
+        found = self._offsets.get(log_dir)
         if found is None:
-            found = self._offsets[partition.log_dir] = CleanerOffsets(Path(partition.log_dir))
+            found = self._offsets[log_dir] = CleanerOffsets(Path(log_dir))
         return found
 
 

@@ -64,6 +64,9 @@ class LogDirectories:
     def cordoned_ids(self) -> list[Uuid]:
         return [directory_id for path, directory_id in self._ids.items() if self.is_cordoned(path)]
 
+    def id_of(self, path: str) -> Uuid | None:
+        return self._ids.get(path)
+
     def is_online(self, path: str) -> bool:
         return path in self.paths and path not in self._offline
 
@@ -115,6 +118,10 @@ class LogDirectories:
 
     def chosen(self, partition: TopicPartition) -> str | None:
         return self._choices.get(partition)
+
+    def forget_choice(self, partition: TopicPartition) -> None:
+        """The log was made."""
+        self._choices.pop(partition, None)
 
 
 def _absolute(path: str | Path) -> str:

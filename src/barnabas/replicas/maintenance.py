@@ -56,6 +56,7 @@ class Maintenance:
         for do, first_s, interval_s in every:
             self._tasks.append(asyncio.create_task(self._repeat(do, first_s, interval_s)))
         self._tasks.append(asyncio.create_task(self._create()))
+        self._tasks.append(asyncio.create_task(self._replicas.moves.run()))
 
     async def stop(self) -> None:
         for task in self._tasks:

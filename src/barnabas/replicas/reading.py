@@ -212,7 +212,7 @@ def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_em
 
 def failed(replicas: Replicas, partition: Partition, error: StorageError) -> ErrorCode:
     """What is answered when the disk fails; damage concerns one log, everything else its whole log dir."""
-    if not isinstance(error, CorruptLogError):
+    if not isinstance(error, CorruptLogError) and not partition.is_offline:  # it may have been deleted meanwhile
         replicas.fail_dir(partition.log_dir, error)
     return error.code
 

@@ -3,6 +3,9 @@
 Its one rule: the image says what there is, a directory only what was there. A partition that the image gives to this broker is
 in the table at once; its directory is made in the background, or when it is first needed. A directory of a partition that the
 image does not give to this broker is set aside under the name of a stray, as Kafka does, and never deleted here.
+
+A replica is where its directory is. When the cluster has it elsewhere, it is told (`assign`); a replica that is being moved has
+a second directory, of a future log, until that takes the place of the first (`moving`).
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.configs import ConfigResourceType
@@ -22,6 +26,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic
 from barnabas.replicas.log_directories import LogDirectories
+from barnabas.replicas.moving import Moves
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
 from barnabas.storage import (
@@ -37,9 +42,11 @@ from barnabas.storage import (
     write_topic_id,
 )
 from barnabas.storage.errors import disk_errors
+from barnabas.storage.files import fsync_directory
 from barnabas.storage.log_dirs import (
     CLUSTER_METADATA,
     DirectoryState,
+    PartitionDirectory,
     delete_clean_shutdown,
     directory_name,
     had_clean_shutdown,
@@ -47,11 +54,15 @@ from barnabas.storage.log_dirs import (
     read_clean_shutdown_epoch,
     write_clean_shutdown,
 )
+from barnabas.storage.offline import end_offset_of
 from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 
 log = logging.getLogger(__name__)
 
+LET_GO_S = 10.0
+
 Led = Callable[[Partition, bool], None]
+Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
 
 
 class _Checkpoints:
@@ -86,11 +97,20 @@ class _Checkpoints:
             self.log_start_offsets[name] = opened.log_start_offset
         else:
             self.log_start_offsets.pop(name, None)
-        self.high_watermarks[name] = partition.high_watermark
+        self.high_watermarks[name] = min(partition.high_watermark, opened.log_end_offset)
+
+    def keep_only(self, names: Container[TopicPartition]) -> None:
+        """Forget what is not in the log dir: a log of that name, if one comes, is another."""
+        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
+            for name in [name for name in offsets if name not in names]:
+                del offsets[name]
 
 
 class Replicas:
-    """`topic_values` gives all settings of a topic; `led` is told whenever this broker begins or ends to lead a partition."""
+    """`topic_values` gives all settings of a topic; `led` is told whenever this broker begins or ends to lead a partition.
+
+    `assign` tells the controller in which of its directories a replica is, and calls back when that is accepted.
+    """
 
     def __init__(
         self,
@@ -103,6 +123,7 @@ class Replicas:
         config: Callable[[], ServerConfig | None] = lambda: None,
         led: Led = lambda partition, leads: None,
         offline: Callable[[], None] = lambda: None,
+        assign: Assign = lambda partition, directory_id, accepted: accepted(),
     ) -> None:
         self._node_id = node_id
         self._directories = directories
@@ -112,16 +133,20 @@ class Replicas:
         self._config = config
         self._led = led
         self._told_offline = offline
+        self._assign = assign
         self._by_topic: dict[str, dict[int, Partition]] = {}
         self._settings: dict[str, TopicSettings] = {}
         self._checkpoints: dict[str, _Checkpoints] = {}
         self._found: dict[TopicPartition, str] = {}
+        self._futures: dict[TopicPartition, tuple[str, Path]] = {}
         self._counts: Counter[str] = Counter()
         self._to_create: dict[Partition, None] = {}
         self.wants_creation: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Future[Any]] = set()
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
+        self.moves = Moves(self, self._max_move_bytes_per_second)
+        self.carry_cleaner_offset: Callable[[Partition, str], None] = lambda partition, log_dir: None
         self._image: MetadataImage | None = None
 
     # --- asking
@@ -172,6 +197,7 @@ class Replicas:
                     self._look_at(path, image)
                 except StorageError as error:
                     self._directories.fail(path, error)
+        self._settle_futures(image)
         self._image = image
         self._is_started = True
         for topic in image.topics.by_id.values():
@@ -200,6 +226,7 @@ class Replicas:
             if self._settings.pop(topic, None) is not None:
                 for partition in self._by_topic.get(topic, {}).values():
                     partition.configure()
+                    self.moves.configure(partition)
 
     def _topic_changed(self, old: Topic | None, new: Topic | None) -> None:
         if old is not None and new is None:
@@ -220,6 +247,7 @@ class Replicas:
             else:
                 was = known.is_leader, known.leader_epoch
                 known.decided(state)
+                self._tell_place(known)
                 if was != (known.is_leader, known.leader_epoch):
                     self._led(known, known.is_leader)
 
@@ -252,9 +280,30 @@ class Replicas:
         self._by_topic.setdefault(topic.name, {})[partition_id] = partition
         if partition.is_leader:
             self._led(partition, True)
+        future = self._futures.pop(name, None)
+        if future is not None and not partition.is_offline:
+            self.moves.resume(partition, *future)
+        self._tell_place(partition)
+
+    def _tell_place(self, partition: Partition) -> None:
+        """Tell the controller where a replica is, if that is not where it has it, nor where it is being moved to."""
+        known = partition.state.directory(self._node_id)
+        move = self.moves.get(partition)
+        if move is not None and known == self._directories.id_of(move.log_dir):
+            return
+        if not partition.is_offline and known != self._directories.id_of(partition.log_dir):
+            self.assign(partition, partition.log_dir, lambda: None)
+
+    def assign(self, partition: Partition, log_dir: str, accepted: Callable[[], None]) -> None:
+        """Tell the controller where a replica is, or is about to be."""
+        directory_id = self._directories.id_of(log_dir)
+        if directory_id is None:
+            accepted()  # a log dir from a time when they had no ids
+        else:
+            self._assign(partition, directory_id, accepted)
 
     def _choose_dir(self, name: TopicPartition, directory_id: Uuid | None) -> str:
-        assigned = self._directories.assigned(directory_id) or self._directories.chosen(name)
+        assigned = self._directories.chosen(name) or self._directories.assigned(directory_id)
         if assigned is not None:
             return assigned
         online = [path for path in self._checkpoints if self._directories.is_online(path)]
@@ -263,6 +312,7 @@ class Replicas:
 
     def _remove(self, partition: Partition) -> None:
         """The partition is deleted, or moved to other brokers."""
+        self.moves.cancel(partition)
         del self._by_topic[partition.topic][partition.partition_id]
         if not self._by_topic[partition.topic]:
             del self._by_topic[partition.topic]
@@ -299,25 +349,80 @@ class Replicas:
         log_dir = Path(path)
         self._checkpoints[path] = checkpoints = _Checkpoints(log_dir)
         for directory in list_partitions(log_dir).partitions:
-            if directory.partition == CLUSTER_METADATA:
+            name = directory.partition
+            if name == CLUSTER_METADATA or directory.state is DirectoryState.STRAY:
                 continue
             if directory.state is DirectoryState.DELETED:
                 self.deleted.append((0, directory.path))
-            elif directory.state is DirectoryState.CURRENT:
-                if self._is_ours(directory.partition, read_topic_id(directory.path), image):
-                    other = self._found.setdefault(directory.partition, path)
-                    if other != path:
-                        raise StorageError(
-                            f"{directory.partition} is in {other} and in {path}: remove one of the directories"
-                        )
+            elif not self._is_ours(name, read_topic_id(directory.path), image):
+                log.warning("%s is not of this cluster's partitions", directory.path)
+                self._rename_aside(directory.path, name, DirectoryState.STRAY)
+            elif directory.state is DirectoryState.FUTURE:
+                if name in self._futures:  # of a move that was replaced by another one
+                    self._rename_aside(directory.path, name, DirectoryState.DELETED)
                 else:
-                    unique = random_uuid(self._random).hex()
-                    stray = log_dir / directory_name(directory.partition, DirectoryState.STRAY, unique)
-                    log.warning("%s is not of this cluster's partitions: set aside as %s", directory.path, stray.name)
-                    with disk_errors("renaming", directory.path):
-                        directory.path.rename(stray)
-                    checkpoints.forget(directory.partition)
+                    self._futures[name] = path, directory.path
+            elif self._found.setdefault(name, path) != path:
+                self._choose_one(directory, Path(self._found[name]) / directory_name(name), image)
+        here = {name for name, log_dir in self._found.items() if log_dir == path}
+        checkpoints.keep_only(here | {name for name, (log_dir, _) in self._futures.items() if log_dir == path})
         delete_clean_shutdown(log_dir)
+
+    def _choose_one(self, found: PartitionDirectory, other: Path, image: MetadataImage) -> None:
+        """Of two directories of one partition: a kill came between the two renames with which a move ends.
+
+        Both have all records then. If one of the log dirs had failed, the other log may have gone on: the longer one stays.
+        """
+        name = found.partition
+        ids = {read_topic_id(each) for each in (found.path, other)}
+        if len(ids) != 1 or None in ids:
+            raise StorageError(f"{name} is in {other.parent} and in {found.path.parent}: remove one of the directories")
+        ends = {each: end_offset_of(each) for each in (found.path, other)}
+        kept = max(ends, key=lambda each: (ends[each], self._is_assigned(name, str(each.parent), image)))
+        gone = other if kept == found.path else found.path
+        is_same = ends[kept] == ends[gone]
+        log.warning("%s was being moved: it is in %s now, and %s is set aside", name, kept.parent, gone)
+        self._found[name] = str(kept.parent)
+        self._rename_aside(gone, name, DirectoryState.DELETED if is_same else DirectoryState.STRAY)
+        self._checkpoints[str(gone.parent)].forget(name)
+
+    def _settle_futures(self, image: MetadataImage) -> None:
+        """What becomes of the future logs that a restart found; those of moves that go on are left."""
+        is_complete = all(map(self._directories.is_online, self._directories.paths))
+        for name, (path, directory) in list(self._futures.items()):
+            current = self._found.get(name)
+            try:
+                if current == path:
+                    del self._futures[name]
+                    self._rename_aside(directory, name, DirectoryState.DELETED)
+                elif current is None and self._is_assigned(name, path, image):
+                    # The controller has accepted the move, and the log that was current is gone.
+                    log.warning("%s was being moved: it is in %s now", name, path)
+                    del self._futures[name]
+                    self._found[name] = path
+                    with disk_errors("renaming", directory):
+                        directory.rename(directory.parent / directory_name(name))
+                        fsync_directory(directory.parent)
+                elif current is None and is_complete:
+                    log.warning("%s is a part of %s, of which the rest is gone", directory, name)
+                    del self._futures[name]
+                    self._rename_aside(directory, name, DirectoryState.STRAY)
+                    self._checkpoints[path].forget(name)
+                elif current is None:
+                    del self._futures[name]  # what it was copied from is in a log dir that is offline
+            except StorageError as error:
+                self._directories.fail(path, error)
+
+    def _rename_aside(self, path: Path, name: TopicPartition, state: DirectoryState) -> None:
+        """A directory that is not used any more gets the name of one that is to be deleted, or of a stray."""
+        aside = path.parent / directory_name(name, state, random_uuid(self._random).hex())
+        with disk_errors("renaming", path):
+            path.rename(aside)
+            fsync_directory(path.parent)
+        if state is DirectoryState.DELETED:
+            self.deleted.append((self._now_ms(), aside))
+        else:
+            log.warning("%s is kept as %s", path, aside.name)
 
     def _is_ours(self, name: TopicPartition, topic_id: Uuid | None, image: MetadataImage) -> bool:
         topic = image.topics.get(name.topic)
@@ -326,11 +431,23 @@ class Replicas:
         is_same = topic_id is None or topic_id == topic.topic_id
         return is_same and self._node_id in topic.partitions[name.partition].replicas
 
+    def _is_assigned(self, name: TopicPartition, log_dir: str, image: MetadataImage) -> bool:
+        """Whether the cluster has this replica in that log dir."""
+        topic, directory_id = image.topics.get(name.topic), self._directories.id_of(log_dir)
+        return topic is not None and topic.partitions[name.partition].directory(self._node_id) == directory_id
+
     def _open_log(self, partition: Partition) -> Log:
         name = TopicPartition(partition.topic, partition.partition_id)
-        checkpoints = self._checkpoints[partition.log_dir]
         directory = Path(partition.log_dir) / directory_name(name)
-        is_new = name not in self._found
+        opened = self._open(partition, partition.log_dir, directory, is_new=name not in self._found)
+        self._found[name] = partition.log_dir
+        self._directories.forget_choice(name)
+        self._to_create.pop(partition, None)
+        return opened
+
+    def _open(self, partition: Partition, log_dir: str, directory: Path, *, is_new: bool) -> Log:
+        name = TopicPartition(partition.topic, partition.partition_id)
+        checkpoints = self._checkpoints[log_dir]
         opened = Log.open(
             directory,
             partition.log_config,
@@ -341,8 +458,6 @@ class Replicas:
         )
         if is_new or read_topic_id(directory) is None:
             write_topic_id(directory, partition.topic_id)
-            self._found[name] = partition.log_dir
-        self._to_create.pop(partition, None)
         for recovery in opened.recoveries:
             if recovery.truncated_bytes:
                 log.warning("%s: cut %d bytes at its end: %s", name, recovery.truncated_bytes, recovery.reason)
@@ -366,16 +481,82 @@ class Replicas:
         self._to_create.pop(partition, None)
         return True
 
+    # --- moving
+
+    def move(self, partition: Partition, log_dir: str) -> None:
+        """Begin to move a replica, unless it is there or on its way there; raises StorageError.
+
+        A move to elsewhere is given up. While a log dir is offline none is begun: what it has of the partition is not known.
+        """
+        under_way = self.moves.get(partition)
+        if under_way is not None and under_way.log_dir != log_dir:
+            self.moves.cancel(partition)
+            under_way = None
+        if under_way is not None or partition.log_dir == log_dir:
+            return
+        offline = [path for path in self._directories.paths if not self._directories.is_online(path)]
+        if offline:
+            raise StorageError(f"{partition} is not moved while {', '.join(offline)} is offline")
+        _ = partition.log
+        name = TopicPartition(partition.topic, partition.partition_id)
+        unique = random_uuid(self._random).hex()
+        self._checkpoints[log_dir].forget(name)
+        try:
+            self.moves.begin(partition, log_dir, Path(log_dir) / directory_name(name, DirectoryState.FUTURE, unique))
+        except StorageError as error:
+            self.fail_dir(log_dir, error)
+            raise
+        self._directories.forget_choice(name)
+
+    def open_future(self, partition: Partition, log_dir: str, directory: Path) -> Log:
+        return self._open(partition, log_dir, directory, is_new=False)
+
+    def discard_future(self, partition: Partition, log_dir: str, directory: Path) -> None:
+        """The future log of a move that was given up."""
+        name = TopicPartition(partition.topic, partition.partition_id)
+        self._checkpoints[log_dir].forget(name)
+        try:
+            self._rename_aside(directory, name, DirectoryState.DELETED)
+        except StorageError as error:
+            self.fail_dir(log_dir, error)
+
+    def moved(self, partition: Partition, future: Log, log_dir: str) -> None:
+        """The future log has the name of the current one, which goes: from now on it is the log."""
+        old_dir, name = partition.log_dir, TopicPartition(partition.topic, partition.partition_id)
+        old = partition.swap_log(future, log_dir)
+        assert old is not None
+        self._counts[old_dir] -= 1
+        self._counts[log_dir] += 1
+        self._found[name] = log_dir
+        self._checkpoints[old_dir].forget(name)
+        self._checkpoints[log_dir].take(name, partition, future)
+        gone = Path(old_dir) / directory_name(name, DirectoryState.DELETED, random_uuid(self._random).hex())
+        try:
+            old.rename(gone)
+            self.deleted.append((self._now_ms(), gone))
+        except StorageError as error:
+            self.fail_dir(old_dir, error)
+        # Whoever is reading from it, or flushing it, comes to an end first.
+        asyncio.get_running_loop().call_later(LET_GO_S, old.abandon)
+        log.info("%s is in %s now", name, log_dir)
+        partition.wake_all()
+
+    def _max_move_bytes_per_second(self) -> int:
+        config = self._config()
+        return MAX_INT64 if config is None else config.get_int("replica.alter.log.dirs.io.max.bytes.per.second")
+
     # --- the disk
 
     async def flush(self, partition: Partition, up_to_offset: int | None = None) -> None:
         """Make a log durable, in a thread; a dir that fails goes offline, and this raises KAFKA_STORAGE_ERROR."""
-        opened = partition.opened_log
-        if opened is not None and not partition.is_offline:
+        opened = None
+        while opened is not partition.opened_log and not partition.is_offline:  # the log may be moved meanwhile
+            opened = partition.opened_log
+            assert opened is not None
             try:
                 await asyncio.to_thread(opened.flush, up_to_offset)
             except StorageError as error:
-                if not partition.is_offline:  # it was deleted meanwhile
+                if opened is partition.opened_log and not partition.is_offline:  # it was deleted meanwhile
                     self._failed(partition, error)
                     raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
 
@@ -395,6 +576,7 @@ class Replicas:
     def fail_dir(self, path: str, error: StorageError) -> None:
         """A log dir does not work any more: no partition of it is served until the node is started again."""
         self._directories.fail(path, error)
+        self.moves.dir_failed(path)
         for partition in self:
             if partition.log_dir == path and not partition.is_offline:
                 was_leader = partition.is_leader
@@ -413,6 +595,10 @@ class Replicas:
                     if partition.log_dir == path and partition.opened_log is not None and not partition.is_offline:
                         name = TopicPartition(partition.topic, partition.partition_id)
                         checkpoints.take(name, partition, partition.opened_log)
+                for move in self.moves:
+                    if move.log_dir == path and move.log is not None:
+                        name = TopicPartition(move.partition.topic, move.partition.partition_id)
+                        checkpoints.take(name, move.partition, move.log)
                 try:
                     await asyncio.to_thread(checkpoints.write)
                 except StorageError as error:
@@ -429,12 +615,16 @@ class Replicas:
                 for partition in self:
                     if partition.log_dir == path and partition.opened_log is not None:
                         await asyncio.to_thread(partition.opened_log.close)
+                for move in self.moves:
+                    if move.log_dir == path and move.log is not None:
+                        await asyncio.to_thread(move.log.close)
             except StorageError as error:
                 self.fail_dir(path, error)
         await self.write_checkpoints()
         for path, checkpoints in self._checkpoints.items():
-            unseen = not checkpoints.was_clean and any(
-                partition.log_dir == path and partition in self._to_create for partition in self
+            unseen = not checkpoints.was_clean and (
+                any(partition.log_dir == path and partition in self._to_create for partition in self)
+                or any(move.log_dir == path and move.log is None for move in self.moves)
             )
             if self._directories.is_online(path) and not unseen:
                 try:

@@ -34,6 +34,8 @@ class AbortedTxn(NamedTuple):
 class TransactionIndex:
     """The `.txnindex` file beside a segment; it is made when there is something to write into it."""
 
+    __slots__ = ("_size", "base_offset", "dirty", "file")
+
     def __init__(self, file: File, base_offset: int) -> None:
         self.file = file
         self.base_offset = base_offset
@@ -44,14 +46,14 @@ class TransactionIndex:
     def size(self) -> int:
         """How many bytes of the file are entries; looked up when first asked for."""
         if self._size is None:
-            self._size = self.file.size() // _ENTRY.size * _ENTRY.size if self.file.path.exists() else 0
+            self._size = (self.file.find_size() or 0) // _ENTRY.size * _ENTRY.size
         return self._size
 
     def fault(self) -> str | None:
         """Why the index has to be made again."""
-        path = self.file.path
-        if path.exists() and self.file.size() % _ENTRY.size:
-            return f"{path} has {self.file.size()} bytes, which is no multiple of {_ENTRY.size}"
+        path, size = self.file.path, self.file.find_size()
+        if size and size % _ENTRY.size:
+            return f"{path} has {size} bytes, which is no multiple of {_ENTRY.size}"
         last = self.base_offset - 1
         for version, *fields in _ENTRY.iter_unpack(self._read()):
             transaction = AbortedTxn(*fields)
@@ -64,8 +66,8 @@ class TransactionIndex:
 
     def append(self, transaction: AbortedTxn) -> None:
         size = self.size
-        if size == 0 and not self.file.path.exists():
-            File.create(self.file.path)
+        if size == 0:
+            self.file.make()
         self.file.write([_ENTRY.pack(_VERSION, *transaction)], size)
         self._size = size + _ENTRY.size
         self.dirty = True
@@ -99,7 +101,7 @@ class TransactionIndex:
 
     def reset(self) -> None:
         """Forgets everything, before it is made again."""
-        if self.file.path.exists():
+        if self.file.exists():
             self.file.truncate(0)
             self.dirty = True
         self._size = 0

@@ -1,7 +1,7 @@
 """Kafka's checkpoint files: a version, a count, and a line per entry. Written whole and durably, read strictly.
 
-Its one rule: no file and an empty file mean no entries, as Kafka leaves them; a file that says something else than it
-should is an error that names the line, for a checkpoint that is guessed is worse than one that is missing.
+Its one rule: no file and an empty file mean no entries, as Kafka and cut power leave them; a file that says something else
+than it should is an error that names the line, for a checkpoint that is guessed is worse than one that is missing.
 
 Beside the log dirs' files of one offset per partition, that is the `leader-epoch-checkpoint` of each log.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.storage.errors import StorageError
-from barnabas.storage.files import read_whole, write_atomically
+from barnabas.storage.files import read_whole, write_atomically, write_whole
 
 RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
@@ -69,15 +69,15 @@ def read_epoch_checkpoint(path: Path) -> list[EpochEntry]:
     return entries
 
 
-def write_epoch_checkpoint(path: Path, entries: Iterable[EpochEntry]) -> None:
-    _write_lines(path, [f"{entry.epoch} {entry.start_offset}" for entry in entries])
+def write_epoch_checkpoint(path: Path, entries: Iterable[EpochEntry], *, durable: bool = True) -> None:
+    _write_lines(path, [f"{entry.epoch} {entry.start_offset}" for entry in entries], durable=durable)
 
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     """The lines of the entries, each with its number in the file."""
     content = read_whole(path)
     try:
-        lines = (content or b"").decode().splitlines()
+        lines = (content or b"").strip(b"\0").decode().splitlines()
     except UnicodeDecodeError:
         raise StorageError(f"{path} is no checkpoint file: it is not text") from None
     if len(lines) < 2:
@@ -97,8 +97,9 @@ def _check_version(path: Path, line: str) -> None:
         raise StorageError(f"{path} has version {version}; only version {_VERSION} is known")
 
 
-def _write_lines(path: Path, lines: list[str]) -> None:
-    write_atomically(path, "".join(f"{line}\n" for line in (_VERSION, len(lines), *lines)).encode())
+def _write_lines(path: Path, lines: list[str], *, durable: bool = True) -> None:
+    write = write_atomically if durable else write_whole
+    write(path, "".join(f"{line}\n" for line in (_VERSION, len(lines), *lines)).encode())
 
 
 def _number(path: Path, number: int, text: str) -> int:

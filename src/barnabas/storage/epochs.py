@@ -1,16 +1,19 @@
 """Which leader epoch wrote which offsets of a log: where each epoch begins, in order, in memory and in its checkpoint.
 
 Its one rule: epochs and start offsets both grow. What is assigned later is right, and removes what contradicts it. Every
-change is on disk before the call returns, so the checkpoint never misses an epoch of which there are records.
+change is on disk before the call returns, so the checkpoint never misses an epoch of which there are records. Of a log that
+has none it is only written, and durable with the first `flush`.
 """
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.storage.checkpoints import EpochEntry, read_epoch_checkpoint, write_epoch_checkpoint
+from barnabas.storage.files import fsync_file
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
@@ -24,14 +27,26 @@ class EpochEndOffset(NamedTuple):
 
 
 class LeaderEpochs:
-    """The epochs of one log."""
+    """The epochs of one log; of a new one there is no checkpoint to read."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    __slots__ = ("_entries", "_held", "_name", "_unflushed")
+
+    def __init__(self, path: Path, *, is_new: bool = False) -> None:
+        self._name = os.fspath(path)
         self._entries: list[EpochEntry] = []
-        self._held = False
-        for entry in read_epoch_checkpoint(path):
-            self._assign(entry)
+        self._held: list[EpochEntry] | None = None  # what the file has, while it is not to be written
+        self._unflushed = False
+        if not is_new:
+            for entry in read_epoch_checkpoint(path):
+                self._assign(entry)
+
+    @property
+    def path(self) -> Path:
+        return Path(self._name)
+
+    def move(self, directory: Path) -> None:
+        """The directory has another name."""
+        self._name = os.fspath(directory / self.path.name)
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
@@ -42,13 +57,13 @@ class LeaderEpochs:
         """The epoch of the last record, or the one that was assigned to the next."""
         return self._entries[-1].epoch if self._entries else None
 
-    def assign(self, epoch: int, start_offset: int) -> None:
+    def assign(self, epoch: int, start_offset: int, *, durable: bool = True) -> None:
         """Says that an epoch begins at an offset; what is known already changes nothing."""
         entries = self._entries
         if entries and entries[-1].epoch == epoch and start_offset >= entries[-1].start_offset:
             return
         self._assign(EpochEntry(epoch, start_offset))
-        self._write()
+        self._write(durable=durable)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset:
         """The largest epoch up to this one, and where it ends; undefined for an epoch after the last."""
@@ -85,12 +100,18 @@ class LeaderEpochs:
 
     def hold(self) -> None:
         """Changes stay in memory until `save`."""
-        self._held = True
+        self._held = list(self._entries)
 
-    def save(self) -> None:
-        self._held = False
-        if self._entries != read_epoch_checkpoint(self.path):
-            self._write()
+    def save(self, *, durable: bool = True) -> None:
+        held, self._held = self._held, None
+        if self._entries != held:
+            self._write(durable=durable)
+
+    def flush(self) -> None:
+        """Makes durable what was only written."""
+        if self._unflushed:
+            self._unflushed = False
+            fsync_file(self.path)
 
     def _assign(self, entry: EpochEntry) -> None:
         if entry.epoch < 0 or entry.start_offset < 0:
@@ -105,6 +126,7 @@ class LeaderEpochs:
             self._entries = entries
             self._write()
 
-    def _write(self) -> None:
-        if not self._held:
-            write_epoch_checkpoint(self.path, self._entries)
+    def _write(self, *, durable: bool = True) -> None:
+        if self._held is None:
+            write_epoch_checkpoint(self.path, self._entries, durable=durable)
+            self._unflushed = not durable

@@ -57,7 +57,7 @@ class UnexpectedOffsetError(KafkaError):
 
 
 @contextmanager
-def disk_errors(doing: str, path: Path) -> Iterator[None]:
+def disk_errors(doing: str, path: Path | str) -> Iterator[None]:
     """Names what was being done, and where, when the system refuses it."""
     try:
         yield

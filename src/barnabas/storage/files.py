@@ -2,47 +2,132 @@
 
 Its one rule: descriptors of logs and indexes are opened, lent and closed here alone. A descriptor is opened on first use and
 may be let go at any time; it is closed only when nobody is using it, so a number never comes to mean another file while a
-reader in another thread still has it. Whole small files are replaced, never changed.
+reader in another thread still has it. Of all files together only so many are open at a time: those that were not used for
+longest are let go. Whole small files are replaced, never changed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import resource
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from errno import EOPNOTSUPP
+from errno import EMFILE, ENFILE, EOPNOTSUPP
 from pathlib import Path
 from threading import Lock
+from typing import Self
 
 from barnabas.batches.format import Buffer
 from barnabas.storage.errors import StorageError, disk_errors
 
 FILE_MODE = 0o644
+MAX_OPEN_FILES = 2000
+MIN_OPEN_FILES = 16
 _CLOSED = -1
 _MOST_BUFFERS = 1024  # in one call of the system
 _NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # which not every system has
+_READ_BYTES = 64 * 1024
+_CREATE = os.O_RDWR | os.O_CREAT
+_REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+
+class OpenFiles:
+    """The files that have a descriptor, in the order of their last use, and the lock under which that changes."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.lock = Lock()
+        self.files: OrderedDict[File, None] = OrderedDict()
+
+    def open(self, file: File, flags: int) -> int:
+        """A descriptor for a file, and room for it. To be called with the lock."""
+        if len(self.files) >= self.limit:
+            self.close_unused(1)
+        try:
+            descriptor = os.open(file.name, flags)
+        except OSError as error:
+            if not self.makes_room(error):
+                raise
+            descriptor = os.open(file.name, flags)
+        self.files[file] = None
+        return descriptor
+
+    def makes_room(self, error: OSError) -> bool:
+        """Whether something may be opened now that could not be because there were too many descriptors. With the lock.
+
+        Others have taken what the system gives to one process, and their need is as good as ours.
+        """
+        return error.errno in (EMFILE, ENFILE) and self.close_unused(1 + len(self.files) // 2) > 0
+
+    def close_unused(self, count: int) -> int:
+        """Closes so many of the files that were not used for longest, and says how many there were. With the lock."""
+        chosen = []
+        for file in self.files:
+            if not file.users:
+                chosen.append(file)
+                if len(chosen) == count:
+                    break
+        for file in chosen:
+            file.close()
+        return len(chosen)
+
+
+def _default_limit() -> int:
+    """A part of what the process may have: most is for connections."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, soft // 4))
+
+
+open_files = OpenFiles(_default_limit())
+
+
+def _open(path: Path | str, flags: int, mode: int = FILE_MODE) -> int:
+    """A descriptor for a moment."""
+    try:
+        return os.open(path, flags | os.O_CLOEXEC, mode)
+    except OSError as error:
+        with open_files.lock:
+            if not open_files.makes_room(error):
+                raise
+        return os.open(path, flags | os.O_CLOEXEC, mode)
 
 
 class File:
-    """One file, read and written by position."""
+    """One file, read and written by position. `name` is its path, `users` how many calls have its descriptor now."""
 
-    __slots__ = ("_descriptor", "_flags", "_letting_go", "_lock", "_users", "path")
+    __slots__ = ("_descriptor", "_flags", "_letting_go", "name", "users")
 
-    def __init__(self, path: Path, *, writable: bool = True) -> None:
-        self.path = path
+    def __init__(self, path: Path | str, *, writable: bool = True) -> None:
+        self.name = os.fspath(path)
+        self.users = 0
         self._flags = (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC
-        self._lock = Lock()
         self._descriptor = _CLOSED
-        self._users = 0
         self._letting_go = False
 
     @classmethod
-    def create(cls, path: Path) -> File:
+    def create(cls, path: Path | str) -> Self:
         """A new and empty file; what had its name is gone."""
+        file = cls(path)
         with disk_errors("creating", path):
-            path.unlink(missing_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
-        return cls(path)
+            try:
+                os.close(_open(file.name, _CREATE | os.O_EXCL))
+            except FileExistsError:
+                file.path.unlink()
+                os.close(_open(file.name, _CREATE | os.O_EXCL))
+        return file
+
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
+
+    def exists(self) -> bool:
+        return self.find_size() is not None
+
+    def make(self) -> None:
+        """Sees to it that it is there."""
+        with disk_errors("creating", self.name):
+            os.close(_open(self.name, _CREATE))
 
     def read(self, size: int, position: int) -> bytes:
         """The bytes from `position` on: fewer than asked for only at the end of the file."""
@@ -56,7 +141,7 @@ class File:
                 data += more
             return data
         except OSError as error:
-            raise StorageError(f"reading {self.path} failed: {error.strerror}") from error
+            raise StorageError(f"reading {self.name} failed: {error.strerror}") from error
         finally:
             self._give_back()
 
@@ -73,7 +158,7 @@ class File:
         except OSError as error:
             if error.errno == EOPNOTSUPP:  # a file system that does not know
                 return self.read(size, position)
-            raise StorageError(f"reading {self.path} failed: {error.strerror}") from error
+            raise StorageError(f"reading {self.name} failed: {error.strerror}") from error
         finally:
             self._give_back()
 
@@ -89,22 +174,33 @@ class File:
                     _write_all(descriptor, memoryview(b"".join(some))[written:], position + written)
                 position += size
         except OSError as error:
-            raise StorageError(f"writing {self.path} failed: {error.strerror}") from error
+            raise StorageError(f"writing {self.name} failed: {error.strerror}") from error
         finally:
             self._give_back()
 
-    def size(self) -> int:
-        with disk_errors("reading", self.path):
+    def find_size(self) -> int | None:
+        """None if it is not there."""
+        try:
             return self.path.stat().st_size
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"reading {self.name} failed: {error.strerror}") from error
+
+    def size(self) -> int:
+        size = self.find_size()
+        if size is None:
+            raise StorageError(f"reading {self.name} failed: it is not there")
+        return size
 
     def modified_ms(self) -> int:
         """When it was last written to."""
-        with disk_errors("reading", self.path):
+        with disk_errors("reading", self.name):
             return self.path.stat().st_mtime_ns // 1_000_000
 
     def set_modified_ms(self, modified_ms: int) -> None:
-        with disk_errors("writing", self.path):
-            os.utime(self.path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+        with disk_errors("writing", self.name):
+            os.utime(self.name, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def truncate(self, size: int) -> None:
         self._call("truncating", os.ftruncate, size)
@@ -114,53 +210,130 @@ class File:
 
     def rename(self, path: Path) -> None:
         """Another name, under which the descriptor goes on; a file that is gone has nothing to rename."""
-        with disk_errors("renaming", self.path), self._lock:
+        with disk_errors("renaming", self.name), open_files.lock:
             with suppress(FileNotFoundError):
                 self.path.rename(path)
-            self.path = path
+            self.name = os.fspath(path)
 
     def unlink(self) -> None:
         self.let_go()
-        with disk_errors("deleting", self.path):
+        with disk_errors("deleting", self.name):
             self.path.unlink(missing_ok=True)
 
     def let_go(self) -> None:
         """Closes the descriptor as soon as it is not in use; the next use opens it again."""
-        with self._lock:
-            self._letting_go = self._users > 0
+        with open_files.lock:
+            self._letting_go = self.users > 0
             if not self._letting_go:
-                self._close()
+                self.close()
+
+    def close(self) -> None:
+        """At once: for who holds the lock of the open files, and knows that nobody uses this one."""
+        descriptor, self._descriptor = self._descriptor, _CLOSED
+        if descriptor != _CLOSED:
+            del open_files.files[self]
+            os.close(descriptor)
 
     def _call(self, doing: str, function: Callable[..., None], *arguments: int) -> None:
         descriptor = self._borrow()
         try:
             function(descriptor, *arguments)
         except OSError as error:
-            raise StorageError(f"{doing} {self.path} failed: {error.strerror}") from error
+            raise StorageError(f"{doing} {self.name} failed: {error.strerror}") from error
         finally:
             self._give_back()
 
     def _borrow(self) -> int:
-        with self._lock:
+        with open_files.lock:
             if self._descriptor == _CLOSED:
                 try:
-                    self._descriptor = os.open(self.path, self._flags)
+                    self._descriptor = open_files.open(self, self._flags)
                 except OSError as error:
-                    raise StorageError(f"opening {self.path} failed: {error.strerror}") from error
-            self._users += 1
+                    raise StorageError(f"opening {self.name} failed: {error.strerror}") from error
+            else:
+                open_files.files.move_to_end(self)
+            self.users += 1
             return self._descriptor
 
     def _give_back(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._letting_go and self._users == 0:
+        with open_files.lock:
+            self.users -= 1
+            if self._letting_go and self.users == 0:
                 self._letting_go = False
-                self._close()
+                self.close()
 
-    def _close(self) -> None:
-        if self._descriptor != _CLOSED:
-            os.close(self._descriptor)
-            self._descriptor = _CLOSED
+
+class ReadOnlyFile(File):
+    """A file that is not ours: what is written to it, or cut off it, is so for readers of this object alone."""
+
+    __slots__ = ("_content", "_limit")
+
+    def __init__(self, path: Path | str, *, writable: bool = False) -> None:
+        super().__init__(path, writable=False)
+        self._content: bytearray | None = None  # once something was written
+        self._limit: int | None = None  # once something was cut off
+
+    @classmethod
+    def create(cls, path: Path | str) -> Self:
+        file = cls(path)
+        file._content = bytearray()
+        return file
+
+    def find_size(self) -> int | None:
+        if self._content is not None:
+            return len(self._content)
+        return super().find_size() if self._limit is None else self._limit
+
+    def make(self) -> None:
+        if not self.exists():
+            self._content = bytearray()
+
+    def read(self, size: int, position: int) -> bytes:
+        if self._content is not None:
+            return bytes(self._content[position : position + size])
+        if self._limit is not None:
+            size = max(0, min(size, self._limit - position))
+        return super().read(size, position)
+
+    def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        return super().read_cached(size, position) if self._content is None else self.read(size, position)
+
+    def write(self, buffers: Sequence[Buffer], position: int) -> None:
+        if self._content is None:
+            self._content = bytearray(self.read(self.size(), 0)) if self.exists() else bytearray()
+        for buffer in buffers:
+            self._content[position : position + len(buffer)] = buffer
+            position += len(buffer)
+
+    def modified_ms(self) -> int:
+        return super().modified_ms() if super().find_size() is not None else 0
+
+    def set_modified_ms(self, modified_ms: int) -> None:
+        pass
+
+    def truncate(self, size: int) -> None:
+        if self._content is not None:
+            del self._content[size:]
+        else:
+            self._limit = size
+
+    def fsync(self) -> None:
+        pass
+
+    def rename(self, path: Path) -> None:
+        pass
+
+    def unlink(self) -> None:
+        self.let_go()
+
+
+def rename_directory(directory: Path, to: Path, files: Iterable[File]) -> None:
+    """Gives a directory another name; its files are known by it before anybody opens one."""
+    with disk_errors("renaming", directory), open_files.lock:
+        directory.rename(to)
+        for file in files:
+            file.name = os.fspath(to / file.path.name)
+    fsync_directory(to.parent)
 
 
 def write_atomically(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
@@ -168,7 +341,7 @@ def write_atomically(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
     temporary = path.with_name(path.name + ".tmp")
     with disk_errors("writing", path):
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+            descriptor = _open(temporary, _REPLACE, mode)
             try:
                 _write_all(descriptor, memoryview(data), 0)
                 os.fsync(descriptor)
@@ -185,7 +358,7 @@ def write_atomically(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
 def write_whole(path: Path, data: bytes) -> None:
     """Writes a file that may be found torn after a kill, and may be lost until `fsync_file`."""
     with disk_errors("writing", path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+        descriptor = _open(path, _REPLACE)
         try:
             _write_all(descriptor, memoryview(data), 0)
         finally:
@@ -195,7 +368,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def fsync_file(path: Path) -> None:
     """Makes a file durable; one that is gone has nothing to lose."""
     with disk_errors("flushing", path), suppress(FileNotFoundError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
@@ -206,15 +379,22 @@ def read_whole(path: Path) -> bytes | None:
     """The content of a small file, or None if there is none."""
     with disk_errors("reading", path):
         try:
-            return path.read_bytes()
+            descriptor = _open(path, os.O_RDONLY)
         except FileNotFoundError:
             return None
+        try:
+            content = b""
+            while more := os.read(descriptor, _READ_BYTES):
+                content += more
+            return content
+        finally:
+            os.close(descriptor)
 
 
 def fsync_directory(path: Path) -> None:
     """Makes the names in a directory durable: creations, renames, deletions."""
     with disk_errors("flushing", path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = _open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
         finally:
@@ -227,12 +407,18 @@ def file_names(directory: Path) -> list[str]:
         return sorted(entry.name for entry in entries if entry.is_file())
 
 
-def create_directory(path: Path) -> None:
-    """A directory that is there after a crash too; its parents have to exist."""
+def create_directory(path: Path, *, durable: bool = True) -> bool:
+    """Makes a directory, which is there after a crash too, unless it exists; whether it had to. Its parents have to exist."""
     with disk_errors("creating", path):
-        if not path.is_dir():
+        try:
             path.mkdir()
-            fsync_directory(path.parent)
+        except FileExistsError:
+            if not path.is_dir():
+                raise
+            return False
+    if durable:
+        fsync_directory(path.parent)
+    return True
 
 
 def _write_all(descriptor: int, data: memoryview, position: int) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import struct
 from itertools import pairwise
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from barnabas.storage.files import File
@@ -37,6 +36,8 @@ class TimestampOffset(NamedTuple):
 
 class Index:
     """Entries of one size, ordered by both of their fields."""
+
+    __slots__ = ("_data", "_entries", "_rebuilding", "base_offset", "dirty", "file", "max_entries")
 
     ENTRY: ClassVar[struct.Struct]
     RESERVED_ENTRIES: ClassVar[int] = 0
@@ -143,6 +144,8 @@ class Index:
 class OffsetIndex(Index):
     """From an offset to a position in the log at or before it."""
 
+    __slots__ = ()
+
     ENTRY = struct.Struct(">ii")
 
     def entry(self, slot: int) -> OffsetPosition:
@@ -183,6 +186,8 @@ class OffsetIndex(Index):
 class TimeIndex(Index):
     """From a timestamp to an offset before which nothing is as late."""
 
+    __slots__ = ()
+
     ENTRY = struct.Struct(">qi")
     RESERVED_ENTRIES = 1  # for the last entry of a segment, which may always be added
 
@@ -221,10 +226,9 @@ def used_entries(file: File, size: int, entry_size: int) -> int:
     return entries
 
 
-def index_fault(path: Path, entry_size: int) -> str | None:
+def fault_of_index(file: File, entry_size: int) -> str | None:
     """What can be seen to be wrong with an index without opening it."""
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        return "is missing"
-    return f"has {size} bytes, which is no multiple of {entry_size}" if size % entry_size else None
+    size = file.find_size()
+    if size is None:
+        return f"{file.path} is missing"
+    return f"{file.path} has {size} bytes, which is no multiple of {entry_size}" if size % entry_size else None

@@ -3,13 +3,13 @@
 Its one rule: a log keeps every batch that was written whole, up to the first that was not. After a clean shutdown the files
 are believed; otherwise segments from the recovery point on are checked batch by batch, as in Kafka. Indexes that are missing
 or cannot be right are rebuilt in any case, and so are the leader epochs and the producers. Renames of a compaction are finished
-or undone.
+or undone. A directory that is not ours is only looked at: the same is done in memory, and indexes are held against the log.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -19,14 +19,13 @@ from barnabas.storage.aborted import follow
 from barnabas.storage.batch_file import WholeBatch, walk_places
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.epochs import UNDEFINED_EPOCH, LeaderEpochs
-from barnabas.storage.errors import CorruptLogError, disk_errors
-from barnabas.storage.files import File, file_names, fsync_directory
+from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
+from barnabas.storage.files import File, ReadOnlyFile, file_names, fsync_directory
 from barnabas.storage.producer_snapshots import ProducerSnapshots
 from barnabas.storage.producers import Producers, producer_batch
 from barnabas.storage.segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
-    INDEX_SUFFIXES,
     LOG_SUFFIX,
     SWAP_SUFFIX,
     LogConfig,
@@ -49,19 +48,34 @@ class Loaded(NamedTuple):
     log_end_offset: int
     recovery_point: int
     recoveries: tuple[Recovery, ...]
+    began: bool  # there was no segment
 
 
 def load(
-    directory: Path, config: LogConfig, now_ms: int, *, clean_shutdown: bool, recovery_point: int, log_start_offset: int
+    directory: Path,
+    config: LogConfig,
+    now_ms: int,
+    *,
+    clean_shutdown: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    is_new: bool = False,
+    read_only: bool = False,
 ) -> Loaded:
-    """The segments and epochs of the log in a directory, which may be empty."""
-    finish_renames(directory)
-    segments = [Segment.open(directory, base_offset, config, now_ms) for base_offset in segment_offsets(directory)]
-    epochs_path = directory / LEADER_EPOCH_CHECKPOINT
-    with_epochs = epochs_path.exists()
-    epochs = LeaderEpochs(epochs_path)
+    """The segments and epochs of the log in a directory, which may be empty, and is if it is new.
+
+    With `read_only` nothing in the directory changes: what is put in order, is so in memory.
+    """
+    names = [] if is_new else file_names(directory)
+    files = ReadOnlyFile if read_only else File
+    segments = _open_segments(directory, names, config, now_ms, files)
+    epochs = _read_epochs(directory, names, strict=config.metadata or (clean_shutdown and not read_only))
+    with_epochs = epochs is not None
+    if epochs is None:
+        epochs = LeaderEpochs(directory / LEADER_EPOCH_CHECKPOINT, is_new=True)
     epochs.hold()
-    producers = _ProducersOfSegments(directory, config, now_ms, log_start_offset)
+    snapshots = ProducerSnapshots(directory, names, read_only=read_only)
+    producers = _ProducersOfSegments(snapshots, config, now_ms, log_start_offset)
     recoveries, log_end_offset = _recover(
         segments,
         config,
@@ -69,90 +83,121 @@ def load(
         producers,
         with_epochs,
         None if clean_shutdown else recovery_point,
+        distrust=read_only,
     )
     if segments and log_end_offset < log_start_offset:
         # Only files that were taken away explain this: what is left is not what the checkpoint speaks of.
-        _delete(segments)
-        segments = []
-        epochs.clear()
-    if not segments:
-        segments = [Segment.create(directory, log_start_offset, config, now_ms)]
-        fsync_directory(directory)
+        if read_only:
+            log_start_offset = 0
+        else:
+            _delete(segments)
+            segments = []
+            epochs.clear()
+    began = not segments
+    if began:
+        segments = [Segment.create(directory, log_start_offset, config, now_ms, files=files)]
+        if config.metadata:
+            fsync_directory(directory)
         log_end_offset = log_start_offset
     log_start_offset = max(log_start_offset, segments[0].base_offset)
     epochs.truncate_from_end(log_end_offset)
     epochs.truncate_from_start(log_start_offset)
-    epochs.save()
+    if not read_only:
+        epochs.save(durable=config.metadata or log_end_offset > 0)
     flushed = log_end_offset if clean_shutdown and not recoveries else min(recovery_point, log_end_offset)
     return Loaded(
         segments,
         epochs,
         producers.at_end(segments, log_start_offset, log_end_offset),
-        producers.snapshots,
+        snapshots,
         log_start_offset,
         log_end_offset,
         flushed,
         tuple(recoveries),
+        began,
     )
 
 
 def segment_offsets(directory: Path) -> list[int]:
     """The base offsets of the segments in a directory, in order."""
-    found = (_SEGMENT_FILE.fullmatch(name) for name in file_names(directory))
-    return sorted(int(match[1]) for match in found if match and match[2] == LOG_SUFFIX and not match[3])
+    found = map(_SEGMENT_FILE.fullmatch, file_names(directory))
+    return [int(match[1]) for match in found if match and match[2] == LOG_SUFFIX and not match[3]]
 
 
-def finish_renames(directory: Path) -> None:
-    """Deletes what was being deleted, and finishes a replacement of segments if all of the new ones are there.
+def _open_segments(
+    directory: Path, names: Sequence[str], config: LogConfig, now_ms: int, files: type[File]
+) -> list[Segment]:
+    leftovers = _find_leftovers(directory, names)
+    suffixes = {int(name[:20]): SWAP_SUFFIX for name in leftovers.swapped if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)}
+    if files is File:
+        leftovers.clear(directory)
+        suffixes = dict.fromkeys(suffixes, "")
+    dropped = set(leftovers.dropped)
+    found = (_SEGMENT_FILE.fullmatch(name) for name in names if name not in dropped)
+    suffixes |= {int(match[1]): "" for match in found if match and match[2] == LOG_SUFFIX and not match[3]}
+    return [Segment.open(directory, offset, config, now_ms, suffixes[offset], files) for offset in sorted(suffixes)]
+
+
+class _Leftovers(NamedTuple):
+    """What somebody who was interrupted left behind: files that are not of the log, and those that take others' place."""
+
+    dropped: list[str]
+    swapped: list[str]
+
+    def clear(self, directory: Path) -> None:
+        with disk_errors("cleaning up", directory):
+            for name in self.dropped:
+                (directory / name).unlink()
+            for name in self.swapped:
+                (directory / name).rename(directory / name.removesuffix(SWAP_SUFFIX))
+            if self.swapped:
+                fsync_directory(directory)
+
+
+def _find_leftovers(directory: Path, names: Sequence[str]) -> _Leftovers:
+    """What was being deleted goes; a replacement of segments is finished if all of the new ones are there.
 
     New segments are written as `.cleaned`, renamed to `.swap` from the last to the first, and then, when the old ones are
     gone, to their own names. So a `.swap` behind a `.cleaned` belongs to a replacement that was not decided yet.
     """
-    with disk_errors("cleaning up", directory):
-        for name in file_names(directory):
-            if name.endswith(DELETED_SUFFIX) and not name.endswith(_SNAPSHOT_DELETED_SUFFIX):
-                (directory / name).unlink()
-        matches = [match for name in file_names(directory) if (match := _SEGMENT_FILE.fullmatch(name))]
-        cleaned = [match for match in matches if match[3] == CLEANED_SUFFIX]
-        undecided = min((int(match[1]) for match in cleaned), default=None)
-        swaps = []
-        for match in matches:
-            if match[3] == CLEANED_SUFFIX or (
-                match[3] == SWAP_SUFFIX and undecided is not None and int(match[1]) >= undecided
-            ):
-                (directory / match[0]).unlink()
-            elif match[3] == SWAP_SUFFIX:
-                swaps.append(match)
-        if swaps:
-            _finish_swap(directory, swaps, [match for match in matches if not match[3]])
-        _delete_orphans(directory)
+    dropped = [name for name in names if name.endswith(DELETED_SUFFIX) and not name.endswith(_SNAPSHOT_DELETED_SUFFIX)]
+    matches = [match for name in names if (match := _SEGMENT_FILE.fullmatch(name))]
+    undecided = min((int(match[1]) for match in matches if match[3] == CLEANED_SUFFIX), default=2**63)
+    swaps = [match for match in matches if match[3] == SWAP_SUFFIX and int(match[1]) < undecided]
+    replaced = _replaced(directory, swaps)
+    logs = {int(match[1]) for match in swaps if match[2] == LOG_SUFFIX}
+    own = [match for match in matches if not match[3] and int(match[1]) not in replaced]
+    logs |= {int(match[1]) for match in own if match[2] == LOG_SUFFIX}
+    # Indexes without a log are what a deletion leaves that is cut short.
+    kept = {match[0] for match in (*own, *swaps) if int(match[1]) in logs}
+    dropped += [match[0] for match in matches if match[0] not in kept]
+    return _Leftovers(dropped, [match[0] for match in swaps if match[0] in kept])
 
 
-def _finish_swap(directory: Path, swaps: list[re.Match[str]], others: list[re.Match[str]]) -> None:
-    replaced_from, replaced_to = 2**63, -1
+def _replaced(directory: Path, swaps: Iterable[re.Match[str]]) -> range:
+    """The offsets of the segments in whose place others come."""
+    start, end = 2**63, -1
     for match in swaps:
         if match[2] == LOG_SUFFIX:
             file = File(directory / match[0], writable=False)
-            end = int(match[1]) + 1  # the segment of its own name goes even if nothing is left of it
+            end = max(end, int(match[1]) + 1)  # the segment of its own name goes even if nothing is left of it
             for place in walk_places(file, 0, file.size()):
-                end = place.last_offset + 1
+                end = max(end, place.last_offset + 1)
             file.let_go()
-            replaced_from, replaced_to = min(replaced_from, int(match[1])), max(replaced_to, end)
-    for match in others:
-        if replaced_from <= int(match[1]) < replaced_to:
-            (directory / match[0]).unlink()
-    for match in swaps:
-        (directory / match[0]).rename(directory / match[0].removesuffix(SWAP_SUFFIX))
-    fsync_directory(directory)
+            start = min(start, int(match[1]))
+    return range(start, end)
 
 
-def _delete_orphans(directory: Path) -> None:
-    """Indexes without a log, as a deletion leaves them when it is cut short."""
-    logs = set(segment_offsets(directory))
-    for name in file_names(directory):
-        match = _SEGMENT_FILE.fullmatch(name)
-        if match and match[2] in INDEX_SUFFIXES and int(match[1]) not in logs:
-            (directory / name).unlink()
+def _read_epochs(directory: Path, names: Sequence[str], *, strict: bool) -> LeaderEpochs | None:
+    """Those of the checkpoint; None if there is none, or, after an end without goodbye, only what is left of it."""
+    if LEADER_EPOCH_CHECKPOINT not in names:
+        return None
+    try:
+        return LeaderEpochs(directory / LEADER_EPOCH_CHECKPOINT)
+    except StorageError:
+        if strict:
+            raise
+        return None
 
 
 def _recover(
@@ -162,8 +207,13 @@ def _recover(
     producers: _ProducersOfSegments,
     with_epochs: bool,
     recovery_point: int | None,
+    *,
+    distrust: bool,
 ) -> tuple[list[Recovery], int]:
-    """Recovers what needs it, and gives the end of the log; takes segments behind damage away."""
+    """Recovers what needs it, and gives the end of the log; takes segments behind damage away.
+
+    Who distrusts indexes looks into them; nobody else has the time.
+    """
     recoveries: list[Recovery] = []
     next_offset = 0
     # Kafka scans whole segments; a metadata log need not, for its flushed part is not to be cut anyway.
@@ -173,7 +223,7 @@ def _recover(
         unflushed = recovery_point is not None and (not following or following[0].base_offset > recovery_point)
         if config.metadata and recoveries and segment.base_offset != next_offset:
             raise CorruptLogError(segment.log.path, 0, f"the segment before it ends at offset {next_offset}")
-        if not unflushed and segment.index_fault() is None:
+        if not unflushed and segment.index_fault() is None and not (distrust and segment.index_misfit()):
             if not with_epochs:
                 for _, header in segment.headers():
                     visit(header)
@@ -239,8 +289,8 @@ class _EpochsOfBatches:
 class _ProducersOfSegments:
     """Follows the producers of a log through the segments that are recovered, and so makes their transaction indexes again."""
 
-    def __init__(self, directory: Path, config: LogConfig, now_ms: int, log_start_offset: int) -> None:
-        self.snapshots = ProducerSnapshots(directory)
+    def __init__(self, snapshots: ProducerSnapshots, config: LogConfig, now_ms: int, log_start_offset: int) -> None:
+        self.snapshots = snapshots
         self._config = config
         self._now_ms = now_ms
         self._log_start_offset = log_start_offset

@@ -8,6 +8,9 @@ One thread appends, truncates and deletes; others may read and flush meanwhile. 
 caller flushes up to its base offset (`AppendInfo.rolled`), in a thread if it likes. High watermarks are for others, who hold
 `max_offset` down; `retention` says which segments have had their time, and `compaction` brings what replaces others.
 
+The files of a new data log are not durable before its first record is: losing them loses nothing. Those of a metadata log
+are at once. A log that was opened only to be read is never written to, not even to put it in order.
+
 What producers wrote is held against `producers` before a leader appends it, and followed there afterwards.
 """
 
@@ -35,16 +38,15 @@ from barnabas.batches import (
 from barnabas.batches.format import LEADER_EPOCH_POSITION, Buffer
 from barnabas.storage.aborted import AbortedTxn, follow
 from barnabas.storage.cleanable import DirtyLog, find_dirty
-from barnabas.storage.epochs import EpochEndOffset, LeaderEpochs
+from barnabas.storage.epochs import EpochEndOffset
 from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
-from barnabas.storage.files import File, create_directory, fsync_directory
-from barnabas.storage.loading import load
-from barnabas.storage.producer_snapshots import ProducerSnapshots
+from barnabas.storage.files import File, create_directory, fsync_directory, rename_directory
+from barnabas.storage.loading import Loaded, load
+from barnabas.storage.partition_metadata import flush_topic_id
 from barnabas.storage.producers import (
     UNKNOWN_TRANSACTION_VERSION,
     AppendOrigin,
     ProducerBatch,
-    Producers,
     ProducerState,
     producer_batch,
 )
@@ -53,7 +55,6 @@ from barnabas.storage.segment import (
     SWAP_SUFFIX,
     FoundOffset,
     LogConfig,
-    Recovery,
     Segment,
     Written,
 )
@@ -131,21 +132,41 @@ class _Group:
 class Log:
     """The log in one directory; `open` makes one."""
 
-    def __init__(self, directory: Path, config: LogConfig, clock: Callable[[], int], epochs: LeaderEpochs) -> None:
+    __slots__ = (
+        "_clock",
+        "_deleted",
+        "_failure",
+        "_is_new",
+        "_names_changed",
+        "_producer_snapshots",
+        "_segments",
+        "_truncations",
+        "config",
+        "directory",
+        "epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "producers",
+        "recoveries",
+        "recovery_point",
+    )
+
+    def __init__(self, directory: Path, config: LogConfig, clock: Callable[[], int], loaded: Loaded) -> None:
         self.directory = directory
         self.config = config
-        self.epochs = epochs
-        self.producers = Producers()
-        self.log_start_offset = 0
-        self.log_end_offset = 0
-        self.recovery_point = 0
-        self.recoveries: tuple[Recovery, ...] = ()
+        self.epochs = loaded.epochs
+        self.producers = loaded.producers
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        self.recoveries = loaded.recoveries
         self._clock = clock
-        self._producer_snapshots = ProducerSnapshots(directory)
-        self._segments: tuple[Segment, ...] = ()
+        self._producer_snapshots = loaded.producer_snapshots
+        self._segments = tuple(loaded.segments)
         self._deleted: list[tuple[int, Segment]] = []
         self._truncations = 0
-        self._names_changed = False
+        self._is_new = False
+        self._names_changed = loaded.began and not config.metadata
         self._failure: str | None = None
 
     @classmethod
@@ -158,13 +179,15 @@ class Log:
         clean_shutdown: bool = False,
         recovery_point: int = 0,
         log_start_offset: int = 0,
+        read_only: bool = False,
     ) -> Log:
         """The log of a directory, which is made if it is missing. `clock` gives milliseconds.
 
-        What had to be recovered is in `recoveries`. It is durable only after the next `flush`.
+        What had to be recovered is in `recoveries`. It is durable only after the next `flush`. With `read_only` nothing is
+        made or recovered but in memory, and every write raises StorageError.
         """
         config = config or LogConfig()
-        create_directory(directory)
+        is_new = not read_only and create_directory(directory, durable=config.metadata)
         loaded = load(
             directory,
             config,
@@ -172,15 +195,12 @@ class Log:
             clean_shutdown=clean_shutdown,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            is_new=is_new,
+            read_only=read_only,
         )
-        log = cls(directory, config, clock, loaded.epochs)
-        log._segments = tuple(loaded.segments)
-        log.producers = loaded.producers
-        log._producer_snapshots = loaded.producer_snapshots
-        log.log_start_offset = loaded.log_start_offset
-        log.log_end_offset = loaded.log_end_offset
-        log.recovery_point = loaded.recovery_point
-        log.recoveries = loaded.recoveries
+        log = cls(directory, config, clock, loaded)
+        log._is_new = is_new and not config.metadata
+        log._failure = "it was opened only to be read" if read_only else None
         return log
 
     def configure(self, config: LogConfig) -> None:
@@ -305,12 +325,18 @@ class Log:
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Says that records from an offset on are written in this epoch, as a new leader does before its first."""
         with self._writing():
-            self.epochs.assign(leader_epoch, start_offset)
+            self.epochs.assign(leader_epoch, start_offset, durable=self._is_worth_flushing)
 
     def roll(self, base_offset: int | None = None) -> int:
         """Begins a new segment at the end of the log, or after it; gives its base offset."""
         with self._writing():
             return self._roll(self.log_end_offset if base_offset is None else base_offset).base_offset
+
+    def skip_to(self, offset: int) -> None:
+        """Goes on with a later offset, as a log does that is copied from one whose last records were compacted away."""
+        with self._writing():
+            self._roll(offset)
+            self.log_end_offset = max(self.log_end_offset, offset)
 
     def flush(self, up_to_offset: int | None = None) -> None:
         """Makes everything before an offset durable, or before the end of the log; the recovery point follows."""
@@ -325,7 +351,9 @@ class Log:
                 if segment.base_offset < target and not segment.is_deleted:
                     segment.flush(indexes=segment is not segments[-1])
             self._producer_snapshots.flush()
-            self.flush_names()
+            if self._is_worth_flushing:
+                self.epochs.flush()
+                self.flush_names()
         if truncations == self._truncations:
             self.recovery_point = max(self.recovery_point, target)
 
@@ -334,7 +362,17 @@ class Log:
         if self._names_changed:
             with self._writing():
                 self._names_changed = False
+                is_new, self._is_new = self._is_new, False
+                if is_new:
+                    flush_topic_id(self.directory)
                 fsync_directory(self.directory)
+                if is_new:
+                    fsync_directory(self.directory.parent)
+
+    @property
+    def _is_worth_flushing(self) -> bool:
+        """Whether the files say something that an empty directory does not."""
+        return self.log_end_offset > 0 or self.config.metadata
 
     # Reading
 
@@ -591,7 +629,10 @@ class Log:
             self._segments = (*segments[:first], cleaned, *segments[behind:])
             self._names_changed = True
             for segment in replaced:
-                segment.mark_deleted(keep_snapshot=segment.base_offset == cleaned.base_offset)
+                keep_snapshot = segment.base_offset == cleaned.base_offset
+                segment.mark_deleted(keep_snapshot=keep_snapshot)
+                if not keep_snapshot:
+                    self._producer_snapshots.forget(segment.base_offset)
                 self._deleted.append((now_ms, segment))
             cleaned.change_suffix("")
 
@@ -607,14 +648,11 @@ class Log:
     def rename(self, directory: Path) -> None:
         """Gives the directory another name, in the same log dir."""
         with self._writing():
-            with disk_errors("renaming", self.directory):
-                self.directory.rename(directory)
-                fsync_directory(directory.parent)
+            segments = (*self._segments, *(segment for _, segment in self._deleted))
+            rename_directory(self.directory, directory, [file for each in segments for file in each.move(directory)])
             self.directory = directory
-            self.epochs.path = directory / self.epochs.path.name
+            self.epochs.move(directory)
             self._producer_snapshots.directory = directory
-            for segment in (*self._segments, *(segment for _, segment in self._deleted)):
-                segment.move(directory)
 
     def close(self) -> None:
         """A clean end: everything is durable, and the files are as Kafka leaves them."""
@@ -703,6 +741,7 @@ class Log:
         now_ms = self._clock()
         for segment in reversed(segments):
             segment.mark_deleted()
+            self._producer_snapshots.forget(segment.base_offset)
             self._deleted.append((now_ms, segment))
 
     def _set_end(self, offset: int) -> None:

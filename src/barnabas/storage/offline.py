@@ -70,6 +70,17 @@ def read_batches(path: Path, position: int = 0) -> Iterator[OfflineBatch | Damag
         file.let_go()
 
 
+def end_offset_of(directory: Path) -> int:
+    """The offset behind the last whole batch of a log."""
+    offsets = segment_offsets(directory)
+    end = offsets[-1] if offsets else 0
+    for item in read_batches(segment_path(directory, end, LOG_SUFFIX)) if offsets else ():
+        if isinstance(item, Damage) or item.error is not None:
+            break
+        end = item.header.next_offset
+    return end
+
+
 def read_partition(
     directory: Path, start_offset: int = 0, end_offset: int | None = None
 ) -> Iterator[OfflineBatch | Damage]:

@@ -96,26 +96,33 @@ def read_producer_batches(segment: Segment, start_offset: int) -> Iterator[Produ
 class ProducerSnapshots:
     """The `.snapshot` files of one log."""
 
-    def __init__(self, directory: Path) -> None:
+    __slots__ = ("_offsets", "_read_only", "_unflushed", "directory")
+
+    def __init__(self, directory: Path, names: Sequence[str] | None = None, *, read_only: bool = False) -> None:
+        """`names` are those of the files in the directory, in order, if they are known."""
         self.directory = directory
+        self._read_only = read_only  # then snapshots are taken and deleted in thought only
+        found = map(_SNAPSHOT_FILE.fullmatch, file_names(directory) if names is None else names)
+        self._offsets = [int(match[1]) for match in found if match]
         self._unflushed: list[int] = []
-        self._latest: int | None = None  # not looked up yet; -1 if there is none
 
     def offsets(self) -> list[int]:
         """The offsets at which there are snapshots, in order."""
-        found = (_SNAPSHOT_FILE.fullmatch(name) for name in file_names(self.directory))
-        return [int(match[1]) for match in found if match]
+        return list(self._offsets)
 
     def take(self, producers: Producers, offset: int, log_start_offset: int) -> bool:
         """Writes who is known at an offset, unless there is a snapshot as late as that; `flush` makes it durable."""
-        if self._latest is None:
-            self._latest = max(self.offsets(), default=-1)
-        if offset <= (log_start_offset if self._latest < 0 else self._latest):
+        if self._read_only or offset <= (self._offsets[-1] if self._offsets else log_start_offset):
             return False
         write_whole(self._path(offset), encode_producers(producers.states))
-        self._latest = offset
+        self._offsets.append(offset)
         self._unflushed.append(offset)
         return True
+
+    def forget(self, offset: int) -> None:
+        """The snapshot at an offset went with the segment that began there."""
+        if offset in self._offsets:
+            self._offsets.remove(offset)
 
     def flush(self) -> None:
         while self._unflushed:
@@ -123,7 +130,6 @@ class ProducerSnapshots:
 
     def delete_outside(self, after_offset: int, up_to_offset: int) -> None:
         """Deletes the snapshots that are not after the first offset, or are after the second."""
-        self._latest = None
         for offset in self.offsets():
             if not after_offset < offset <= up_to_offset:
                 self._delete(offset)
@@ -180,7 +186,8 @@ class ProducerSnapshots:
         return segment_path(self.directory, offset, PRODUCER_SNAPSHOT_SUFFIX)
 
     def _delete(self, offset: int) -> None:
-        self._latest = None
-        path = self._path(offset)
-        with disk_errors("deleting", path):
-            path.unlink(missing_ok=True)
+        self.forget(offset)
+        if not self._read_only:
+            path = self._path(offset)
+            with disk_errors("deleting", path):
+                path.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ not replicated yet. Files are not known here: see producer_snapshots and aborted
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -154,13 +154,15 @@ def advance(state: ProducerState, batch: ProducerBatch) -> ProducerState:
 class Producers:
     """All producers of one log, at its end."""
 
+    __slots__ = ("_guards", "_ongoing", "_states", "_unreplicated", "_verifications")
+
     def __init__(self, states: Iterable[ProducerState] = (), before: Producers | None = None) -> None:
         self._states = {state.producer_id: state for state in states}
         ongoing = ((state.current_txn_first_offset, state.producer_id) for state in self._states.values())
         # First offset to producer, in the order of offsets: transactions that begin later come last.
         self._ongoing = dict(sorted(pair for pair in ongoing if pair[0] != NO_OFFSET))
         # First offset and marker of transactions that ended above the high watermark, in the order of their markers.
-        self._unreplicated: deque[tuple[int, int]] = deque()
+        self._unreplicated: list[tuple[int, int]] = []
         self._verifications: dict[int, _Verification] = {} if before is None else before._verifications
         self._guards: int = 0 if before is None else before._guards
 
@@ -285,8 +287,9 @@ class Producers:
 
     def forget_replicated(self, offset: int) -> None:
         """Says that everything before an offset is replicated, or deleted."""
-        while self._unreplicated and self._unreplicated[0][1] < offset:
-            self._unreplicated.popleft()
+        if self._unreplicated:
+            replicated = bisect_left(self._unreplicated, offset, key=lambda ended: ended[1])
+            del self._unreplicated[:replicated]
 
     def first_unstable_offset(self) -> int | None:
         """The first record whose transaction has not ended, or has ended above the high watermark."""

@@ -4,7 +4,8 @@ Its one rule: `size` is how much of the file is log. It grows after the bytes ar
 off, so what lies behind it, torn or stale, is never read. Batches are looked at by header; only a search by timestamp opens
 one, and only `recover` checks checksums.
 
-One thread writes; others may read and flush meanwhile. Which transactions are aborted, and what is known of producers
+One thread writes; others may read and flush meanwhile. The indexes are looked at, and their objects made, when they are first
+needed: most segments of a node are not. Which transactions are aborted, and what is known of producers
 (.snapshot), is not decided here: the log says it. `recover` shows every batch it keeps to `visit`.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from barnabas.batches import (
@@ -37,7 +39,7 @@ from barnabas.storage.index import (
     OffsetPosition,
     TimeIndex,
     TimestampOffset,
-    index_fault,
+    fault_of_index,
 )
 
 LOG_SUFFIX = ".log"
@@ -51,6 +53,7 @@ SWAP_SUFFIX = ".swap"  # it takes the place of others
 INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 MAX_SEGMENT_BYTES = 2**31 - 1
 _LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # behind a damaged batch
+_MAKING = Lock()  # the objects of indexes, of which a segment has one each
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,22 @@ def _deleted_path(path: Path) -> Path:
 class Segment:
     """The batches from `base_offset` on, up to the base offset of the next segment."""
 
+    __slots__ = (
+        "_bytes_since_entry",
+        "_directory",
+        "_first_timestamp",
+        "_indexes",
+        "_latest",
+        "_suffix",
+        "base_offset",
+        "config",
+        "created_ms",
+        "dirty",
+        "is_deleted",
+        "log",
+        "size",
+    )
+
     def __init__(
         self,
         directory: Path,
@@ -140,49 +159,101 @@ class Segment:
         self.created_ms = created_ms
         self.dirty = False
         self.is_deleted = False
-        index_bytes = config.segment_index_bytes
-        self.offset_index = OffsetIndex(
-            File(segment_path(directory, base_offset, INDEX_SUFFIX + suffix)), base_offset, index_bytes
-        )
-        time_index_file = File(segment_path(directory, base_offset, TIME_INDEX_SUFFIX + suffix))
-        self.time_index = TimeIndex(time_index_file, base_offset, index_bytes)
-        txn_index_file = File(segment_path(directory, base_offset, TXN_INDEX_SUFFIX + suffix))
-        self.txn_index = TransactionIndex(txn_index_file, base_offset)
         self._directory = directory
+        self._suffix = suffix
+        self._indexes: tuple[OffsetIndex, TimeIndex, TransactionIndex] | None = None
         self._bytes_since_entry: int | None = None
         self._latest: TimestampOffset | None = None
         self._first_timestamp: int | None = None
 
     @classmethod
-    def create(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int, suffix: str = "") -> Segment:
+    def create(
+        cls,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        now_ms: int,
+        suffix: str = "",
+        files: type[File] = File,
+    ) -> Segment:
         """A new and empty segment; files that had its name are gone. A suffix says that it is not one of the log yet."""
+        stem = f"{directory}/{base_offset:020d}"
         for kind in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-            File.create(segment_path(directory, base_offset, kind + suffix))
-        File(segment_path(directory, base_offset, TXN_INDEX_SUFFIX + suffix)).unlink()
-        log = File.create(segment_path(directory, base_offset, LOG_SUFFIX + suffix))
-        return cls(directory, base_offset, config, log, 0, now_ms, suffix)
+            files.create(stem + kind + suffix)
+        files(stem + TXN_INDEX_SUFFIX + suffix).unlink()
+        return cls(directory, base_offset, config, files.create(stem + LOG_SUFFIX + suffix), 0, now_ms, suffix)
 
     @classmethod
-    def open(cls, directory: Path, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
-        """The segment whose files are there."""
-        log = File(segment_path(directory, base_offset, LOG_SUFFIX))
+    def open(
+        cls,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        now_ms: int,
+        suffix: str = "",
+        files: type[File] = File,
+    ) -> Segment:
+        """The segment whose files are there. Its indexes are files of the same kind as its log."""
+        log = files(f"{directory}/{base_offset:020d}{LOG_SUFFIX}{suffix}")
         size = log.size()
         if size > MAX_SEGMENT_BYTES:
             raise StorageError(f"{log.path} has {size} bytes, more than a segment can have")
-        return cls(directory, base_offset, config, log, size, now_ms)
+        return cls(directory, base_offset, config, log, size, now_ms, suffix)
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        return (self._indexes or self._make_indexes())[0]
+
+    @property
+    def time_index(self) -> TimeIndex:
+        return (self._indexes or self._make_indexes())[1]
+
+    @property
+    def txn_index(self) -> TransactionIndex:
+        return (self._indexes or self._make_indexes())[2]
+
+    def _make_indexes(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
+        with _MAKING:
+            if self._indexes is None:
+                max_bytes = self.config.segment_index_bytes
+                self._indexes = (
+                    OffsetIndex(self._file(INDEX_SUFFIX), self.base_offset, max_bytes),
+                    TimeIndex(self._file(TIME_INDEX_SUFFIX), self.base_offset, max_bytes),
+                    TransactionIndex(self._file(TXN_INDEX_SUFFIX), self.base_offset),
+                )
+            return self._indexes
+
+    def _file(self, kind: str) -> File:
+        return type(self.log)(f"{self._directory}/{self.base_offset:020d}{kind}{self._suffix}")
 
     def configure(self, config: LogConfig) -> None:
         self.config = config
-        self.offset_index.limit(config.segment_index_bytes)
-        self.time_index.limit(config.segment_index_bytes)
+        if self._indexes is not None:
+            self.offset_index.limit(config.segment_index_bytes)
+            self.time_index.limit(config.segment_index_bytes)
 
     def index_fault(self) -> str | None:
         """Why the indexes have to be made again, as far as can be seen without reading them."""
-        for index in (self.offset_index, self.time_index):
-            fault = index_fault(index.file.path, index.ENTRY.size)
+        for kind, index in ((INDEX_SUFFIX, OffsetIndex), (TIME_INDEX_SUFFIX, TimeIndex)):
+            fault = fault_of_index(self._file(kind), index.ENTRY.size)
             if fault is not None:
-                return f"{index.file.path} {fault}"
-        return self.txn_index.fault()
+                return fault
+        return self.txn_index.fault() if self._file(TXN_INDEX_SUFFIX).exists() else None
+
+    def index_misfit(self) -> str | None:
+        """Why the indexes cannot be those of this log, as far as can be seen without reading all of that."""
+        if not self.offset_index.is_sorted() or not self.time_index.is_sorted():
+            return f"the entries of the indexes of {self.log.path} are not in order"
+        last = self.offset_index.last()
+        if last.position >= max(self.size, 1) or self._places_from(last) is None:
+            return f"{self.offset_index.file.path} has entries of another log"
+        latest = self.time_index.last()
+        try:
+            if self.size and (latest.timestamp < self.first_timestamp() or latest.offset >= self.next_offset()):
+                return f"{self.time_index.file.path} has entries of another log"
+        except CorruptLogError as error:
+            return str(error)
+        return None
 
     # Writing
 
@@ -215,18 +286,18 @@ class Segment:
         """What a segment gets when the next one begins or the log is closed: its largest timestamp."""
         if self.size:
             self.time_index.maybe_append(self.latest())
-        self.offset_index.drop_memory()
-        self.time_index.drop_memory()
+        if self._indexes is not None:
+            self.offset_index.drop_memory()
+            self.time_index.drop_memory()
 
     def flush(self, *, indexes: bool) -> None:
         """Makes the log durable; the indexes too, if recovery will not make them again."""
         if self.dirty:
             self.dirty = False
             self.log.fsync()
-        if indexes:
-            self.offset_index.flush()
-            self.time_index.flush()
-            self.txn_index.flush()
+        if indexes and self._indexes is not None:
+            for index in self._indexes:
+                index.flush()
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Cuts off every batch that has this offset or a larger one; the log ends with the offset that is returned.
@@ -250,13 +321,15 @@ class Segment:
 
     def let_go(self) -> None:
         """Closes what is open."""
-        for file in self._files():
-            file.let_go()
+        self.log.let_go()
+        for index in self._indexes or ():
+            index.file.let_go()
 
     def change_suffix(self, suffix: str) -> None:
         """Gives the files the suffix that says what they are to the log, or none."""
         for file, kind in zip(self._files(), (LOG_SUFFIX, *INDEX_SUFFIXES), strict=True):
             file.rename(segment_path(self._directory, self.base_offset, kind + suffix))
+        self._suffix = suffix
 
     def set_modified_ms(self, modified_ms: int) -> None:
         """Says when the segment was last written to, as its records without timestamps need it."""
@@ -273,19 +346,20 @@ class Segment:
             file.rename(_deleted_path(file.path))
         if not keep_snapshot:
             snapshot = segment_path(self._directory, self.base_offset, PRODUCER_SNAPSHOT_SUFFIX)
-            File(snapshot).rename(snapshot.with_name(snapshot.name + DELETED_SUFFIX))
+            type(self.log)(snapshot).rename(snapshot.with_name(snapshot.name + DELETED_SUFFIX))
 
     def delete(self) -> None:
         """Deletes the files of a segment that was marked."""
         for file in self._files():
             file.unlink()
-        File(segment_path(self._directory, self.base_offset, PRODUCER_SNAPSHOT_SUFFIX + DELETED_SUFFIX)).unlink()
+        snapshot = segment_path(self._directory, self.base_offset, PRODUCER_SNAPSHOT_SUFFIX + DELETED_SUFFIX)
+        type(self.log)(snapshot).unlink()
 
-    def move(self, directory: Path) -> None:
-        """The directory has another name."""
-        self._directory = directory
-        for file in self._files():
-            file.path = directory / file.path.name
+    def move(self, directory: Path) -> list[File]:
+        """The directory gets another name, and with it the files that are returned."""
+        with _MAKING:
+            self._directory = directory
+            return [self.log, *(index.file for index in self._indexes or ())]
 
     # Reading
 
@@ -338,6 +412,8 @@ class Segment:
     def next_offset(self) -> int:
         """The offset after the last batch; raises CorruptLogError if the file does not end with a whole one."""
         next_offset = self.base_offset
+        if not self.size:
+            return next_offset
         entry = self.offset_index.last()
         places = self._places_from(entry)
         for place in walk_places(self.log, 0, self.size) if places is None else places:
@@ -347,7 +423,8 @@ class Segment:
     def latest(self) -> TimestampOffset:
         """The largest timestamp, and the last offset of the first batch that has it."""
         if self._latest is None:
-            self._latest = self.time_index.last()
+            empty = TimestampOffset(NO_TIMESTAMP, self.base_offset)
+            self._latest = self.time_index.last() if self.size else empty
         return self._latest
 
     def largest_timestamp(self) -> int:
@@ -438,8 +515,7 @@ class Segment:
             self.log.truncate(position)
         self.time_index.maybe_append(self.latest())
         for index in (self.offset_index, self.time_index):
-            if not index.file.path.exists():
-                File.create(index.file.path)
+            index.file.make()
             index.finish_rebuild()
         self.dirty = True
         return Recovery(self.base_offset, next_offset, truncated, fault.reason if fault else None)

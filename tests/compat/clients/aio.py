@@ -195,6 +195,9 @@ class AioConsumer(_InLoop):
     def seek(self, place: Place, offset: int) -> None:
         self.call(self._seek(place, offset))
 
+    def position(self, place: Place) -> int | None:
+        return self.call(self._consumer.position(TopicPartition(*place)))
+
     def pause(self, places: Iterable[Place]) -> None:
         async def pause() -> None:
             self._consumer.pause(*(TopicPartition(*place) for place in places))

@@ -16,7 +16,6 @@ _NAMES = {
     "max.request.size": "message.max.bytes",
     "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
 }
-_QUIET = {"log_level": 0, "allow.auto.create.topics": True}
 
 
 class Confluent:
@@ -46,7 +45,10 @@ def _refusals() -> Iterator[None]:
 
 
 def _refused(error: ck.KafkaError) -> RefusedError:
-    return RefusedError(error.code(), error.str(), is_fenced=error.code() == ck.KafkaError._FENCED)
+    is_fenced = error.code() == ck.KafkaError._FENCED
+    return RefusedError(
+        error.code(), error.str(), is_fenced=is_fenced, is_fatal=error.fatal() or error.code() == ck.KafkaError._FATAL
+    )
 
 
 class ConfluentProducer(Closing):
@@ -107,10 +109,6 @@ class ConfluentProducer(Closing):
 class ConfluentConsumer(Closing):
     def __init__(self, config: dict[str, Any]) -> None:
         self.events: list[tuple[str, frozenset[Place]]] = []
-        self._is_incremental = (
-            config.get("group.protocol") == "consumer"
-            or config.get("partition.assignment.strategy") == "cooperative-sticky"
-        )
         self.consumer = ck.Consumer({"group.id": "unused", "enable.auto.commit": False, **config})
 
     def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None) -> None:
@@ -161,6 +159,11 @@ class ConfluentConsumer(Closing):
 
     def seek(self, place: Place, offset: int) -> None:
         self.consumer.seek(ck.TopicPartition(*place, offset))
+
+    def position(self, place: Place) -> int | None:
+        """librdkafka has one after the first record only: until then it is where the next fetch begins."""
+        (found,) = self.consumer.position([ck.TopicPartition(*place)])
+        return found.offset if found.offset >= 0 else None
 
     def pause(self, places: Iterable[Place]) -> None:
         self.consumer.pause([ck.TopicPartition(*place) for place in places])

@@ -148,7 +148,7 @@ class KafkaPythonConsumer(Closing):
         self.consumer = kafka.KafkaConsumer(
             bootstrap_servers=bootstrap, metrics_enabled=False, **{"enable_auto_commit": False, **config}
         )
-        self._polled: Queue[list[Record] | RefusedError] = Queue()
+        self._polled: Queue[list[Record] | Exception] = Queue()
         self._mutex = Lock()
         self._closing = Event()
         self._thread: Thread | None = None
@@ -164,12 +164,19 @@ class KafkaPythonConsumer(Closing):
         try:
             while not self._closing.is_set():
                 with self._mutex:
+                    self._remember_join()
                     records = self._poll(MEMBER_POLL_S)
                 if records:
                     self._polled.put(records)
                 self._closing.wait(0.001)  # who waits for the mutex may have it
-        except RefusedError as error:
-            self._polled.put(error)
+        except Exception as error:
+            self._polled.put(error)  # for who polls next
+
+    def _remember_join(self) -> None:
+        """kafka-python 3.0 forgets a join that new metadata began and that ended between two polls: then it joins again."""
+        coordinator = self.consumer._coordinator
+        if getattr(coordinator, "_join_task", None) is not None and not coordinator.need_rejoin():
+            coordinator.request_rejoin()
 
     def assign(self, positions: Mapping[Place, int]) -> None:
         self.consumer.assign([TopicPartition(*place) for place in positions])
@@ -188,7 +195,7 @@ class KafkaPythonConsumer(Closing):
             polled = self._polled.get(timeout=timeout_s)
         except Empty:
             return []
-        if isinstance(polled, RefusedError):
+        if isinstance(polled, Exception):
             raise polled
         return polled
 
@@ -211,6 +218,10 @@ class KafkaPythonConsumer(Closing):
             self.consumer.seek_to_end(partition)
         else:
             self.consumer.seek(partition, offset)
+
+    def position(self, place: Place) -> int | None:
+        with _refusals():
+            return self.consumer.position(TopicPartition(*place), WAIT_MS)
 
     def pause(self, places: Iterable[Place]) -> None:
         self.consumer.pause(*(TopicPartition(*place) for place in places))

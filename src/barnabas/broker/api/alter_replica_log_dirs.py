@@ -5,7 +5,8 @@ paths, KAFKA_STORAGE_ERROR for one that has failed, INVALID_REPLICA_ASSIGNMENT f
 UNKNOWN_TOPIC_OR_PARTITION, or REPLICA_NOT_AVAILABLE for a replica that is not here, but the choice is remembered for the time
 when it is. Of a partition that is named twice, the last counts. Rows stand in the order of the request (Kafka: by hash).
 
-Not done: moving a log that was begun; it is REPLICA_NOT_AVAILABLE as well.
+A replica that is elsewhere begins to move (replicas.moving), and the answer does not wait for it; a move to another directory
+is given up, also when the replica is to stay where it is. KAFKA_STORAGE_ERROR while any log dir of the node is offline.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from barnabas.broker.context import Context
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.log_dirs import MAX_DIRECTORY_NAME, DirectoryState, directory_name
-from barnabas.wire import ErrorCode
+from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 
 Topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
@@ -58,14 +59,16 @@ def _alter(context: Context, asked: TopicPartition, path: str) -> ErrorCode:
         return ErrorCode.KAFKA_STORAGE_ERROR
     if directories.is_cordoned(path):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    topic = context.image.topics.get(asked.topic)
-    partition = None if topic is None else context.image.topics.partition(topic.topic_id, asked.partition)
-    node_id = context.config.node_id
-    if partition is not None and node_id in partition.replicas:
-        place = directories.find(asked) or directories.assigned(partition.directory(node_id))
-        if place is not None and not directories.is_online(place):
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        if place == path:
-            return ErrorCode.NONE
-    directories.choose(asked, path)
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else ErrorCode.REPLICA_NOT_AVAILABLE
+    replica = context.services.replicas.get(asked.topic, asked.partition)
+    if replica is None:
+        directories.choose(asked, path)
+        topic = context.image.topics.get(asked.topic)
+        is_known = topic is not None and 0 <= asked.partition < len(topic.partitions)
+        return ErrorCode.REPLICA_NOT_AVAILABLE if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if replica.is_offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    try:
+        context.services.replicas.move(replica, path)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.NONE

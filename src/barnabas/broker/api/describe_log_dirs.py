@@ -5,7 +5,8 @@ log dirs, in the order of log.dirs, with the partitions that were asked for, or 
 A directory that has failed is KAFKA_STORAGE_ERROR. Topics stand by name and partitions by number (Kafka: by hash).
 
 The size is that of the segments. A replica whose log was not begun yet is listed where it will be, with no bytes. The lag of
-a replica is how far it is behind what is committed; it is -1, not known, for a future log and for a log that is left over.
+a replica is how far it is behind what is committed, and of a future log how far it is behind the current one; it is -1, not
+known, for a log that is left over.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
     for path in directories.paths:
         try:
             usages[path] = await asyncio.to_thread(directories.usage, path)
-        except StorageError:
-            continue
+        except StorageError as error:
+            context.services.replicas.fail_dir(path, error)
     wanted = None
     if request.topics is not None:
         wanted = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
@@ -55,7 +56,7 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
         found: defaultdict[str, list[Partition]] = defaultdict(list)
         for stored in usage.partitions:
             if wanted is None or stored.partition in wanted:
-                lag = _lag(held.get(stored.partition), stored)
+                lag = _lag(context, held.get(stored.partition), stored)
                 found[stored.partition.topic].append(
                     _row(stored.partition, stored.size_in_bytes, lag, stored.is_future)
                 )
@@ -83,10 +84,15 @@ def _held(context: Context, wanted: set[TopicPartition] | None) -> dict[TopicPar
     return {each: replica for each, replica in found if replica is not None}
 
 
-def _lag(replica: Replica | None, stored: StoredPartition) -> int:
-    if replica is None or replica.is_offline or stored.is_future:
+def _lag(context: Context, replica: Replica | None, stored: StoredPartition) -> int:
+    if replica is None or replica.is_offline:
         return NOT_KNOWN
     opened = replica.opened_log
+    if stored.is_future:
+        move = context.services.replicas.moves.get(replica)
+        if move is None or move.log is None or opened is None:
+            return NOT_KNOWN
+        return opened.log_end_offset - move.log.log_end_offset
     return 0 if opened is None else max(0, replica.high_watermark - opened.log_end_offset)
 
 

@@ -1,0 +1,137 @@
+"""What this broker tells the controller about where its replicas are (AssignReplicasToDirs), in batches, until it is accepted.
+
+Its one rule: of each replica the last word counts. What the image says already, or cannot say in its metadata.version, is
+accepted at once; a replica that it does not know any more is dropped. After a failure everything is tried again, later each
+time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from barnabas.metadata.image import MetadataImage
+from barnabas.wire import ErrorCode, KafkaError, Uuid
+from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
+
+log = logging.getLogger(__name__)
+
+MAX_ASSIGNMENTS_PER_REQUEST = 2250
+GATHERING_S = 0.02
+MIN_BACKOFF_S = 0.1
+MAX_BACKOFF_S = 10.0
+
+Request = AssignReplicasToDirsRequest
+
+
+class Replica(NamedTuple):
+    topic_id: Uuid
+    partition_id: int
+
+
+class _Assignment(NamedTuple):
+    directory_id: Uuid
+    accepted: Callable[[], None]
+
+
+class DirectoryAssignments:
+    """`send` asks the controller; `image` gives what is committed."""
+
+    def __init__(
+        self,
+        node_id: int,
+        image: Callable[[], MetadataImage],
+        send: Callable[[list[Request.DirectoryData]], Awaitable[AssignReplicasToDirsResponse]],
+    ) -> None:
+        self._node_id = node_id
+        self._image = image
+        self._send = send
+        self._ready: dict[Replica, _Assignment] = {}
+        self._wanted = asyncio.Event()
+        self._failures = 0
+        self._sending: asyncio.Task[None] | None = None
+
+    def assign(self, replica: Replica, directory_id: Uuid, accepted: Callable[[], None]) -> None:
+        self._ready[replica] = _Assignment(directory_id, accepted)
+        self._wanted.set()
+
+    def start(self) -> None:
+        self._sending = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.wait([self._sending])
+
+    async def _run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            backoff_s = min(MIN_BACKOFF_S * 2 ** min(self._failures - 1, 10), MAX_BACKOFF_S)
+            await asyncio.sleep(backoff_s if self._failures else GATHERING_S)
+            self._wanted.clear()
+            try:
+                await self._send_some()
+            except Exception:
+                log.exception("replicas cannot be assigned to their log dirs")
+                self._failures += 1
+            if self._ready:
+                self._wanted.set()
+
+    async def _send_some(self) -> None:
+        sent: dict[Replica, _Assignment] = {}
+        for replica, assignment in list(self._ready.items()):
+            if len(sent) == MAX_ASSIGNMENTS_PER_REQUEST:
+                break
+            del self._ready[replica]
+            known = self._known(replica)
+            if known == assignment.directory_id or not self._is_supported:
+                assignment.accepted()
+            elif known is not None:
+                sent[replica] = assignment
+        if not sent:
+            return
+        try:
+            response = await self._send(_rows(sent))
+        except (KafkaError, OSError, TimeoutError) as error:
+            log.warning("the controller was not told in which log dirs %d replicas are: %s", len(sent), error)
+            self._again(sent)
+            return
+        self._failures = 0
+        for directory in response.directories:
+            for topic in directory.topics:
+                for row in topic.partitions:
+                    found = sent.get(Replica(topic.topic_id, row.partition_index))
+                    if found is not None and row.error_code == ErrorCode.NONE:
+                        del sent[Replica(topic.topic_id, row.partition_index)]
+                        found.accepted()
+        if sent:
+            self._again(sent)
+
+    def _again(self, sent: dict[Replica, _Assignment]) -> None:
+        self._failures += 1
+        self._ready = {**sent, **self._ready}
+
+    def _known(self, replica: Replica) -> Uuid | None:
+        """The directory that the cluster has the replica in; None if there is no such replica here."""
+        partition = self._image().topics.partition(replica.topic_id, replica.partition_id)
+        return None if partition is None else partition.directory(self._node_id)
+
+    @property
+    def _is_supported(self) -> bool:
+        version = self._image().metadata_version
+        return version is not None and version.is_directory_assignment_supported
+
+
+def _rows(sent: dict[Replica, _Assignment]) -> list[Request.DirectoryData]:
+    directories: dict[Uuid, Request.DirectoryData] = {}
+    topics: dict[tuple[Uuid, Uuid], Request.TopicData] = {}
+    for replica, (directory_id, _) in sent.items():
+        directory = directories.setdefault(directory_id, Request.DirectoryData(id=directory_id))
+        topic = topics.get((directory_id, replica.topic_id))
+        if topic is None:
+            topic = topics[directory_id, replica.topic_id] = Request.TopicData(topic_id=replica.topic_id)
+            directory.topics.append(topic)
+        topic.partitions.append(Request.PartitionData(partition_index=replica.partition_id))
+    return list(directories.values())

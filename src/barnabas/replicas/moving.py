@@ -1,0 +1,341 @@
+"""Moving replicas between the log dirs of this broker: a future log catches up with the current one and takes its place.
+
+Its one rule: the current log is what counts until the swap, which no request can come in between; a kill at any point leaves
+one of the two, whole. Bytes are copied as batches, in slices, in a thread. When the future log has caught up, the controller is
+asked first, and the swap waits for its yes. How a half-done move is found again after a restart is for `Replicas` to say.
+
+Compaction rests while a log is moved, so that the future log is as clean as the current one; retention does not, the future
+log follows the log start offset.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from barnabas.batches import BatchError, decode_header
+from barnabas.replicas.partition import Partition
+from barnabas.storage import CorruptLogError, Log, OffsetOutOfRangeError, StorageError
+from barnabas.wire import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.replicas.replicas import Replicas
+
+log = logging.getLogger(__name__)
+
+SLICE_BYTES = 256 * 1024
+PAUSE_S = 0.001
+WAIT_S = 0.05  # between looks at what waits for the controller
+MAX_PAUSE_S = 1.0
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def common_end(current: Log, future: Log) -> int:
+    """Up to where two logs have the same records, by the epochs in which they were written."""
+    end = min(current.log_end_offset, future.log_end_offset)
+    if not current.epochs.entries or not future.epochs.entries:
+        return end
+    known = {entry.epoch for entry in current.epochs.entries}
+    for entry in reversed(future.epochs.entries):
+        if entry.epoch in known:
+            both = (each.end_offset_for_epoch(entry.epoch).end_offset for each in (current, future))
+            return min(end, *both)
+    return min(end, current.log_start_offset)
+
+
+def align(current: Log, future: Log) -> None:
+    """Take away from the future log what the current one does not have, or not any more."""
+    end = common_end(current, future)
+    if end < future.log_end_offset:
+        future.truncate_to(end)
+    if future.log_end_offset < current.log_start_offset:
+        future.truncate_fully_and_start_at(current.log_start_offset)
+    follow_start(current, future)
+
+
+def follow_start(current: Log, future: Log) -> None:
+    """Nothing before the log start offset is kept."""
+    future.advance_log_start_offset(min(current.log_start_offset, future.log_end_offset))
+    future.delete_old_segments()
+    future.delete_files(future.config.file_delete_delay_ms)
+
+
+def append_slice(current: Log, future: Log, data: bytes, end: int) -> int:
+    """Append what was read from the current log, which ended at `end` then; gives how many bytes."""
+    if not data:
+        if future.log_end_offset < end:
+            future.skip_to(end)  # the last records were compacted away
+        return 0
+    first_offset = decode_header(data).base_offset
+    if first_offset < future.log_end_offset and not future.size_in_bytes:
+        future.truncate_fully_and_start_at(first_offset)  # the log start offset is within this batch
+    info = future.append_as_follower(data)
+    if info is None:
+        return 0
+    if info.rolled is not None:
+        future.flush(info.rolled)
+    follow_start(current, future)
+    return info.size_in_bytes
+
+
+def take_over(current: Log, future: Log) -> None:
+    """What is known of the current log beside its batches becomes known of the future one, which has the same batches."""
+    if future.recovery_point < current.recovery_point:
+        future.flush()
+    future.epochs.hold()
+    future.epochs.clear()
+    for entry in current.epochs.entries:
+        future.epochs.assign(entry.epoch, entry.start_offset)
+    future.epochs.save()
+    # With the five last batches of each, and the transactions that are being verified.
+    future.producers = current.producers
+
+
+class _State(Enum):
+    COPYING = auto()
+    ASKED = auto()
+    ACCEPTED = auto()
+
+
+class Move:
+    """A replica on its way to another log dir. The log of a move that a restart found is opened when there is time."""
+
+    def __init__(self, partition: Partition, log_dir: str, directory: Path, log: Log | None = None) -> None:
+        self.partition = partition
+        self.log_dir = log_dir
+        self.directory = directory
+        self.log = log
+        self.is_busy = False
+        self.is_over = False
+        self.is_kept = False
+        self.state = _State.COPYING
+        self.truncations = -1
+
+    def accepted(self) -> None:
+        self.state = _State.ACCEPTED
+
+
+class Moves:
+    """All moves of this broker; `run` drives them."""
+
+    def __init__(self, replicas: Replicas, max_bytes_per_second: Callable[[], int]) -> None:
+        self._replicas = replicas
+        self._max_bytes_per_second = max_bytes_per_second
+        self._moves: dict[Partition, Move] = {}
+        self._wake: Callable[[], None] = lambda: None
+
+    def get(self, partition: Partition) -> Move | None:
+        return self._moves.get(partition)
+
+    def __contains__(self, partition: Partition) -> bool:
+        return partition in self._moves
+
+    def __iter__(self) -> Iterator[Move]:
+        return iter(tuple(self._moves.values()))
+
+    # --- what is asked for
+
+    def begin(self, partition: Partition, log_dir: str, directory: Path) -> None:
+        """Make a future log, and fill it; raises StorageError if it cannot be made."""
+        future = self._replicas.open_future(partition, log_dir, directory)
+        log.info("moving %s from %s to %s", partition, partition.log_dir, log_dir)
+        self._add(Move(partition, log_dir, directory, future))
+
+    def resume(self, partition: Partition, log_dir: str, directory: Path) -> None:
+        """Go on with a future log that a restart found."""
+        log.info("going on with moving %s from %s to %s", partition, partition.log_dir, log_dir)
+        self._add(Move(partition, log_dir, directory))
+
+    def cancel(self, partition: Partition) -> None:
+        """Forget a move; its future log is deleted, and the controller told where the replica is, if it was told otherwise."""
+        move = self._moves.get(partition)
+        if move is not None:
+            log.info("not moving %s to %s any more", partition, move.log_dir)
+            self._end(move)
+
+    def dir_failed(self, log_dir: str) -> None:
+        """Whatever goes to or from there stays as it is; a restart may find it."""
+        for move in self:
+            if log_dir in (move.log_dir, move.partition.log_dir):
+                log.warning("%s is not moved to %s any more: a log dir has failed", move.partition, move.log_dir)
+                self._end(move, keep=True)
+
+    def configure(self, partition: Partition) -> None:
+        """The topic's settings have changed."""
+        move = self._moves.get(partition)
+        if move is not None and move.log is not None:
+            move.log.configure(partition.log_config)
+
+    def _add(self, move: Move) -> None:
+        self._moves[move.partition] = move
+        self._wake()
+
+    def _end(self, move: Move, *, keep: bool = False) -> None:
+        del self._moves[move.partition]
+        move.is_over = True
+        move.is_kept = keep
+        if move.state is not _State.COPYING:
+            self._replicas.assign(move.partition, move.partition.log_dir, lambda: None)
+        if not move.is_busy:
+            self._let_go(move)
+
+    def _let_go(self, move: Move) -> None:
+        if move.log is not None:
+            move.log.abandon()
+        if not move.is_kept:
+            self._replicas.discard_future(move.partition, move.log_dir, move.directory)
+
+    # --- doing it
+
+    async def run(self) -> None:
+        """All moves, a slice of each in turn, until it is cancelled."""
+        wanted = asyncio.Event()
+        self._wake = wanted.set
+        while True:
+            if not self._moves:
+                wanted.clear()
+                await wanted.wait()
+            copied = await self.advance()
+            pause_s = min(copied / max(1, self._max_bytes_per_second()), MAX_PAUSE_S)
+            await asyncio.sleep(max(pause_s, PAUSE_S if copied else WAIT_S))
+
+    async def advance(self) -> int:
+        """One slice of each move; gives how many bytes were copied."""
+        copied = 0
+        for move in self:
+            if move.is_over or move.partition.is_offline:
+                continue
+            try:
+                copied += await self._advance(move)
+            except Exception:
+                log.exception("%s cannot be moved to %s", move.partition, move.log_dir)
+                if not move.is_over:
+                    self._end(move)
+        return copied
+
+    async def _advance(self, move: Move) -> int:
+        try:
+            current = move.partition.log
+        except KafkaError:
+            return 0  # its log dir has just failed
+        future = await self._opened(move)
+        if future is None:
+            return 0
+        copied = await self._copy(move, current, future)
+        if move.is_over or copied >= SLICE_BYTES // 2 or current is not move.partition.opened_log:
+            return copied
+        if move.state is _State.ACCEPTED:
+            self._finish(move, current, future)
+        elif move.state is _State.COPYING and future.log_end_offset == current.log_end_offset:
+            await self._on_future(move, future.flush)
+            if not move.is_over:
+                move.state = _State.ASKED
+                self._replicas.assign(move.partition, move.log_dir, move.accepted)
+        return copied
+
+    async def _opened(self, move: Move) -> Log | None:
+        if move.log is None:
+            opened = await self._on_future(
+                move, self._replicas.open_future, move.partition, move.log_dir, move.directory
+            )
+            move.log = opened
+            if move.is_over and opened is not None:
+                opened.abandon()
+        return move.log if not move.is_over else None
+
+    async def _copy(self, move: Move, current: Log, future: Log) -> int:
+        """A slice, both ends of it in a thread."""
+        if (
+            move.truncations != current.truncations
+            or not current.log_start_offset <= future.log_end_offset <= current.log_end_offset
+        ):
+            move.truncations = current.truncations
+            await self._on_future(move, align, current, future)
+        if move.is_over or future.log_end_offset == current.log_end_offset:
+            return 0
+        end = current.log_end_offset
+        data = await self._read(move, current, future.log_end_offset)
+        if data is None or move.is_over:
+            return 0
+        try:
+            return await self._on_future(move, append_slice, current, future, data, end) or 0
+        except BatchError as error:
+            if move.truncations == current.truncations:
+                log.error("%s stays in %s: %s", move.partition, move.partition.log_dir, error)
+                self._end(move)
+            return 0  # it was read while it was cut off
+
+    async def _read(self, move: Move, current: Log, offset: int) -> bytes | None:
+        try:
+            return await _finished(asyncio.to_thread(current.read, offset, SLICE_BYTES))
+        except OffsetOutOfRangeError:
+            return None  # it was deleted or cut off meanwhile
+        except StorageError as error:
+            self._read_failed(move, error)
+            return None
+
+    def _read_failed(self, move: Move, error: StorageError) -> None:
+        if move.is_over:
+            return
+        if isinstance(error, CorruptLogError):
+            log.error("%s stays in %s: %s", move.partition, move.partition.log_dir, error)
+            self._end(move)
+        else:
+            self._replicas.fail_dir(move.partition.log_dir, error)
+
+    async def _on_future(self, move: Move, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Work on the future log, in a thread; an error of the disk is one of its log dir. None if that ended the move."""
+        move.is_busy = True
+        try:
+            return await _finished(asyncio.to_thread(do, *args, **kwargs))
+        except StorageError as error:
+            if not move.is_over:
+                self._replicas.fail_dir(move.log_dir, error)
+            return None
+        finally:
+            move.is_busy = False
+            if move.is_over:
+                self._let_go(move)
+
+    def _finish(self, move: Move, current: Log, future: Log) -> None:
+        """The last slice and the swap, with no request in between."""
+        partition = move.partition
+        is_aligned = current.log_start_offset <= future.log_end_offset <= current.log_end_offset
+        if move.truncations != current.truncations or not is_aligned:
+            return
+        try:
+            data = current.read(future.log_end_offset, SLICE_BYTES)
+        except StorageError as error:
+            self._read_failed(move, error)
+            return
+        try:
+            append_slice(current, future, data, current.log_end_offset)
+            if future.log_end_offset != current.log_end_offset:
+                return  # there was more of it
+            take_over(current, future)
+            self._replicas.carry_cleaner_offset(partition, move.log_dir)
+            if move.is_over:
+                return  # a log dir has just failed
+            future.rename(Path(move.log_dir) / str(partition))
+        except StorageError as error:
+            self._replicas.fail_dir(move.log_dir, error)
+            return
+        del self._moves[partition]
+        move.is_over = True
+        self._replicas.moved(partition, future, move.log_dir)
+
+
+async def _finished(work: asyncio.Future[T] | object) -> T:
+    """What runs in a thread cannot be cancelled: it is waited for."""
+    task: asyncio.Future[T] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

@@ -1,0 +1,119 @@
+"""Clients of a node that is killed under them: they go on trying, and what they read they read whole.
+
+Settings only, and reading: what is sent and what must come of it is in `loads`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
+
+PATIENCE_S = 40.0
+BEGINNING = -2
+
+# A client that finds nobody tries again at once: the node is away for a second.
+STUBBORN = {
+    "log_level": 0,
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 100,
+    "retry.backoff.ms": 20,
+    "socket.connection.setup.timeout.ms": 2000,
+    "topic.metadata.refresh.fast.interval.ms": 50,
+    # When all brokers are gone, librdkafka 2.16 would forget them, and whoever waits for the one of a group waits on.
+    "metadata.recovery.strategy": "none",
+}
+
+
+class Found(NamedTuple):
+    """A record as a reader has it."""
+
+    offset: int
+    key: bytes | None
+    value: bytes
+
+
+Place = tuple[str, int]
+
+
+def producer(bootstrap: str, **settings: Any) -> ck.Producer:
+    names = {name.replace("_", "."): value for name, value in settings.items()}
+    ours: dict[str, Any] = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 1}
+    ours["message.timeout.ms"] = min(60000, settings.get("transaction_timeout_ms", 60000))
+    return ck.Producer({**STUBBORN, **ours, **names})
+
+
+def close_producer(one: ck.Producer) -> None:
+    """Whatever it was about; one that was fenced cannot end its transaction, and says so."""
+    with warnings.catch_warnings(), contextlib.suppress(ck.KafkaException):
+        warnings.simplefilter("ignore")
+        one.purge()
+        one.close()
+
+
+def consumer(bootstrap: str, **settings: Any) -> ck.Consumer:
+    names = {name.replace("_", "."): value for name, value in settings.items()}
+    ours = {"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False, "check.crcs": True}
+    return ck.Consumer({**STUBBORN, **ours, "fetch.wait.max.ms": 20, "fetch.error.backoff.ms": 20, **names})
+
+
+def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
+    admin = AdminClient({**STUBBORN, "bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))]).values():
+        future.result(PATIENCE_S)
+
+
+def read(bootstrap: str, places: Iterable[Place], isolation_level: str) -> dict[Place, list[Found]]:
+    """Every record of these partitions, from the start of each to its end as the isolation level has it."""
+    found: dict[Place, list[Found]] = {place: [] for place in places}
+    reading = set(found)
+    deadline = time.monotonic() + PATIENCE_S
+    reader = consumer(bootstrap, isolation_level=isolation_level, enable_partition_eof=True)
+    try:
+        reader.assign([ck.TopicPartition(*place, BEGINNING) for place in found])
+        while reading:
+            for message in reader.consume(5000, 1.0):
+                place = (message.topic(), message.partition())
+                error = message.error()
+                if error is None:
+                    found[place].append(Found(message.offset(), message.key(), message.value()))
+                elif error.code() == ck.KafkaError._PARTITION_EOF:
+                    reading.discard(place)
+                else:
+                    assert error.retriable() or error.code() < 0, error
+            assert time.monotonic() < deadline, f"{isolation_level} readers of {reading} come to no end"
+    finally:
+        reader.close()
+    return found
+
+
+def start_offset(bootstrap: str, place: Place) -> int:
+    reader = consumer(bootstrap)
+    try:
+        return int(reader.get_watermark_offsets(ck.TopicPartition(*place), timeout=PATIENCE_S)[0])
+    finally:
+        reader.close()
+
+
+def committed(bootstrap: str, group: str, places: Iterable[Place]) -> dict[Place, int]:
+    """What a group has committed; what it has not is -1001."""
+    reader = consumer(bootstrap, group_id=group, isolation_level="read_committed")
+    try:
+        found = reader.committed([ck.TopicPartition(*place) for place in places], PATIENCE_S)
+    finally:
+        reader.close()
+    for each in found:
+        assert each.error is None, each.error
+    return {(each.topic, each.partition): each.offset for each in found}
+
+
+def wait_until(condition: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.02)
