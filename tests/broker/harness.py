@@ -91,6 +91,7 @@ class MemoryNode:
         self.config = server.load(None, dict(properties or {}))
         self.log_directories = LogDirectories(lambda: self.config, directory_ids or {})
         self.cluster_id = CLUSTER_ID
+        self.refusal = None
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
         self.encoded_topics = EncodedTopics()
         self.authorizer = authorizer or AuthorizerSettings()

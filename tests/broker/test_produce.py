@@ -189,3 +189,15 @@ def test_who_may_not_write_is_told_so(tmp_path: Path) -> None:
     found = node(tmp_path, *topic(), *topic("u", other), allow, authorizer=AuthorizerSettings(enabled=True))
     assert answer(found, produce(batch(b"x"))).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
     assert answer(found, produce(batch(b"x"), topic_id=other)).error_code == 0
+
+
+def test_a_transaction_that_waits_for_no_answer_and_fails_closes_the_connection(tmp_path: Path) -> None:
+    found = node(tmp_path, *topic())
+    data = batch(b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    request = produce(data, acks=0)
+    with pytest.raises(Refused, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+        found.call(request, 13)
+    request.transactional_id = "t"
+    with pytest.raises(Refused, match="acks=0 of client 'test' failed"):
+        found.call(request, 13)
+    assert found.replicas.partition("t", 0).log_end_offset == 0

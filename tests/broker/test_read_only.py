@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -38,6 +37,7 @@ from barnabas.wire.messages.list_partition_reassignments import ListPartitionRea
 from barnabas.wire.messages.metadata import MetadataRequest
 from tests.broker.clients import ask
 from tests.metadata import golden
+from tests.storage.looking import state
 
 CLUSTER_ID = "Z29sZC1jbHVzdGVyLTAwMQ"
 META = f"node.id=1\ndirectory.id=AAAAAAAAAAEAAAAAAAAAQQ\nversion=1\ncluster.id={CLUSTER_ID}\n"
@@ -84,18 +84,6 @@ def ask_once(log_dir: Path, request: Message, version: int, as_of: AsOf = SHOWN,
             return await asker.ask(request, version)
 
     return asyncio.run(run())
-
-
-def state(log_dir: Path) -> dict[str, tuple[int, int, str]]:
-    """Every file and directory: its time of change, its mode and its content."""
-    return {
-        str(path.relative_to(log_dir)): (
-            path.stat().st_mtime_ns,
-            path.stat().st_mode,
-            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
-        )
-        for path in [log_dir, *log_dir.rglob("*")]
-    }
 
 
 # --- what the cluster showed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
 import subprocess
 import sys
@@ -139,7 +138,7 @@ def test_the_controller_learns_where_new_replicas_are(tmp_path: Path) -> None:
 def test_a_replica_is_moved_while_it_is_written_to_and_stays_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "SLICE_BYTES", 4000)
+    monkeypatch.setattr(moving, "SLICE_BYTES", 40_000)
     written: list[bytes] = []
 
     async def write(connection: Connection, count: int) -> None:
@@ -189,7 +188,11 @@ def serving(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], tuple[str, 
         resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
 
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=limit, env=os.environ
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=limit,  # noqa: PLW1509
     )
     try:
         deadline_s = time.monotonic() + TIMEOUT_S

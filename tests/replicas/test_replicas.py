@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ from barnabas.config import server
 from barnabas.config.resolve import Layers, topic_defaults
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
+from barnabas.replicas import reading
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Assign, Replicas
@@ -121,6 +123,20 @@ def test_a_directory_is_made_when_the_log_is_first_needed_or_when_there_is_time(
         pass
     assert broker.names() == ["t-0", "t-1"]
     assert read_topic_id(broker.paths["one"] / "t-0") == TOPIC
+
+
+def test_making_and_closing_a_log_that_stays_empty_waits_for_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker(tmp_path, *topic(partitions=3))
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    while broker.replicas.create_next():
+        pass
+    for partition in broker.replicas:
+        partition.log.close()
+    assert broker.names() == ["t-0", "t-1", "t-2"]
+    assert flushed == []
 
 
 def test_what_was_appended_is_there_after_a_clean_stop_with_its_checkpoints(tmp_path: Path) -> None:
@@ -257,6 +273,23 @@ def test_a_failing_disk_takes_its_log_dir_offline_and_no_other(tmp_path: Path) -
     broker.stop()
     assert not (broker.paths["one"] / ".kafka_cleanshutdown").exists()
     assert (broker.paths["two"] / ".kafka_cleanshutdown").exists()
+
+
+def test_who_reads_a_segment_for_so_long_that_it_is_deleted_harms_nobody_else(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    partition = broker.replicas.partition("t", 0)
+    append(partition, b"x")
+    batches = partition.log.find_range(0, 1000)
+    assert batches is not None
+    partition.log.roll()
+    partition.log.advance_log_start_offset(1)
+    assert partition.log.delete_old_segments() == 1
+    assert batches.read()
+    partition.log.delete_files()
+    with pytest.raises(StorageError) as error:
+        batches.read()
+    assert reading.failed(broker.replicas, partition, error.value) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert not partition.is_offline and broker.told_offline == 0
 
 
 def test_an_append_that_the_disk_refuses_is_a_storage_error_and_nothing_is_written_after_it(tmp_path: Path) -> None:

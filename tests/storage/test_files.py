@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage import Log, LogConfig, StorageError
+from barnabas.storage.errors import FileGoneError
 from barnabas.storage.files import File, ReadOnlyFile, open_files, rename_directory
 from tests.storage.made import batch, open_log, whole_log
 
@@ -124,6 +125,19 @@ def test_a_log_goes_on_when_others_have_taken_all_descriptors(tmp_path: Path) ->
         for descriptor in others:
             os.close(descriptor)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_file_that_was_deleted_is_gone_and_the_disk_is_sound(tmp_path: Path) -> None:
+    file = written(tmp_path / "old", b"x")
+    file.unlink()
+    with pytest.raises(FileGoneError):
+        file.read(1, 0)
+    other = written(tmp_path / "lost", b"x")
+    other.let_go()
+    other.path.unlink()
+    with pytest.raises(StorageError) as lost:
+        other.read(1, 0)
+    assert not isinstance(lost.value, FileGoneError)
 
 
 def test_a_renamed_directory_is_known_to_its_files(tmp_path: Path) -> None:

@@ -116,7 +116,11 @@ class Connection(asyncio.BufferedProtocol):
                 return
 
     async def _finish(self, answer: Pieces | Awaitable[Pieces | None]) -> None:
-        pieces = answer if isinstance(answer, list) else await answer
+        try:
+            pieces = answer if isinstance(answer, list) else await answer
+        except Refused as error:
+            self.refuse(str(error))
+            return
         if pieces is not None and not self.closing:
             if _has_stored(pieces):
                 await self._stream(pieces)

@@ -80,6 +80,11 @@ class Services(Protocol):
     def log_directories(self) -> LogDirectories: ...
 
     @property
+    def refusal(self) -> KafkaError | None:
+        """What who wants to write to a log is told, if nobody may."""
+        ...
+
+    @property
     def replicas(self) -> Replicas: ...
 
     @property

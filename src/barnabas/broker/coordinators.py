@@ -13,6 +13,7 @@ from barnabas.groups.coordinator import TOPIC as OFFSETS_TOPIC
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicas.partition import Partition
+from barnabas.replicated.scheduler import Scheduler
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.markers import WriteMarkers
 from barnabas.transactions.producer_ids import Allocate, ProducerIds
@@ -39,8 +40,9 @@ class Coordinators:
         random: Random,
         allocate_producer_ids: Allocate,
         write_markers: WriteMarkers,
+        scheduler: Scheduler | None = None,
     ) -> None:
-        scheduler = LoopScheduler()
+        scheduler = scheduler or LoopScheduler()
         self.groups = GroupCoordinator(config, image, scheduler, monotonic_ms, random)
         self.producer_ids = ProducerIds(allocate_producer_ids, now_ms)
         self.transactions = TransactionCoordinator(config, image, scheduler, self.producer_ids, write_markers)
@@ -56,6 +58,11 @@ class Coordinators:
         self.transactions.stop()
         self.producer_ids.stop()
         self.groups.stop()
+
+    async def wait_loaded(self) -> None:
+        """Until everything that they lead by now has been read, or cannot be."""
+        await self.groups.machines.wait_loaded()
+        await self.transactions.machines.wait_loaded()
 
     def led(self, partition: Partition, leads: bool) -> None:
         """This broker has begun or ended to lead a partition."""

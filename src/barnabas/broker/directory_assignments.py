@@ -49,6 +49,7 @@ class DirectoryAssignments:
         self._image = image
         self._send = send
         self._ready: dict[Replica, _Assignment] = {}
+        self._sent: dict[Replica, _Assignment] = {}
         self._wanted = asyncio.Event()
         self._failures = 0
         self._sending: asyncio.Task[None] | None = None
@@ -56,6 +57,11 @@ class DirectoryAssignments:
     def assign(self, replica: Replica, directory_id: Uuid, accepted: Callable[[], None]) -> None:
         self._ready[replica] = _Assignment(directory_id, accepted)
         self._wanted.set()
+
+    @property
+    def pending(self) -> int:
+        """How many are not accepted yet."""
+        return len(self._ready) + len(self._sent)
 
     def start(self) -> None:
         self._sending = asyncio.create_task(self._run())
@@ -80,7 +86,7 @@ class DirectoryAssignments:
                 self._wanted.set()
 
     async def _send_some(self) -> None:
-        sent: dict[Replica, _Assignment] = {}
+        sent = self._sent = {}
         for replica, assignment in list(self._ready.items()):
             if len(sent) == MAX_ASSIGNMENTS_PER_REQUEST:
                 break
@@ -112,6 +118,7 @@ class DirectoryAssignments:
     def _again(self, sent: dict[Replica, _Assignment]) -> None:
         self._failures += 1
         self._ready = {**sent, **self._ready}
+        self._sent = {}
 
     def _known(self, replica: Replica) -> Uuid | None:
         """The directory that the cluster has the replica in; None if there is no such replica here."""

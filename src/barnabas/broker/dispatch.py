@@ -11,12 +11,12 @@ import logging
 import struct
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from barnabas.broker import api as handlers
 from barnabas.broker.context import Context, Listener, Peer, Services
 from barnabas.broker.errors import error_response
-from barnabas.broker.served import served_apis, served_versions
+from barnabas.broker.served import WRITING_KEYS, served_apis, served_versions
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
 from barnabas.wire.codec import Reader, reader
 from barnabas.wire.frame import Frame, encode_response
@@ -35,7 +35,7 @@ _UNREADABLE = (MalformedError, struct.error, IndexError, UnicodeDecodeError)
 class Refused(Exception):  # noqa: N818  (it ends a connection; it is not an error of ours)
     """A frame that is not answered: the connection closes, and the text is the log line.
 
-    A handler may raise it too, before it waits for anything.
+    A handler may raise it too.
     """
 
 
@@ -48,6 +48,7 @@ class Route(NamedTuple):
     read_request: Reader
     handle: Handler
     takes_views: bool = False  # it carries records, which are not copied
+    writes: bool = False  # which not every node does
 
 
 def handler_of(key: int) -> Handler:
@@ -59,7 +60,7 @@ def handler_of(key: int) -> Handler:
 def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable[Pieces | None] | None:
     """The answer's pieces, at once or later; None if the request wants no answer. Raises Refused."""
     route = _ROUTES.get((peer.listener.is_controller, bytes(frame[:4]))) or _find_route(peer.listener, frame)
-    api, version, read_header, read_request, handle, _ = route
+    api, version, read_header, read_request, handle, _, writes = route
     if type(frame) is memoryview and not route.takes_views:
         frame = bytes(frame)
     try:
@@ -69,6 +70,8 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable
         raise Refused(f"{api.request} v{version} cannot be read: {error}") from error
     context = Context(services, peer, version, header.correlation_id, header.client_id)
     try:
+        if writes and services.refusal is not None:
+            _refuse(request, services.refusal)
         response = handle(context, request)
         if response is None or isinstance(response, Message | bytes):
             return _answer(api, version, context, response)
@@ -98,9 +101,15 @@ def _find_route(listener: Listener, frame: Frame) -> Route:
         return Route(api, 0, read_header, lambda data, position: (None, position), handler_of(key))
     read_request = reader(message_class(api.request), version)
     route = _ROUTES[listener.is_controller, bytes(frame[:4])] = Route(
-        api, version, read_header, read_request, handler_of(key)
+        api, version, read_header, read_request, handler_of(key), writes=key in WRITING_KEYS
     )
     return route
+
+
+def _refuse(request: Message, refusal: KafkaError) -> NoReturn:
+    if getattr(request, "acks", None) == 0:
+        raise Refused(f"{refusal.message}; a producer that waits for no answer cannot be told")
+    raise KafkaError(refusal.code, refusal.message)
 
 
 def _answer(api: Api, version: int, context: Context, response: Any) -> Pieces | None:
@@ -112,6 +121,8 @@ async def _later(
 ) -> Pieces | None:
     try:
         return _answer(api, version, context, await response)
+    except Refused:
+        raise
     except Exception as error:
         return _failed(api, version, context, request, error)
 

@@ -51,7 +51,7 @@ from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
 from barnabas.transactions.coordinator import TransactionCoordinator
-from barnabas.wire import Message, Uuid, decode_record, random_uuid
+from barnabas.wire import KafkaError, Message, Uuid, decode_record, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
 log = logging.getLogger(__name__)
@@ -80,6 +80,7 @@ class Node:
             == "true",
         )
         self.cluster_id = ""
+        self.refusal: KafkaError | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.addresses: dict[str, tuple[str, int]] = {}
         self._random = SystemRandom()

@@ -5,10 +5,15 @@ up to an offset or a time; nobody knows how much of the end had been committed. 
 clients do not try that again, as they would with NOT_CONTROLLER, and show its text. A change that would change nothing (one
 that only validates) is answered.
 
+The logs of all partitions that are there can be read, whoever led them, up to their ends; a limit of the metadata is none of
+theirs. Groups and transactions are as the logs of their coordinators have them, as far as those are there. For them and for
+producers it is always the time of the last metadata that is shown: no session ends, and nothing more expires.
+
 Brokers are listed with their ids, racks and fencing as the log has them, but all of them at this node's own address, for
 theirs are of another place and time: a client that asks the broker with some id comes back here. If all are fenced, as after
-the end of a cluster, the one whose directories these are is shown alive, so that clients have somebody to talk to. Whoever
-reaches the node may see everything: the ACLs of the directories are shown, not applied.
+the end of a cluster, the one whose directories these are is shown alive, so that clients have somebody to talk to; and it is
+shown as the leader of what has none that is alive, if the log is here. Whoever reaches the node may see everything: the ACLs
+of the directories are shown, not applied.
 
 Not done: settings of other brokers, whose files are not here.
 """
@@ -18,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from random import SystemRandom
@@ -28,6 +33,8 @@ from barnabas import __version__
 from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.coordinators import Coordinators
+from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.node import NodeError, finalized_features, limits_of
 from barnabas.broker.served import served_apis
@@ -38,23 +45,28 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import Heartbeats
 from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.controller.situation import Situation
+from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.brokers import Broker, Endpoint
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import PMap
+from barnabas.metadata.topics import Partition
 from barnabas.raft import messages
 from barnabas.raft.offline_metadata import EVERYTHING, AsOf, OfflineMetadata, load
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
 from barnabas.replicas.fetch_sessions import FetchSessions
 from barnabas.replicas.log_directories import LogDirectories
+from barnabas.replicas.read_only import ReadOnlyReplicas, find_logs
 from barnabas.replicated.decision import Result
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.errors import StorageError
 from barnabas.storage.log_dirs import META_PROPERTIES, MetaProperties, check_log_dirs
-from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Message
+from barnabas.transactions.coordinator import TransactionCoordinator
+from barnabas.transactions.markers import EndedTransaction, Errors
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
 log = logging.getLogger(__name__)
@@ -180,11 +192,20 @@ class ReadOnlyController:
         return result.response
 
 
-class ReadOnlyLogDirectories(LogDirectories):
-    """Directories that are looked at, and to which nothing moves."""
+class StandingTime:
+    """Always the moment at which the directories were left. Implements `replicated.scheduler.Scheduler`."""
 
-    def choose(self, partition: TopicPartition, path: str) -> None:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{path} is served read-only: nothing can be moved to it")
+    def __init__(self) -> None:
+        self.moment_ms = now_ms()
+
+    def now_ms(self) -> int:
+        return self.moment_ms
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> StandingTime:
+        return self
+
+    def cancel(self) -> None:
+        pass
 
 
 def refusal(config: ServerConfig) -> KafkaError:
@@ -205,9 +226,20 @@ class ReadOnlyNode:
         self.addresses: dict[str, tuple[str, int]] = {}
         self.metadata = OfflineMetadata()
         self.image = self.metadata.image
+        self.refusal = refusal(config)
+        self._time = StandingTime()
+        self.replicas: ReadOnlyReplicas
+        self.coordinators = Coordinators(
+            lambda: config,
+            lambda: self.image,
+            SystemRandom(),
+            self._allocate_producer_ids,
+            _write_no_markers,
+            self._time,
+        )
         self.controller = ReadOnlyController(self)
         self.topic_creation = TopicCreation(self.controller, config)
-        self.log_directories = ReadOnlyLogDirectories(lambda: config, self._directory_ids(found))
+        self.log_directories = LogDirectories(lambda: config, self._directory_ids(found))
         self.mutation_quotas = MutationQuotas(
             config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
         )
@@ -217,6 +249,7 @@ class ReadOnlyNode:
         self.client_metrics = ClientMetrics("", config.get_int("telemetry.max.bytes"), SystemRandom(), monotonic_ms)
         self._found = found
         self._as_of = as_of
+        self._has_logs = False
         self._server = Server(self, limits_of(config))
 
     @staticmethod
@@ -225,6 +258,14 @@ class ReadOnlyNode:
         return {path: meta.directory_id for path, meta in formatted.items() if meta.directory_id is not None}
 
     # --- what handlers ask
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.coordinators.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.coordinators.transactions
 
     @property
     def quorum_leader_id(self) -> int:
@@ -256,11 +297,15 @@ class ReadOnlyNode:
         if self.metadata.problem is not None:
             log.warning("%s", self.metadata.problem)
         self.image = self._here(self.metadata.image)
+        await self._open_logs()
         self._server.start()
 
     async def stop(self) -> None:
         await self.topic_creation.stop()
         await self._server.stop()
+        self.coordinators.stop()
+        if self._has_logs:
+            await self.replicas.stop()
 
     def describe(self) -> Iterator[str]:
         """What is shown and how to reach it, in a few lines."""
@@ -274,7 +319,8 @@ class ReadOnlyNode:
         for name, (host, port) in self.addresses.items():
             kind = "controller" if name in self.config.controller_listener_names else "broker"
             yield f"  {name:<12} {host}:{port}   {len(served_apis(kind))} APIs of a {kind}"
-        yield f"  data         {', '.join(self.config.log_dirs)}"
+        logs = sum(1 for _ in self.replicas)
+        yield f"  data         {', '.join(self.config.log_dirs)}: the logs of {logs} partitions"
         host, port = next(iter(self.addresses.values()))
         yield f"reach it with bootstrap.servers={host}:{port}; stop it with Ctrl-C"
 
@@ -293,6 +339,35 @@ class ReadOnlyNode:
                     "--override listeners=PLAINTEXT://127.0.0.1:19092"
                 ) from error
 
+    async def _open_logs(self) -> None:
+        """Find the logs, and read those of groups and transactions."""
+        image = self.image
+        if image.provenance.last_contained_timestamp_ms > 0:
+            self._time.moment_ms = image.provenance.last_contained_timestamp_ms
+        try:
+            logs = await asyncio.to_thread(find_logs, self.log_directories.paths, image)
+        except StorageError as error:
+            raise NodeError(f"the logs cannot be read: {error}") from error
+        self.image = _with_leaders(image, logs, self.config.node_id)
+        dynamic = DynamicConfig(self.config, image)
+        self.replicas = ReadOnlyReplicas(
+            self.config.node_id,
+            self.log_directories,
+            logs,
+            dynamic.topic_values,
+            now_ms=self._time.now_ms,
+            random=SystemRandom(),
+            config=lambda: dynamic.current,
+            led=self.coordinators.led,
+            refusal=lambda: refusal(self.config),
+        )
+        self._has_logs = True
+        self.replicas.start(self.image)
+        await self.coordinators.wait_loaded()
+
+    async def _allocate_producer_ids(self) -> tuple[int, int]:
+        raise refusal(self.config)
+
     def _here(self, image: MetadataImage) -> MetadataImage:
         """The image with every node at this one's address."""
         told = {each.listener_name: each for each in self.config.advertised_listeners}
@@ -310,6 +385,25 @@ class ReadOnlyNode:
             brokers[own.broker_id] = own._replace(listeners=listeners, fenced=False)
         controllers = {number: each._replace(listeners=listeners) for number, each in image.controllers.items()}
         return dataclasses.replace(image, brokers=PMap(brokers), controllers=PMap(controllers))
+
+
+def _with_leaders(image: MetadataImage, logs: Iterable[TopicPartition], node_id: int) -> MetadataImage:
+    """The image in which the logs that are here have a leader; its epoch stays, and nothing follows from it."""
+    alive = {number for number, broker in image.brokers.items() if not broker.fenced}
+    leader = node_id if node_id in alive else min(alive)
+    changed: dict[Uuid, list[Partition]] = {}
+    for name in logs:
+        topic = image.topics.get(name.topic)
+        if topic is not None and topic.partitions[name.partition].leader not in alive:
+            partitions = changed.setdefault(topic.topic_id, list(topic.partitions))
+            partitions[name.partition] = partitions[name.partition]._replace(leader=leader)
+    by_id = image.topics.by_id
+    led = {topic_id: by_id[topic_id]._replace(partitions=tuple(found)) for topic_id, found in changed.items()}
+    return dataclasses.replace(image, topics=image.topics._replace(by_id=by_id.update(led)))
+
+
+async def _write_no_markers(partitions: Sequence[TopicPartition], ended: EndedTransaction) -> Errors:
+    return {}
 
 
 def _shown_time(image: MetadataImage) -> str:

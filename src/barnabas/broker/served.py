@@ -15,6 +15,17 @@ SERVES_REMOVED_VERSIONS = frozenset({19, 20, 29, 30, 31, 32, 34, 35})
 # What is not there yet on one kind of listener: clients cannot fetch before there are logs to fetch from.
 NOT_SERVED_ON = {"broker": frozenset[int](), "controller": frozenset[int]()}
 
+# What writes to logs: records, offsets, groups and transactions. Everything else that is changed, the controller changes.
+WRITING_KEYS = frozenset(
+    {
+        *(ApiKey.PRODUCE, ApiKey.DELETE_RECORDS, ApiKey.ALTER_REPLICA_LOG_DIRS),
+        *(ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_DELETE, ApiKey.DELETE_GROUPS, ApiKey.CONSUMER_GROUP_HEARTBEAT),
+        *(ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP),
+        *(ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN),
+        *(ApiKey.TXN_OFFSET_COMMIT, ApiKey.WRITE_TXN_MARKERS),
+    }
+)
+
 # Answered by everyone, but told of only where somebody receives what is pushed.
 TELEMETRY_KEYS = frozenset({int(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS), int(ApiKey.PUSH_TELEMETRY)})
 

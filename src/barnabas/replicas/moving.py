@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SLICE_BYTES = 256 * 1024
+SLICE_BYTES = 1024 * 1024
 PAUSE_S = 0.001
 WAIT_S = 0.05  # between looks at what waits for the controller
-MAX_PAUSE_S = 1.0
+MAX_PAUSE_S = 1.0  # then the rate may be another
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -99,6 +99,7 @@ def take_over(current: Log, future: Log) -> None:
 
 class _State(Enum):
     COPYING = auto()
+    FLUSHED = auto()
     ASKED = auto()
     ACCEPTED = auto()
 
@@ -116,6 +117,7 @@ class Move:
         self.is_kept = False
         self.state = _State.COPYING
         self.truncations = -1
+        self.is_near = False
 
     def accepted(self) -> None:
         self.state = _State.ACCEPTED
@@ -180,7 +182,7 @@ class Moves:
         del self._moves[move.partition]
         move.is_over = True
         move.is_kept = keep
-        if move.state is not _State.COPYING:
+        if move.state in (_State.ASKED, _State.ACCEPTED):
             self._replicas.assign(move.partition, move.partition.log_dir, lambda: None)
         if not move.is_busy:
             self._let_go(move)
@@ -201,9 +203,14 @@ class Moves:
             if not self._moves:
                 wanted.clear()
                 await wanted.wait()
-            copied = await self.advance()
-            pause_s = min(copied / max(1, self._max_bytes_per_second()), MAX_PAUSE_S)
-            await asyncio.sleep(max(pause_s, PAUSE_S if copied else WAIT_S))
+            owed_bytes: float = await self.advance()
+            if not owed_bytes:
+                await asyncio.sleep(WAIT_S)
+            while owed_bytes > 0:
+                rate = max(1, self._max_bytes_per_second())
+                pause_s = max(PAUSE_S, min(owed_bytes / rate, MAX_PAUSE_S))
+                await asyncio.sleep(pause_s)
+                owed_bytes -= rate * pause_s
 
     async def advance(self) -> int:
         """One slice of each move; gives how many bytes were copied."""
@@ -228,15 +235,17 @@ class Moves:
         if future is None:
             return 0
         copied = await self._copy(move, current, future)
-        if move.is_over or copied >= SLICE_BYTES // 2 or current is not move.partition.opened_log:
+        if move.is_over or not move.is_near or current is not move.partition.opened_log:
             return copied
-        if move.state is _State.ACCEPTED:
-            self._finish(move, current, future)
-        elif move.state is _State.COPYING and future.log_end_offset == current.log_end_offset:
+        # What is left came while the slice was copied.
+        if move.state is _State.COPYING:
             await self._on_future(move, future.flush)
-            if not move.is_over:
-                move.state = _State.ASKED
-                self._replicas.assign(move.partition, move.log_dir, move.accepted)
+            move.state = _State.FLUSHED
+        elif move.state is _State.FLUSHED and self._catch_up(move, current, future):
+            move.state = _State.ASKED
+            self._replicas.assign(move.partition, move.log_dir, move.accepted)
+        elif move.state is _State.ACCEPTED:
+            self._finish(move, current, future)
         return copied
 
     async def _opened(self, move: Move) -> Log | None:
@@ -257,19 +266,22 @@ class Moves:
         ):
             move.truncations = current.truncations
             await self._on_future(move, align, current, future)
-        if move.is_over or future.log_end_offset == current.log_end_offset:
-            return 0
         end = current.log_end_offset
+        move.is_near = future.log_end_offset == end
+        if move.is_over or move.is_near:
+            return 0
         data = await self._read(move, current, future.log_end_offset)
         if data is None or move.is_over:
             return 0
         try:
-            return await self._on_future(move, append_slice, current, future, data, end) or 0
+            copied = await self._on_future(move, append_slice, current, future, data, end) or 0
         except BatchError as error:
             if move.truncations == current.truncations:
                 log.error("%s stays in %s: %s", move.partition, move.partition.log_dir, error)
                 self._end(move)
             return 0  # it was read while it was cut off
+        move.is_near = future.log_end_offset >= end
+        return copied
 
     async def _read(self, move: Move, current: Log, offset: int) -> bytes | None:
         try:
@@ -303,21 +315,29 @@ class Moves:
             if move.is_over:
                 self._let_go(move)
 
-    def _finish(self, move: Move, current: Log, future: Log) -> None:
-        """The last slice and the swap, with no request in between."""
-        partition = move.partition
+    def _catch_up(self, move: Move, current: Log, future: Log) -> bool:
+        """The last slice, at once; whether the future log has it all now."""
         is_aligned = current.log_start_offset <= future.log_end_offset <= current.log_end_offset
         if move.truncations != current.truncations or not is_aligned:
-            return
+            return False
         try:
             data = current.read(future.log_end_offset, SLICE_BYTES)
         except StorageError as error:
             self._read_failed(move, error)
-            return
+            return False
         try:
             append_slice(current, future, data, current.log_end_offset)
-            if future.log_end_offset != current.log_end_offset:
-                return  # there was more of it
+        except StorageError as error:
+            self._replicas.fail_dir(move.log_dir, error)
+            return False
+        return future.log_end_offset == current.log_end_offset
+
+    def _finish(self, move: Move, current: Log, future: Log) -> None:
+        """The last slice and the swap, with no request in between."""
+        if not self._catch_up(move, current, future):
+            return
+        partition = move.partition
+        try:
             take_over(current, future)
             self._replicas.carry_cleaner_offset(partition, move.log_dir)
             if move.is_over:

@@ -17,7 +17,7 @@ from barnabas.replicas.fetch_sessions import Wanted
 from barnabas.storage import FileRange, StorageError
 from barnabas.storage.aborted import AbortedTxn
 from barnabas.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset
-from barnabas.storage.errors import CorruptLogError
+from barnabas.storage.errors import CorruptLogError, FileGoneError
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -211,8 +211,9 @@ def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_em
 
 
 def failed(replicas: Replicas, partition: Partition, error: StorageError) -> ErrorCode:
-    """What is answered when the disk fails; damage concerns one log, everything else its whole log dir."""
-    if not isinstance(error, CorruptLogError) and not partition.is_offline:  # it may have been deleted meanwhile
+    """What is answered when the disk fails; damage concerns one log, an old segment nobody, everything else its log dir."""
+    is_of_dir = not isinstance(error, CorruptLogError | FileGoneError)
+    if is_of_dir and not partition.is_offline:  # it may have been deleted meanwhile
         replicas.fail_dir(partition.log_dir, error)
     return error.code
 

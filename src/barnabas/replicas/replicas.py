@@ -143,6 +143,7 @@ class Replicas:
         self._to_create: dict[Partition, None] = {}
         self.wants_creation: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Future[Any]] = set()
+        self._left: set[Log] = set()
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
         self.moves = Moves(self, self._max_move_bytes_per_second)
@@ -457,7 +458,7 @@ class Replicas:
             log_start_offset=checkpoints.log_start_offsets.get(name, 0),
         )
         if is_new or read_topic_id(directory) is None:
-            write_topic_id(directory, partition.topic_id)
+            write_topic_id(directory, partition.topic_id, durable=not is_new)
         for recovery in opened.recoveries:
             if recovery.truncated_bytes:
                 log.warning("%s: cut %d bytes at its end: %s", name, recovery.truncated_bytes, recovery.reason)
@@ -537,13 +538,19 @@ class Replicas:
         except StorageError as error:
             self.fail_dir(old_dir, error)
         # Whoever is reading from it, or flushing it, comes to an end first.
-        asyncio.get_running_loop().call_later(LET_GO_S, old.abandon)
+        self._left.add(old)
+        asyncio.get_running_loop().call_later(LET_GO_S, self._let_go, old)
         log.info("%s is in %s now", name, log_dir)
         partition.wake_all()
 
+    def _let_go(self, old: Log) -> None:
+        self._left.discard(old)
+        old.abandon()
+
     def _max_move_bytes_per_second(self) -> int:
         config = self._config()
-        return MAX_INT64 if config is None else config.get_int("replica.alter.log.dirs.io.max.bytes.per.second")
+        text = None if config is None else config.given.get("replica.alter.log.dirs.io.max.bytes.per.second")
+        return MAX_INT64 if text is None else int(text)
 
     # --- the disk
 
@@ -608,6 +615,8 @@ class Replicas:
         """Close every log; after that each log dir says goodbye, unless a log of it was never looked at."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+        for old in tuple(self._left):
+            self._let_go(old)
         for path in self._checkpoints:
             if not self._directories.is_online(path):
                 continue

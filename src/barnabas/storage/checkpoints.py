@@ -69,7 +69,7 @@ def read_epoch_checkpoint(path: Path) -> list[EpochEntry]:
     return entries
 
 
-def write_epoch_checkpoint(path: Path, entries: Iterable[EpochEntry], *, durable: bool = True) -> None:
+def write_epoch_checkpoint(path: Path | str, entries: Iterable[EpochEntry], *, durable: bool = True) -> None:
     _write_lines(path, [f"{entry.epoch} {entry.start_offset}" for entry in entries], durable=durable)
 
 
@@ -97,7 +97,7 @@ def _check_version(path: Path, line: str) -> None:
         raise StorageError(f"{path} has version {version}; only version {_VERSION} is known")
 
 
-def _write_lines(path: Path, lines: list[str], *, durable: bool = True) -> None:
+def _write_lines(path: Path | str, lines: list[str], *, durable: bool = True) -> None:
     write = write_atomically if durable else write_whole
     write(path, "".join(f"{line}\n" for line in (_VERSION, len(lines), *lines)).encode())
 

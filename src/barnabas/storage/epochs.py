@@ -31,13 +31,13 @@ class LeaderEpochs:
 
     __slots__ = ("_entries", "_held", "_name", "_unflushed")
 
-    def __init__(self, path: Path, *, is_new: bool = False) -> None:
+    def __init__(self, path: Path | str, *, is_new: bool = False) -> None:
         self._name = os.fspath(path)
         self._entries: list[EpochEntry] = []
         self._held: list[EpochEntry] | None = None  # what the file has, while it is not to be written
         self._unflushed = False
         if not is_new:
-            for entry in read_epoch_checkpoint(path):
+            for entry in read_epoch_checkpoint(Path(path)):
                 self._assign(entry)
 
     @property
@@ -128,5 +128,5 @@ class LeaderEpochs:
 
     def _write(self, *, durable: bool = True) -> None:
         if self._held is None:
-            write_epoch_checkpoint(self.path, self._entries, durable=durable)
+            write_epoch_checkpoint(self._name, self._entries, durable=durable)
             self._unflushed = not durable

@@ -1,8 +1,8 @@
 """What can go wrong with data on disk, as one family of exceptions, each with the error code that a broker would answer.
 
 Its one rule: the system's own OSError ends here. `disk_errors` turns it into a StorageError that names the path, and whoever
-catches one takes the log dir offline. Damage is a CorruptLogError and concerns one log. What a caller asked wrongly (an
-offset out of range) is no fault of the disk.
+catches one takes the log dir offline. Damage is a CorruptLogError and concerns one log; a FileGoneError concerns only who
+reads. What a caller asked wrongly (an offset out of range) is no fault of the disk.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class CorruptLogError(StorageError):
         self.position = position
         self.reason = reason
         self.truncated = truncated
+
+
+class FileGoneError(StorageError):
+    """A file that was deleted with its segment while somebody had still to read it; the disk is sound."""
 
 
 class OffsetOutOfRangeError(KafkaError):

@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Self
 
 from barnabas.batches.format import Buffer
-from barnabas.storage.errors import StorageError, disk_errors
+from barnabas.storage.errors import FileGoneError, StorageError, disk_errors
 
 FILE_MODE = 0o644
 MAX_OPEN_FILES = 2000
@@ -28,6 +28,8 @@ _CLOSED = -1
 _MOST_BUFFERS = 1024  # in one call of the system
 _NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # which not every system has
 _READ_BYTES = 64 * 1024
+_READ = os.O_RDONLY | os.O_CLOEXEC
+_READ_WRITE = os.O_RDWR | os.O_CLOEXEC
 _CREATE = os.O_RDWR | os.O_CREAT
 _REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
@@ -96,14 +98,15 @@ def _open(path: Path | str, flags: int, mode: int = FILE_MODE) -> int:
 class File:
     """One file, read and written by position. `name` is its path, `users` how many calls have its descriptor now."""
 
-    __slots__ = ("_descriptor", "_flags", "_letting_go", "name", "users")
+    __slots__ = ("_descriptor", "_flags", "_is_deleted", "_letting_go", "name", "users")
 
     def __init__(self, path: Path | str, *, writable: bool = True) -> None:
         self.name = os.fspath(path)
         self.users = 0
-        self._flags = (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC
+        self._flags = _READ_WRITE if writable else _READ
         self._descriptor = _CLOSED
         self._letting_go = False
+        self._is_deleted = False
 
     @classmethod
     def create(cls, path: Path | str) -> Self:
@@ -216,6 +219,7 @@ class File:
             self.name = os.fspath(path)
 
     def unlink(self) -> None:
+        self._is_deleted = True
         self.let_go()
         with disk_errors("deleting", self.name):
             self.path.unlink(missing_ok=True)
@@ -249,7 +253,8 @@ class File:
                 try:
                     self._descriptor = open_files.open(self, self._flags)
                 except OSError as error:
-                    raise StorageError(f"opening {self.name} failed: {error.strerror}") from error
+                    kind = FileGoneError if self._is_deleted else StorageError
+                    raise kind(f"opening {self.name} failed: {error.strerror}") from error
             else:
                 open_files.files.move_to_end(self)
             self.users += 1
@@ -336,8 +341,9 @@ def rename_directory(directory: Path, to: Path, files: Iterable[File]) -> None:
     fsync_directory(to.parent)
 
 
-def write_atomically(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
+def write_atomically(path: Path | str, data: bytes, mode: int = FILE_MODE) -> None:
     """Replaces a file: after a kill it has the old or the new content, after the return the new one for good."""
+    path = Path(path)
     temporary = path.with_name(path.name + ".tmp")
     with disk_errors("writing", path):
         try:
@@ -355,7 +361,7 @@ def write_atomically(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
         fsync_directory(path.parent)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path | str, data: bytes) -> None:
     """Writes a file that may be found torn after a kill, and may be lost until `fsync_file`."""
     with disk_errors("writing", path):
         descriptor = _open(path, _REPLACE)

@@ -59,14 +59,13 @@ def load(
     clean_shutdown: bool,
     recovery_point: int,
     log_start_offset: int,
-    is_new: bool = False,
     read_only: bool = False,
 ) -> Loaded:
-    """The segments and epochs of the log in a directory, which may be empty, and is if it is new.
+    """The segments and epochs of the log in a directory, which may be empty.
 
     With `read_only` nothing in the directory changes: what is put in order, is so in memory.
     """
-    names = [] if is_new else file_names(directory)
+    names = file_names(directory)
     files = ReadOnlyFile if read_only else File
     segments = _open_segments(directory, names, config, now_ms, files)
     epochs = _read_epochs(directory, names, strict=config.metadata or (clean_shutdown and not read_only))
@@ -116,6 +115,16 @@ def load(
         tuple(recoveries),
         began,
     )
+
+
+def begin(directory: Path, config: LogConfig, now_ms: int, log_start_offset: int) -> Loaded:
+    """A log in a directory that was just made."""
+    segment = Segment.create(directory, log_start_offset, config, now_ms)
+    if config.metadata:
+        fsync_directory(directory)
+    epochs = LeaderEpochs(f"{directory}/{LEADER_EPOCH_CHECKPOINT}", is_new=True)
+    ends = (log_start_offset,) * 3
+    return Loaded([segment], epochs, Producers(), ProducerSnapshots(directory, ()), *ends, recoveries=(), began=True)
 
 
 def segment_offsets(directory: Path) -> list[int]:

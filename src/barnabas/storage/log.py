@@ -41,7 +41,7 @@ from barnabas.storage.cleanable import DirtyLog, find_dirty
 from barnabas.storage.epochs import EpochEndOffset
 from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
 from barnabas.storage.files import File, create_directory, fsync_directory, rename_directory
-from barnabas.storage.loading import Loaded, load
+from barnabas.storage.loading import Loaded, begin, load
 from barnabas.storage.partition_metadata import flush_topic_id
 from barnabas.storage.producers import (
     UNKNOWN_TRANSACTION_VERSION,
@@ -188,16 +188,18 @@ class Log:
         """
         config = config or LogConfig()
         is_new = not read_only and create_directory(directory, durable=config.metadata)
-        loaded = load(
-            directory,
-            config,
-            clock(),
-            clean_shutdown=clean_shutdown,
-            recovery_point=recovery_point,
-            log_start_offset=log_start_offset,
-            is_new=is_new,
-            read_only=read_only,
-        )
+        if is_new:
+            loaded = begin(directory, config, clock(), log_start_offset)
+        else:
+            loaded = load(
+                directory,
+                config,
+                clock(),
+                clean_shutdown=clean_shutdown,
+                recovery_point=recovery_point,
+                log_start_offset=log_start_offset,
+                read_only=read_only,
+            )
         log = cls(directory, config, clock, loaded)
         log._is_new = is_new and not config.metadata
         log._failure = "it was opened only to be read" if read_only else None

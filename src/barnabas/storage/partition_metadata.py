@@ -43,7 +43,7 @@ def read_topic_id(directory: Path) -> Uuid | None:
 def write_topic_id(directory: Path, topic_id: Uuid, *, durable: bool = True) -> None:
     """Of a log that is new it need not be durable: that it is with the log's first `flush`."""
     write = write_atomically if durable else write_whole
-    write(directory / PARTITION_METADATA, f"version: {_VERSION}\ntopic_id: {topic_id}".encode())
+    write(f"{directory}/{PARTITION_METADATA}", f"version: {_VERSION}\ntopic_id: {topic_id}".encode())
 
 
 def flush_topic_id(directory: Path) -> None:

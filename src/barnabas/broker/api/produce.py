@@ -64,7 +64,13 @@ def handle(context: Context, request: ProduceRequest) -> Answer | Awaitable[Answ
 
 
 async def _handle_transactional(context: Context, request: ProduceRequest) -> Answer:
-    answer = _handle(context, request, await verify(context, request))
+    try:
+        verified = await verify(context, request)
+    except KafkaError as error:
+        if request.acks == 0:
+            raise _refused(context, error.code) from error
+        raise
+    answer = _handle(context, request, verified)
     return await answer if inspect.isawaitable(answer) else answer
 
 
@@ -90,11 +96,15 @@ def _handle(context: Context, request: ProduceRequest, verified: Verified) -> An
         _tell_leaders(context, response)
     if request.acks == 0:
         if failed:
-            raise Refused(f"Produce with acks=0 of client {context.client_id!r} failed: {failed[0].name}")
+            raise _refused(context, failed[0])
         return None
     if uncommitted:
         return _wait(context, response, uncommitted, request)
     return response
+
+
+def _refused(context: Context, code: ErrorCode) -> Refused:
+    return Refused(f"Produce with acks=0 of client {context.client_id!r} failed: {code.name}")
 
 
 def _name(context: Context, name: str, topic_id: Uuid) -> tuple[str, ErrorCode | None]:
