@@ -1,1 +1,118 @@
-"""Clients of the protocol."""
+"""An asynchronous client of Kafka's protocol, for barnabas and Apache Kafka alike.
+
+    async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster:
+        response = await cluster.call(DescribeClusterRequest(), to=any_broker())
+
+What administration, producers and consumers are built on:
+
+    Cluster(config: ClientSettings | Mapping[str, object])      settings by the names of Kafka's clients
+        state -> ClusterState                                   what is known now: a value
+        await start(timeout_ms=None), await close()             or `async with`
+        await call(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None,
+                   request_timeout_ms=None, repeat=None, give_up_on=(), lane="") -> Any
+                                                                the response; tried again where that is right
+        await send(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None, lane="") -> Any
+                                                                one attempt, whatever the codes in the answer
+        await post(request, to, *, version=None, lane="")       what is never answered
+        await refresh(topics=(), *, timeout_ms=None) -> ClusterState
+        await metadata(topics | None, *, authorized_operations=False, allow_auto_topic_creation=False,
+                       timeout_ms=None) -> ClusterState         a state of its own, by name or id, None: all topics
+        await coordinators(keys, type=GROUP, *, timeout_ms=None) -> dict[str, int | KafkaError]
+        forget_coordinator(key, type=GROUP)                     for callers of `send` who were told NOT_COORDINATOR
+        await versions(to=None) -> NodeVersions                 .serves("DescribeTopicPartitions"), .best("Fetch")
+        follow(topics), follow_all()                            topics to keep in `state`
+        subscribe(callback(old, new)) -> unsubscribe
+        learn_leaders([(topic, partition, leader_id, leader_epoch)], nodes=())
+
+    to:  any_broker(), controller(), leader(topic, partition), coordinator(key, CoordinatorType.GROUP), node(id)
+    lane:  requests of one lane share a connection to each node and are answered in order; give Fetch, and what else
+           waits at the broker, a lane of its own
+
+    load_settings(mapping, definitions), load_settings_file(path, overrides, definitions) -> ClientSettings
+
+What goes wrong: `KafkaError` with the broker's code; `UnsupportedByNodeError`, a `wire.UnsupportedVersionError`, where a node
+is too old; `CallTimeoutError` when time is over, with `last_error`; `ConnectionLostError` and `NoAnswerError` only for requests
+that are not repeated, where `maybe_done(error)` says whether they may have been carried out; `AuthenticationError`,
+`TlsError`, `NotKafkaError` at once; `ClosedError` after `close`; `ConfigError` for a setting, by name.
+
+Names are imported on first use, because the broker needs only `client.connection` of all this.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.errors import (
+        AuthenticationError,
+        CallTimeoutError,
+        ClosedError,
+        ConnectionLostError,
+        NoAnswerError,
+        NoNodesError,
+        NotConnectedError,
+        NotKafkaError,
+        TlsError,
+        UnknownHostError,
+        UnsupportedByNodeError,
+    )
+    from barnabas.client.retry import maybe_done
+    from barnabas.client.routing import (
+        CoordinatorType,
+        Destination,
+        any_broker,
+        controller,
+        coordinator,
+        leader,
+        node,
+    )
+    from barnabas.client.settings import ClientSettings
+    from barnabas.client.settings import load as load_settings
+    from barnabas.client.settings import load_file as load_settings_file
+    from barnabas.client.state import ClusterState, Node, Partition, Topic
+    from barnabas.client.versions import NodeVersions
+
+__all__ = [
+    "AuthenticationError",
+    "CallTimeoutError",
+    "ClientSettings",
+    "ClosedError",
+    "Cluster",
+    "ClusterState",
+    "ConnectionLostError",
+    "CoordinatorType",
+    "Destination",
+    "NoAnswerError",
+    "NoNodesError",
+    "Node",
+    "NodeVersions",
+    "NotConnectedError",
+    "NotKafkaError",
+    "Partition",
+    "TlsError",
+    "Topic",
+    "UnknownHostError",
+    "UnsupportedByNodeError",
+    "any_broker",
+    "controller",
+    "coordinator",
+    "leader",
+    "load_settings",
+    "load_settings_file",
+    "maybe_done",
+    "node",
+]
+
+_MODULES = ("cluster", "routing", "errors", "settings", "state", "retry", "versions")
+_RENAMED = {"load_settings": "load", "load_settings_file": "load_file"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _RENAMED:
+        return getattr(import_module("barnabas.client.settings"), _RENAMED[name])
+    modules = (import_module(f"barnabas.client.{module}") for module in _MODULES)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))

@@ -1,27 +1,46 @@
 """One connection to one node: requests pipelined, answers matched by correlation id.
 
-It does not choose versions, look for nodes or try again: that is for whoever holds it. A peer that breaks the protocol ends
-the connection, and everything that waits on it fails with `ConnectionLostError`.
+It does not look for nodes or try again: that is for whoever holds it. `open` makes a bare one, whose caller says the version
+of each request; `handshake.connect` makes one that has negotiated versions and has logged in. A peer that breaks the
+protocol ends the connection, and everything that waits on it fails with `ConnectionLostError`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import ssl
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, cast
 
 from barnabas import wire
-from barnabas.wire import APIS, Api, MalformedError, Message, message_class
+from barnabas.client.errors import ConnectionLostError, NotConnectedError, NotKafkaError, TlsError, UnknownHostError
+from barnabas.client.versions import NodeVersions, encode_best
+from barnabas.config.endpoints import address_text
+from barnabas.wire import APIS, Api, ErrorCode, MalformedError, Message, message_class
 from barnabas.wire.frame import FrameBuffer
 from barnabas.wire.messages.header import RequestHeader
 
+__all__ = ["Connection", "ConnectionLostError"]
+
 MAX_RESPONSE_BYTES = 1 << 30
+MAX_FIRST_RESPONSE_BYTES = 0x15000000 - 1  # an alert of TLS and any text of ASCII, read as a size, are above this
+ABANDONED_MAX = 1 << 16
+CLOSE_TIMEOUT_S = 5.0
 _SIZE = struct.Struct(">i")
+_UNSUPPORTED_VERSION = struct.pack(">h", ErrorCode.UNSUPPORTED_VERSION)
+_API_VERSIONS = 18
 
-
-class ConnectionLostError(ConnectionError):
-    """The connection ended before the answer came; whether the request was carried out is not known."""
+_FOREIGN = (
+    (b"\x15\x03", "TLS; set security.protocol to SSL or SASL_SSL"),
+    (b"\x16\x03", "TLS; set security.protocol to SSL or SASL_SSL"),
+    (b"HTTP", "HTTP"),
+    (b"SSH-", "SSH"),
+    (b"-ERR", "Redis"),
+    (b"220", "SMTP or FTP"),
+)
 
 
 class _Waiting(NamedTuple):
@@ -33,88 +52,247 @@ class _Waiting(NamedTuple):
 class Connection(asyncio.Protocol):
     """`open` makes one; `call` may be used by many tasks at once."""
 
-    def __init__(self, client_id: str, on_lost: Callable[[], None] | None = None) -> None:
+    def __init__(self, client_id: str, on_lost: Callable[[], None] | None = None, *, address: str = "the peer") -> None:
         self.client_id = client_id
+        self.address = address
+        self.versions: NodeVersions | None = None
+        self.before_call: Callable[[], Awaitable[None]] | None = None  # whoever logged in may have to do so again
+        self.last_used_s = 0.0
         self._on_lost = on_lost
         self._buffer = FrameBuffer(MAX_RESPONSE_BYTES)
+        self._opening = b""
+        self._answers = 0
         self._waiting: dict[int, _Waiting] = {}
+        self._abandoned: dict[int, None] = {}
         self._next_correlation_id = 0
         self._transport: asyncio.Transport | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._lost = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def open(cls, host: str, port: int, client_id: str, *, timeout_ms: int = 10_000) -> Connection:
-        loop = asyncio.get_running_loop()
+    async def open(
+        cls, host: str, port: int, client_id: str, *, timeout_ms: float = 10_000, tls: ssl.SSLContext | None = None
+    ) -> Connection:
+        """A connection on which nothing was said yet. Raises `NotConnectedError`, and `TlsError` where that is why."""
+        loop, address = asyncio.get_running_loop(), address_text(host, port)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                _, connection = await loop.create_connection(lambda: cls(client_id), host, port)
+                _, connection = await loop.create_connection(
+                    lambda: cls(client_id, address=address), host, port, ssl=tls
+                )
         except TimeoutError:
-            raise ConnectionLostError(f"{host}:{port} did not take a connection within {timeout_ms} ms") from None
+            raise NotConnectedError(f"{address} did not take a connection within {timeout_ms:g} ms") from None
+        except ssl.SSLError as error:
+            raise _tls_error(address, error) from error
+        except socket.gaierror as error:
+            kind = UnknownHostError if error.errno == socket.EAI_NONAME else NotConnectedError
+            raise kind(f"{address}: the name cannot be resolved: {error.strerror or error}") from error
+        except OSError as error:
+            if tls is not None and isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError):
+                ask = "does it speak TLS, or want a certificate of the client?"
+                raise TlsError(f"{address} ended the connection during the TLS handshake: {ask}") from error
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise NotConnectedError(f"{address} cannot be reached: {reason}") from error
         return connection
 
     @property
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def call(self, request: Message, version: int, *, timeout_ms: int = 30_000) -> Any:
-        """The response to a request."""
+    @property
+    def in_flight(self) -> int:
+        """Requests that are sent and not yet answered."""
+        return len(self._waiting)
+
+    async def call(
+        self,
+        request: Message,
+        version: int | None = None,
+        *,
+        timeout_ms: float = 30_000,
+        least_version: int = 0,
+        feature: str = "",
+    ) -> Any:
+        """The response to a request, in the best common version unless one is given (`versions.encode_best`).
+
+        Raises TimeoutError when the answer does not come; it is dropped if it comes later.
+        """
+        async with asyncio.timeout(timeout_ms / 1000):
+            if self.before_call is not None:
+                await self.before_call()
+            return await self.exchange(request, version, least_version, feature)
+
+    async def exchange(
+        self, request: Message, version: int | None = None, least_version: int = 0, feature: str = ""
+    ) -> Any:
+        """As `call`, for as long as it takes, and also while the login is renewed."""
+        key, version, body = self._encoded(request, version, least_version, feature)
+        await self._wait_writable()
+        correlation_id = self._write(key, version, body)
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting[correlation_id] = _Waiting(APIS[key], version, answer)
+        try:
+            return await answer
+        finally:
+            if self._waiting.pop(correlation_id, None) is not None and self.is_open:
+                self._abandon(correlation_id)
+
+    async def post(self, request: Message, version: int | None = None) -> None:
+        """Send what is never answered: Produce with acks=0."""
+        if self.before_call is not None:
+            await self.before_call()
+        key, version, body = self._encoded(request, version, 0, "")
+        await self._wait_writable()
+        self._write(key, version, body)
+
+    def close(self) -> None:
+        """Hang up; what waits fails. `wait_closed` returns when the socket is gone."""
+        if self._transport is not None:
+            self._fail(ConnectionLostError(f"the connection to {self.address} was closed on this side"))
+            self._transport.close()
+
+    async def wait_closed(self) -> None:
+        """Also of a peer that does not end TLS politely, or does not read."""
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.shield(self._lost)
+        except TimeoutError:
+            if self._transport is not None:
+                self._transport.abort()
+            await asyncio.shield(self._lost)
+
+    # --- requests
+
+    def _encoded(
+        self, request: Message, version: int | None, least_version: int, feature: str
+    ) -> tuple[int, int, bytes]:
         key = request.schema().key
-        if key is None or self._transport is None or self._transport.is_closing():
-            raise ConnectionLostError("the connection is closed")
-        api = APIS[key]
+        if key is None:
+            raise TypeError(f"{type(request).__name__} is not a request")
+        if version is not None:
+            return key, version, wire.encode(request, version)
+        if self.versions is None:
+            raise TypeError("no versions were negotiated on this connection: say which one to use")
+        return key, *encode_best(request, self.versions, self.address, least=least_version, feature=feature)
+
+    async def _wait_writable(self) -> None:
+        while self._writable is not None:
+            await asyncio.shield(self._writable)
+        if not self.is_open:
+            raise NotConnectedError(f"the connection to {self.address} is closed")
+
+    def _write(self, key: int, version: int, body: bytes) -> int:
+        assert self._transport is not None
         correlation_id = self._next_correlation_id
         self._next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
         header = RequestHeader(
             request_api_key=key, request_api_version=version, correlation_id=correlation_id, client_id=self.client_id
         )
-        body = wire.encode(header, api.request_header_version(version)) + wire.encode(request, version)
-        answer = asyncio.get_running_loop().create_future()
-        self._waiting[correlation_id] = _Waiting(api, version, answer)
-        self._transport.write(_SIZE.pack(len(body)) + body)
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                return await answer
-        finally:
-            self._waiting.pop(correlation_id, None)
+        head = wire.encode(header, APIS[key].request_header_version(version))
+        self.last_used_s = asyncio.get_running_loop().time()
+        self._transport.write(b"".join((_SIZE.pack(len(head) + len(body)), head, body)))
+        return correlation_id
 
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+    def _abandon(self, correlation_id: int) -> None:
+        self._abandoned[correlation_id] = None
+        if len(self._abandoned) > ABANDONED_MAX:
+            self._break(ConnectionLostError(f"{self.address} has left {ABANDONED_MAX} requests without an answer"))
 
     # --- the transport's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
+    def pause_writing(self) -> None:
+        self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None:
+            self._writable.set_result(None)
+            self._writable = None
+
     def data_received(self, data: bytes) -> None:
+        if self._answers == 0 and len(self._opening) < 4:
+            self._opening += data[:8]
+            if (what := foreign_protocol(self._opening)) is not None:
+                self._break(NotKafkaError(f"{self.address} does not speak Kafka's protocol but {what}"))
+                return
         self._buffer.feed(data)
         try:
             while (frame := self._buffer.next_frame()) is not None:
                 self._answer(bytes(frame))
         except MalformedError as error:
-            self._fail(ConnectionLostError(f"the peer broke the protocol: {error}"))
-            self.close()
+            self._break(ConnectionLostError(f"{self.address} broke the protocol: {error}"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail(
-            ConnectionLostError(f"the connection was lost: {error}" if error else "the peer closed the connection")
-        )
+        self._fail(self._loss(error))
+        self.resume_writing()
+        if not self._lost.done():
+            self._lost.set_result(None)
         if self._on_lost is not None:
             self._on_lost()
+
+    def _loss(self, error: Exception | None) -> ConnectionLostError:
+        if isinstance(error, ssl.SSLError) and self._answers == 0:
+            return _tls_error(self.address, error)
+        if error is not None:
+            return ConnectionLostError(f"the connection to {self.address} was lost: {error}")
+        if self._answers <= 1 and self._waiting:
+            asked = next(iter(self._waiting.values())).api.name
+            tls = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
+            wants = "a certificate of the client, or SASL," if tls else "TLS or SASL"
+            hint = f"a listener that wants {wants} does that, and so does what is not Kafka"
+            return ConnectionLostError(f"{self.address} closed the connection instead of answering {asked} ({hint})")
+        return ConnectionLostError(f"{self.address} closed the connection")
 
     def _answer(self, frame: bytes) -> None:
         if len(frame) < 4:
             raise MalformedError("a response without a correlation id")
-        waiting = self._waiting.get(_SIZE.unpack_from(frame)[0])
+        (correlation_id,) = _SIZE.unpack_from(frame)
+        waiting = self._waiting.get(correlation_id)
         if waiting is None:
-            return  # its caller has stopped waiting
+            if correlation_id not in self._abandoned:
+                raise MalformedError(f"an answer to request {correlation_id}, which was not asked")
+            del self._abandoned[correlation_id]  # its caller has stopped waiting
+            return
         api, version, answer = waiting
+        if api is APIS[_API_VERSIONS] and frame[4:6] == _UNSUPPORTED_VERSION:
+            version = 0  # the one version that every client can read
         _, position = wire.decode_from("ResponseHeader", api.response_header_version(version), frame, 0)
         response, _ = wire.decode_from(message_class(api.response), version, frame, position)
+        self._answers += 1
         if not answer.done():
             answer.set_result(response)
+
+    def _break(self, error: ConnectionLostError) -> None:
+        self._fail(error)
+        if self._transport is not None:
+            self._transport.abort()
 
     def _fail(self, error: ConnectionLostError) -> None:
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             if not each.answer.done():
                 each.answer.set_exception(error)
+
+
+def foreign_protocol(opening: bytes) -> str | None:
+    """What the first bytes of a peer belong to, if not to an answer of Kafka.
+
+    >>> foreign_protocol(b"HTTP/1.1 400 Bad Request")
+    'HTTP'
+    >>> foreign_protocol(bytes([0, 0, 1, 26, 0, 0, 0, 0]))
+    """
+    if len(opening) < 4 or 0 <= _SIZE.unpack_from(opening)[0] <= MAX_FIRST_RESPONSE_BYTES:
+        return None
+    known = next((name for start, name in _FOREIGN if opening.startswith(start)), None)
+    return known or f"something that begins with {opening[:8]!r}"
+
+
+def _tls_error(address: str, error: ssl.SSLError) -> TlsError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TlsError(f"the certificate of {address} is not accepted: {error.verify_message}")
+    reason = (error.reason or str(error)).replace("_", " ").lower()
+    if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING"):
+        reason += "; does it speak TLS?"
+    return TlsError(f"TLS with {address} failed: {reason}")

@@ -1,0 +1,608 @@
+"""A cluster as a client sees it: where its nodes are, who leads what, and how a request gets to the right one.
+
+>>> import asyncio
+>>> from barnabas.client import controller
+>>> from barnabas.testing import Broker
+>>> from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+>>> async def main() -> None:
+...     async with Broker({"orders": 3}) as broker, Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+...         state = await cluster.refresh(["orders"])
+...         print(len(state.topics["orders"].partitions), cluster.state.leader("orders", 2).id)
+...         response = await cluster.call(DescribeClusterRequest(), to=controller())
+...         print(response.cluster_id == broker.cluster_id)
+>>> asyncio.run(main())
+3 1
+True
+
+`call` finds the node, picks the version, and tries again what may be tried again, within a time; `send` tries once. What the
+decisions are is in `routing`, `retry`, `versions`, `backoff` and `state`, as functions; here is what waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import random
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from barnabas.client import settings
+from barnabas.client.connection import Connection
+from barnabas.client.coordinators import Coordinators, Found, find_requests, found_in, least_version
+from barnabas.client.errors import (
+    PERMANENT,
+    AuthenticationError,
+    CallTimeoutError,
+    ClosedError,
+    NoAnswerError,
+    NoNodesError,
+    UnknownHostError,
+    UnsupportedByNodeError,
+    error_code,
+)
+from barnabas.client.links import Links
+from barnabas.client.refresh import SharedRefresh
+from barnabas.client.retry import NOT_DONE, is_repeatable, may_retry, maybe_done, rows_not_done, whole_error
+from barnabas.client.routing import (
+    AnyBroker,
+    Controller,
+    Coordinator,
+    CoordinatorType,
+    Destination,
+    Leader,
+    Missing,
+    NodeId,
+    any_broker,
+    resolve,
+)
+from barnabas.client.settings import ClientSettings
+from barnabas.client.shared import begin, end
+from barnabas.client.state import (
+    CONTROLLERS,
+    EMPTY_STATE,
+    Asked,
+    ClusterState,
+    Node,
+    Question,
+    forget,
+    learn_leaders,
+    merge_describe_cluster,
+    merge_metadata,
+    metadata_question,
+    metadata_question_by_id,
+)
+from barnabas.client.versions import NodeVersions
+from barnabas.config.endpoints import address_text
+from barnabas.config.values import ConfigError
+from barnabas.wire import ErrorCode, KafkaError, MalformedError, Message, Uuid
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from barnabas.wire.messages.metadata import MetadataResponse
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Subscriber = Callable[[ClusterState, ClusterState], None]
+
+TICK_S = 30.0
+LEAST_AGE_S = 0.01
+_PASSING = (OSError, TimeoutError, KafkaError, MalformedError)
+_MAY_PASS = (ErrorCode.BROKER_NOT_AVAILABLE, ErrorCode.REBOOTSTRAP_REQUIRED, ErrorCode.UNKNOWN_SERVER_ERROR)
+_NODES_ONLY: Asked = frozenset()
+
+
+class Cluster:
+    """`async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster`. For one event loop; many tasks may use it."""
+
+    def __init__(
+        self, config: ClientSettings | Mapping[str, object], *, random: Callable[[], float] = random.random
+    ) -> None:
+        """Settings by the names of Kafka's clients. Raises `ConfigError`, which names the setting."""
+        self.settings = config if isinstance(config, ClientSettings) else settings.load(config)
+        self._random = random
+        self._state = EMPTY_STATE
+        self._links = Links(self.settings.connect_options(), self.settings.reconnect_backoff, random)
+        addresses = self.settings.bootstrap_servers or self.settings.bootstrap_controllers
+        self._bootstrap = {-1 - at: Node(-1 - at, *address) for at, address in enumerate(addresses)}
+        self._coordinators = Coordinators(self._find_coordinators)
+        self._followed: dict[str, float] = {}
+        self._follows_all = False
+        self._subscribers: list[Subscriber] = []
+        self._refresh = SharedRefresh(self._learn)
+        self._keeping_fresh: asyncio.Task[None] | None = None
+        self._closed = asyncio.Event()
+
+    # --- life
+
+    async def start(self, timeout_ms: float | None = None) -> Self:
+        """Reach one of the bootstrap servers, and learn from it who the others are; tried until the time is over.
+
+        Raises `CallTimeoutError`, whose `last_error` has what each server said, and at once what waiting does not heal:
+        wrong credentials, certificates that are not trusted, a port that is not Kafka's, when no server does better.
+        """
+        try:
+            await self._until(
+                self._total_ms(timeout_ms), "to reach the cluster", lambda: self._refresh.wait(_NODES_ONLY)
+            )
+        except BaseException:
+            await self.close()
+            raise
+        self._keeping_fresh = begin(self._keep_fresh())
+        return self
+
+    async def close(self) -> None:
+        """Hang up everywhere and end what runs; calls that wait raise `ClosedError`. Returns when all sockets are gone."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        await end([self._keeping_fresh])
+        await self._refresh.close()
+        await self._coordinators.close()
+        await self._links.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # --- what is known
+
+    @property
+    def state(self) -> ClusterState:
+        """What is known now; it never changes, the next one is another."""
+        return self._state
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call back with (old, new) whenever something changed; what is returned ends it. Callbacks must not block."""
+        self._subscribers.append(subscriber)
+        return lambda: self._subscribers.remove(subscriber) if subscriber in self._subscribers else None
+
+    async def refresh(self, topics: Iterable[str] = (), *, timeout_ms: float | None = None) -> ClusterState:
+        """Ask anew for nodes, for all topics that are followed, and for these, which are followed from now on."""
+        self.follow(topics)
+        await self._until(
+            self._total_ms(timeout_ms),
+            "to refresh the cluster's state",
+            lambda: self._refresh.wait(self._wanted(), fresh=True),
+        )
+        return self._state
+
+    def follow(self, topics: Iterable[str]) -> None:
+        """Keep these topics in `state`, as long as someone asks for them once in `metadata.max.idle.ms`."""
+        now_s = asyncio.get_running_loop().time()
+        self._followed.update((topic, now_s) for topic in topics)
+
+    def follow_all(self) -> None:
+        """Keep all topics in `state`."""
+        self._follows_all = True
+
+    def learn_leaders(self, leaders: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node] = ()) -> None:
+        """What a broker told beside an error (KIP-951): topic, partition, leader id and epoch, and where nodes are."""
+        self._publish(learn_leaders(self._state, leaders, nodes))
+
+    async def metadata(
+        self,
+        topics: Iterable[str | Uuid] | None,
+        *,
+        authorized_operations: bool = False,
+        allow_auto_topic_creation: bool = False,
+        timeout_ms: float | None = None,
+    ) -> ClusterState:
+        """A state of its own with these topics, by name or by id, or with all (None); neither followed nor kept."""
+        wanted = None if topics is None else list(topics)
+        ids = [topic for topic in wanted or () if isinstance(topic, bytes)]
+        names: Asked = None if wanted is None else frozenset(topic for topic in wanted if isinstance(topic, str))
+        by_name = functools.partial(metadata_question, asked=names, allow_auto_topic_creation=allow_auto_topic_creation)
+
+        async def ask() -> ClusterState:
+            connection = await self._connection(await self._locate(any_broker()))
+            state = EMPTY_STATE
+            if names or not ids:
+                state = await self._describe(connection, state, by_name, authorized_operations)
+            if ids:  # a request with both would be read for its ids alone
+                by_id = functools.partial(metadata_question_by_id, ids=ids)
+                state = await self._describe(connection, state, by_id, authorized_operations)
+            return state
+
+        return await self._until(self._total_ms(timeout_ms), "to describe topics", ask)
+
+    async def _describe(
+        self,
+        connection: Connection,
+        state: ClusterState,
+        question_in: Callable[[int], Question],
+        authorized_operations: bool = False,
+    ) -> ClusterState:
+        """The state after one answer to Metadata, in the best common version."""
+        assert connection.versions is not None
+        version = connection.versions.best("Metadata")
+        question = question_in(version or 0)
+        least, feature = question.least_version, "describing topics by id"
+        if authorized_operations:
+            question.request.include_topic_authorized_operations = True
+            least, feature = max(least, 8), feature if least > 8 else "asking for authorized operations"
+        response: MetadataResponse = await self._exchange(
+            connection, question.request, least_version=least, feature=feature
+        )
+        if response.error_code:
+            raise KafkaError(error_code(response.error_code))
+        now_s = asyncio.get_running_loop().time()
+        return merge_metadata(state, response, version or 0, question.asked, only=question.only, now_s=now_s)
+
+    async def versions(self, to: Destination | None = None) -> NodeVersions:
+        """What a node has said of itself: ranges of versions, features."""
+        connection = await self._connection(await self._locate(to or any_broker()))
+        assert connection.versions is not None
+        return connection.versions
+
+    async def coordinators(
+        self,
+        keys: Iterable[str],
+        type: CoordinatorType = CoordinatorType.GROUP,
+        *,
+        timeout_ms: float | None = None,
+    ) -> dict[str, int | KafkaError]:
+        """For each group or transactional id the id of its coordinator, or why there is none; asked for in one request."""
+        wanted = [Coordinator(key, type) for key in dict.fromkeys(keys)]
+        found: Found = {}
+
+        async def ask() -> None:
+            found.update(await self._coordinators.find(wanted))
+            for answer in found.values():
+                if isinstance(answer, KafkaError) and answer.code in NOT_DONE:
+                    raise answer
+
+        try:
+            await self._until(self._total_ms(timeout_ms), "to find coordinators", ask)
+        except (CallTimeoutError, KafkaError):
+            if len(found) < len(wanted):
+                raise
+        return {each.key: found[each] for each in wanted}
+
+    def forget_coordinator(self, key: str, type: CoordinatorType = CoordinatorType.GROUP) -> None:
+        """After `send` was told NOT_COORDINATOR: the next request looks for it anew. `call` does this by itself."""
+        self._coordinators.forget(Coordinator(key, type))
+
+    # --- requests
+
+    async def call(
+        self,
+        request: Message,
+        to: Destination | None = None,
+        *,
+        version: int | None = None,
+        least_version: int = 0,
+        feature: str = "",
+        timeout_ms: float | None = None,
+        request_timeout_ms: float | None = None,
+        repeat: bool | None = None,
+        give_up_on: Collection[ErrorCode] = (),
+        lane: str = "",
+    ) -> Any:
+        """The response to a request, after as many attempts as it takes within `timeout_ms` (`default.api.timeout.ms`), of
+        which each waits for `request_timeout_ms` (`request.timeout.ms`).
+
+        Goes to any broker unless `to` says where; in the best common version that can say what the request says, unless
+        `version` is given. What may have been carried out is sent again only if `repeat`, by default if to do it twice is
+        the same as once. An error for the whole of the request is raised as `KafkaError`, unless it passes; errors of
+        single rows are the caller's to read, except when every row says that it was the wrong node. Codes in
+        `give_up_on` are not tried again. Where a version is needed, `feature` says for what, for the error's text.
+        """
+        to = to or any_broker()
+        progress = _Progress()
+
+        async def attempt() -> Any:
+            connection = await self._connection(await self._locate(to), lane)
+            progress.is_sent = True
+            response = await self._exchange(
+                connection, request, request_timeout_ms, version=version, least_version=least_version, feature=feature
+            )
+            if (error := whole_error(response)) is not None:
+                raise error
+            if not isinstance(to, AnyBroker) and (code := rows_not_done(response)) is not None:
+                raise _RowsNotDoneError(code, response)
+            return response
+
+        try:
+            return await self._until(
+                self._total_ms(timeout_ms),
+                type(request).__name__.removesuffix("Request"),
+                attempt,
+                repeatable=is_repeatable(request) if repeat is None else repeat,
+                give_up_on=give_up_on,
+                before_retry=lambda error: self._reconsider(to, error),
+                progress=progress,
+            )
+        except _RowsNotDoneError as error:
+            return error.response
+
+    async def send(
+        self,
+        request: Message,
+        to: Destination | None = None,
+        *,
+        version: int | None = None,
+        least_version: int = 0,
+        feature: str = "",
+        timeout_ms: float | None = None,
+        lane: str = "",
+    ) -> Any:
+        """The response to a request that is sent once, whatever error codes are in it; `timeout_ms` is `request.timeout.ms`.
+
+        Requests of one lane share a connection to each node, and are answered one after the other: what waits at the
+        broker, as Fetch does, belongs on a lane of its own.
+        """
+        connection = await self._connection(await self._locate(to or any_broker()), lane)
+        return await self._exchange(
+            connection, request, timeout_ms, version=version, least_version=least_version, feature=feature
+        )
+
+    async def post(self, request: Message, to: Destination, *, version: int | None = None, lane: str = "") -> None:
+        """Send what is never answered: Produce with acks=0."""
+        connection = await self._connection(await self._locate(to), lane)
+        await connection.post(request, version)
+
+    async def _exchange(
+        self, connection: Connection, request: Message, timeout_ms: float | None = None, **how: Any
+    ) -> Any:
+        longest_ms = self.settings.get_int("request.timeout.ms")
+        timeout_ms = longest_ms if timeout_ms is None else timeout_ms
+        try:
+            return await connection.call(request, timeout_ms=timeout_ms, **how)
+        except TimeoutError:
+            name = type(request).__name__.removesuffix("Request")
+            if timeout_ms >= longest_ms:
+                connection.close()  # what is asked behind it would not be answered either
+            raise NoAnswerError(f"{connection.address} did not answer {name} within {timeout_ms:g} ms") from None
+
+    # --- attempts
+
+    async def _until(
+        self,
+        timeout_ms: float,
+        what: str,
+        attempt: Callable[[], Awaitable[T]],
+        *,
+        repeatable: bool = True,
+        give_up_on: Collection[ErrorCode] = (),
+        before_retry: Callable[[Exception], Awaitable[None]] | None = None,
+        progress: _Progress | None = None,
+    ) -> T:
+        """What an attempt returns, after those that failed in a way that passes."""
+        progress = progress or _Progress()
+        last_error: Exception | None = None
+        attempts = 0
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while True:
+                    self._check_open()
+                    attempts, progress.is_sent = attempts + 1, False
+                    try:
+                        return await attempt()
+                    except (OSError, KafkaError) as error:
+                        self._check_open()
+                        if not may_retry(error, repeatable=repeatable or not progress.is_sent, give_up_on=give_up_on):
+                            raise
+                        last_error = error
+                        progress.is_sent = maybe_done(error)
+                    await self._pause(self.settings.retry_backoff.delay_ms(attempts - 1, self._random()) / 1000)
+                    if before_retry is not None:
+                        await before_retry(last_error)
+        except (NoAnswerError, CallTimeoutError):
+            raise
+        except TimeoutError:
+            self._check_open()
+            why = f"; the last error: {last_error}" if last_error is not None else ""
+            times = f"{attempts} attempt{'s' if attempts != 1 else ''}"
+            text = f"{what}: not done within {timeout_ms:g} ms, in {times}{why}"
+            raise CallTimeoutError(text, last_error, maybe_done=progress.is_sent) from last_error
+
+    async def _reconsider(self, to: Destination, error: Exception) -> None:
+        """Before another attempt: what led to the wrong node, or to none, is asked for anew."""
+        with contextlib.suppress(*_PASSING):
+            match to:
+                case Coordinator():
+                    self._coordinators.forget(to)
+                case Leader(topic, _) if resolve(to, self._state, {}) is not Missing.LEADER:
+                    await self._refresh.wait(frozenset({topic}))
+                case _ if isinstance(error, OSError) or (isinstance(error, KafkaError) and error.code in NOT_DONE):
+                    await self._refresh.wait(_NODES_ONLY)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closed.wait()
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise ClosedError("the client is closed")
+
+    def _total_ms(self, timeout_ms: float | None) -> float:
+        return self.settings.get_int("default.api.timeout.ms") if timeout_ms is None else timeout_ms
+
+    # --- the way to a node
+
+    async def _locate(self, to: Destination) -> int:
+        """The id of the node that a request should go to. Raises `KafkaError` when what it needs is not there."""
+        self._check_open()
+        if isinstance(to, Leader):
+            self.follow([to.topic])
+        for _ in range(3):
+            found = resolve(to, self._state, self._coordinators.known)
+            if found is None:
+                if not (ids := self._least_loaded()):
+                    break
+                return ids[0]
+            if isinstance(found, int):
+                return found
+            if found is Missing.COORDINATOR:
+                assert isinstance(to, Coordinator)
+                answer = (await self._coordinators.find([to]))[to]
+                if isinstance(answer, KafkaError):
+                    raise answer
+            else:
+                await self._refresh.wait(frozenset({to.topic}) if isinstance(to, Leader) else _NODES_ONLY)
+                if not isinstance(resolve(to, self._state, self._coordinators.known), int):
+                    break
+        raise _not_there(to, self._state)
+
+    def _least_loaded(self) -> list[int]:
+        """Known nodes in the order to try them, or if there are none the bootstrap servers."""
+        nodes = self._state.nodes or self._bootstrap
+        return self._links.least_loaded(node for node in nodes.values() if not node.is_fenced)
+
+    async def _connection(self, node_id: int, lane: str = "") -> Connection:
+        self._check_open()
+        node = self._state.nodes.get(node_id) or self._bootstrap.get(node_id)
+        if node is None:
+            raise _not_there(NodeId(node_id), self._state)
+        return await self._links.connection(node, lane)
+
+    # --- learning
+
+    def _wanted(self) -> Asked:
+        return None if self._follows_all else frozenset(self._followed)
+
+    async def _learn(self, asked: Asked) -> None:
+        """Ask one node after the other until one answers, and take over what it says."""
+        tried: dict[str, Exception] = {}
+        ids = self._least_loaded() if self._state.nodes else []
+        if not ids or self.settings.get_str("metadata.recovery.strategy").lower() == "rebootstrap":
+            ids += self._links.least_loaded(self._bootstrap.values())
+        for node_id in ids:
+            node = self._state.nodes.get(node_id) or self._bootstrap.get(node_id)
+            if node is None or (address := address_text(node.host, node.port)) in tried:
+                continue
+            try:
+                state = await self._learn_from(node_id, None if self._follows_all else asked)
+            except (*_PASSING, *PERMANENT) as error:
+                log.debug("%s does not tell about the cluster: %s", address, error)
+                tried[address] = error
+            else:
+                self._publish(state)
+                return
+        reasons = list(tried.values())
+        text = "; ".join(map(str, reasons))
+        if all(map(_is_permanent, reasons)):
+            raise reasons[0]
+        if self._state is EMPTY_STATE and all(isinstance(error, UnknownHostError) for error in reasons):
+            raise ConfigError("bootstrap.servers", f"bootstrap.servers: {text}")
+        raise NoNodesError(f"no node of the cluster can be reached: {text}", tried)
+
+    async def _learn_from(self, node_id: int, asked: Asked) -> ClusterState:
+        connection = await self._connection(node_id)
+        if self.settings.bootstrap_controllers:
+            request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
+            described: DescribeClusterResponse = await self._exchange(
+                connection, request, least_version=1, feature="bootstrap.controllers"
+            )
+            if described.error_code:
+                raise KafkaError(error_code(described.error_code), described.error_message)
+            return merge_describe_cluster(self._state, described, now_s=asyncio.get_running_loop().time())
+        assert connection.versions is not None
+        if not connection.versions.serves("Metadata") and connection.versions.serves("Vote"):
+            raise UnsupportedByNodeError(f"{connection.address} is a controller: name it in bootstrap.controllers")
+        state = await self._describe(connection, self._state, functools.partial(metadata_question, asked=asked))
+        if not state.nodes:
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"{connection.address} knows of no brokers yet")
+        return state
+
+    def _publish(self, new: ClusterState) -> None:
+        old, self._state = self._state, new
+        self._links.follow(new.nodes)
+        if new.says_the_same_as(old):
+            return
+        for subscriber in tuple(self._subscribers):
+            try:
+                subscriber(old, new)
+            except Exception:
+                log.exception("a subscriber to the cluster's state failed")
+
+    async def _keep_fresh(self) -> None:
+        """Ask again what has become old; forget topics and connections that nobody uses."""
+        failures = 0
+        age_s = max(self.settings.get_int("metadata.max.age.ms") / 1000, LEAST_AGE_S)
+        while True:
+            due_s = max(self._state.updated_at_s + age_s - asyncio.get_running_loop().time(), 0.0)
+            await self._pause(min(due_s, TICK_S))
+            self._forget_unused()
+            if due_s > TICK_S:
+                continue
+            try:
+                await self._refresh.wait(self._wanted())
+                failures = 0
+            except (*_PASSING, *PERMANENT) as error:
+                log.warning("what is known of the cluster is old, and cannot be refreshed: %s", error)
+                await self._pause(self.settings.retry_backoff.delay_ms(failures, self._random()) / 1000)
+                failures += 1
+
+    def _forget_unused(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        idle_s = self.settings.get_int("metadata.max.idle.ms") / 1000
+        unused = [topic for topic, used_at_s in self._followed.items() if now_s - used_at_s > idle_s]
+        for topic in unused:
+            del self._followed[topic]
+        if unused and not self._follows_all:
+            self._publish(forget(self._state, unused))
+        connection_idle_ms = self.settings.get_int("connections.max.idle.ms")
+        if connection_idle_ms >= 0:
+            self._links.close_idle(connection_idle_ms / 1000)
+
+    # --- coordinators
+
+    async def _find_coordinators(self, type: CoordinatorType, keys: Sequence[str]) -> Found:
+        connection = await self._connection(await self._locate(any_broker()))
+        assert connection.versions is not None
+        version = connection.versions.best("FindCoordinator")
+        least, feature = least_version(type), f"finding the coordinator of a {type.name.lower()}"
+        found: Found = {}
+        for request in find_requests(type, keys, version or 0):
+            response = await self._exchange(connection, request, least_version=least, feature=feature)
+            found.update(found_in(type, request, response))
+        return found
+
+
+class _Progress:
+    """Whether a request is out whose answer has not come."""
+
+    is_sent = False
+
+
+class _RowsNotDoneError(KafkaError):
+    """Every row says that the node was not the right one; the response is the answer when the time is over."""
+
+    def __init__(self, code: ErrorCode, response: Any) -> None:
+        super().__init__(code, "no row was carried out")
+        self.response = response
+
+
+def _is_permanent(error: Exception) -> bool:
+    if isinstance(error, KafkaError) and not isinstance(error, AuthenticationError):
+        return not error.code.retriable and error.code not in _MAY_PASS
+    return isinstance(error, PERMANENT)
+
+
+def _not_there(to: Destination, state: ClusterState) -> KafkaError:
+    match to:
+        case Leader(topic, partition):
+            if topic in state.errors:
+                return KafkaError(state.errors[topic], f"topic {topic}: {state.errors[topic].message}")
+            if state.partition(topic, partition) is None:
+                text = f"topic {topic} has no partition {partition}"
+                return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+            return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition} of {topic} has no leader now")
+        case Coordinator(key, type):
+            return KafkaError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the coordinator of {type.name.lower()} {key} is not there"
+            )
+        case Controller():
+            return KafkaError(ErrorCode.NOT_CONTROLLER, "no controller is known now")
+        case _:
+            known = ", ".join(str(node) for node in state.nodes.values()) or "none"
+            wanted = f"node {to.id}" if isinstance(to, NodeId) else "node to ask"
+            return KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no {wanted}; there are {known}")

@@ -1,0 +1,75 @@
+"""The ways to all nodes: one connection for each node and lane, made when first needed.
+
+A lane is a connection of its own to the same node, for requests that wait there and would hold up the others. Bootstrap
+servers have negative ids until it is known who they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from barnabas.client import handshake
+from barnabas.client.backoff import Backoff
+from barnabas.client.connection import Connection
+from barnabas.client.link import Link
+from barnabas.client.routing import Load, least_loaded
+from barnabas.client.shared import begin
+from barnabas.client.state import Node
+from barnabas.config.endpoints import Address
+
+
+class Links:
+    def __init__(self, options: handshake.Options, backoff: Backoff, random: Callable[[], float]) -> None:
+        self._options = options
+        self._backoff = backoff
+        self._random = random
+        self._links: dict[tuple[int, str], Link] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def connection(self, node: Node, lane: str = "") -> Connection:
+        """Raises as `handshake.connect`."""
+        link = self._links.get((node.id, lane))
+        if link is None:
+            address = Address(node.host, node.port)
+            link = self._links[node.id, lane] = Link(address, self._connect, self._backoff, self._random)
+        return await link.connection()
+
+    async def _connect(self, address: Address) -> Connection:
+        return await handshake.connect(address, self._options)
+
+    def least_loaded(self, nodes: Iterable[Node]) -> list[int]:
+        """The ids of these nodes in the order to try them."""
+        return least_loaded(map(self._load, nodes), self._random)
+
+    def _load(self, node: Node) -> Load:
+        link = self._links.get((node.id, ""))
+        return Load(node.id, False) if link is None else Load(node.id, link.is_open, link.in_flight, link.ready_in_s)
+
+    def follow(self, nodes: Mapping[int, Node]) -> None:
+        """A bootstrap server that turns out to be a node keeps its connection; a node that has moved loses it."""
+        by_address = {Address(node.host, node.port): node.id for node in nodes.values()}
+        for (node_id, lane), link in list(self._links.items()):
+            if node_id >= 0:
+                if node_id in nodes and by_address.get(link.address) != node_id:
+                    self._drop(node_id, lane)
+                continue
+            known_as = by_address.get(link.address)
+            if known_as is not None and (known_as, lane) not in self._links:
+                self._links[known_as, lane] = self._links.pop((node_id, lane))
+            else:
+                link.close_if_idle(0.0)
+
+    def _drop(self, node_id: int, lane: str) -> None:
+        closing = begin(self._links.pop((node_id, lane)).close())
+        self._ending.add(closing)
+        closing.add_done_callback(self._ending.discard)
+
+    def close_idle(self, idle_s: float) -> None:
+        for link in self._links.values():
+            link.close_if_idle(idle_s)
+
+    async def close(self) -> None:
+        """Returns when all sockets are gone."""
+        links, self._links = self._links, {}
+        await asyncio.gather(*(link.close() for link in links.values()), *self._ending)

@@ -1,0 +1,104 @@
+"""Whether a request that went wrong is sent again. Pure.
+
+Three kinds of failure. It was certainly not carried out (no connection, or a node that was not the right one): try again. It
+may have been (the connection was lost, no answer, REQUEST_TIMED_OUT): try again only if to do it twice is the same as once.
+Anything else is the caller's to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from barnabas.client.errors import (
+    PERMANENT,
+    CallTimeoutError,
+    ConnectionLostError,
+    NoAnswerError,
+    NotConnectedError,
+    error_code,
+)
+from barnabas.wire import ErrorCode, KafkaError, Message
+
+NOT_DONE = frozenset(
+    {
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    }
+)
+"""The node was not the right one, or not ready: nothing was done."""
+
+_READS = ("Describe", "List", "Find", "OffsetFetch", "OffsetForLeaderEpoch")
+_REPEATABLE = frozenset(
+    {
+        *("Metadata", "ApiVersions", "Fetch", "FetchSnapshot", "GetTelemetrySubscriptions"),
+        *("ConsumerGroupDescribe", "ShareGroupDescribe", "StreamsGroupDescribe"),
+        *("AlterConfigs", "IncrementalAlterConfigs", "AlterClientQuotas", "AlterReplicaLogDirs", "CreateAcls"),
+        *("OffsetCommit", "DeleteRecords", "InitProducerId"),
+        *("AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"),
+    }
+)
+
+
+def is_repeatable(request: Message) -> bool:
+    """Whether to do it twice is the same as once, and has the same answer."""
+    name = type(request).__name__.removesuffix("Request")
+    return name in _REPEATABLE or name.startswith(_READS)
+
+
+def whole_error(response: Any) -> KafkaError | None:
+    """The error that a response has for all of the request, if it has one."""
+    number = getattr(response, "error_code", 0)
+    return KafkaError(error_code(number), getattr(response, "error_message", None)) if number else None
+
+
+def rows_not_done(response: Any) -> ErrorCode | None:
+    """The code by which every row says that nothing was done, or None when there is a row that says otherwise."""
+    first: ErrorCode | None = None
+    for number in _row_codes(response):
+        code = error_code(number)
+        if code not in NOT_DONE:
+            return None
+        first = first or code
+    return first
+
+
+def _row_codes(value: Any) -> Iterator[int]:
+    for name in type(value).__slots__:
+        rows = getattr(value, name)
+        if not isinstance(rows, list) or not rows or not hasattr(rows[0], "unknown_tagged_fields"):
+            continue
+        for row in rows:
+            if hasattr(row, "error_code"):
+                yield row.error_code
+            else:
+                yield from _row_codes(row)
+
+
+def may_retry(error: Exception, *, repeatable: bool, give_up_on: Collection[ErrorCode] = ()) -> bool:
+    if isinstance(error, KafkaError):
+        if error.code in give_up_on or isinstance(error, PERMANENT):
+            return False
+        return error.code in NOT_DONE or (error.code.retriable and repeatable)
+    if isinstance(error, PERMANENT):
+        return False
+    if isinstance(error, NotConnectedError):
+        return True
+    return isinstance(error, ConnectionLostError | NoAnswerError) and repeatable
+
+
+def maybe_done(error: BaseException) -> bool:
+    """Whether, for all that this error says, the request may have been carried out."""
+    if isinstance(error, CallTimeoutError):
+        return error.maybe_done
+    if isinstance(error, KafkaError):
+        return error.code is ErrorCode.REQUEST_TIMED_OUT
+    if isinstance(error, ConnectionLostError):
+        return not isinstance(error, NotConnectedError)
+    return isinstance(error, NoAnswerError)

@@ -1,0 +1,40 @@
+"""Work that several wait for: one of them giving up does not end it, and its end by `close` is no cancellation of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+from barnabas.client.errors import ClosedError
+
+T = TypeVar("T")
+
+
+def begin(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task whose failure is not complained about when nobody waits any more."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
+
+
+async def join(task: asyncio.Task[T]) -> T:
+    """What the task returns. Raises `ClosedError` if it was ended."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if task.cancelled() and (current is None or not current.cancelling()):
+            raise ClosedError("the client is closed") from None
+        raise
+
+
+async def end(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+    """Returns when all have ended."""
+    running = [task for task in tasks if task is not None]
+    for task in running:
+        task.cancel()
+    for task in running:
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await task

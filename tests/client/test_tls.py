@@ -1,0 +1,112 @@
+"""TLS: peers that are trusted, peers that are not, and peers that do not speak it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from barnabas.client import CallTimeoutError, Cluster, TlsError
+from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from tests.client.certificates import PASSWORD, Certificates, make_certificates
+from tests.client.peers import Asked, answering, one_broker, peer, ranges
+
+LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def server(store: Path, client_authority: Path | None = None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(store)
+    if client_authority is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(client_authority)
+    return context
+
+
+def trusting(authority: Path, **more: Any) -> dict[str, Any]:
+    settings = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
+    return settings | {name.replace("_", "."): value for name, value in more.items()}
+
+
+def call(context: ssl.SSLContext | None, settings: dict[str, Any], loop_factory: Any = None) -> None:
+    """Ask one question of a scripted node behind TLS, or behind none."""
+
+    async def main() -> None:
+        def answers(asked: Asked) -> bytes | None:
+            if asked.name == "ApiVersions":
+                return asked.answer(ranges(Metadata=(0, 13), ListGroups=(0, 5)))
+            return asked.answer(
+                one_broker(int(servers.partition(":")[2])) if asked.name == "Metadata" else ListGroupsResponse()
+            )
+
+        async with peer(answering(answers), context) as port:
+            servers = f"127.0.0.1:{port}"
+            given = {"bootstrap.servers": servers, "default.api.timeout.ms": 5_000} | settings
+            async with Cluster(given) as cluster:
+                await asyncio.gather(*(cluster.call(ListGroupsRequest()) for _ in range(20)))
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main())
+
+
+@pytest.mark.parametrize("loop_factory", LOOPS)
+def test_a_server_whose_authority_is_trusted_is_talked_to(certificates: Certificates, loop_factory: Any) -> None:
+    call(server(certificates.server_store), trusting(certificates.authority), loop_factory)
+
+
+def test_a_server_of_another_authority_is_not_trusted(certificates: Certificates) -> None:
+    with pytest.raises(TlsError, match=r"certificate of 127\.0\.0\.1:\d+ is not accepted"):
+        call(server(certificates.server_store), trusting(certificates.other_authority))
+
+
+def test_a_name_that_is_not_in_the_certificate_is_refused_unless_that_is_turned_off(certificates: Certificates) -> None:
+    with pytest.raises(TlsError, match=r"127\.0\.0\.1"):
+        call(server(certificates.misnamed_store), trusting(certificates.authority))
+    unchecked = trusting(certificates.authority, ssl_endpoint_identification_algorithm="")
+    call(server(certificates.misnamed_store), unchecked)
+    with pytest.raises(TlsError, match="not accepted"):
+        call(server(certificates.misnamed_store), unchecked | {"ssl.truststore.location": certificates.other_authority})
+
+
+@pytest.mark.parametrize("loop_factory", LOOPS)
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_a_client_shows_its_certificate_where_one_is_asked_for(
+    certificates: Certificates, version: str, loop_factory: Any
+) -> None:
+    context = server(certificates.server_store, certificates.authority)
+    settings = trusting(certificates.authority, ssl_enabled_protocols=version)
+    with pytest.raises((TlsError, CallTimeoutError), match="a certificate of the client"):
+        call(context, settings | {"default.api.timeout.ms": 300}, loop_factory)
+    key = {"ssl.keystore.type": "PEM", "ssl.keystore.location": certificates.client_store, "ssl.key.password": PASSWORD}
+    call(context, settings | key, loop_factory)
+
+
+@pytest.mark.parametrize("loop_factory", LOOPS)
+def test_a_peer_that_does_not_speak_tls_is_named(certificates: Certificates, loop_factory: Any) -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"what?")
+
+    async def main() -> None:
+        async with peer(script) as port:
+            settings = {"bootstrap.servers": f"127.0.0.1:{port}"} | trusting(certificates.authority)
+            with pytest.raises(TlsError, match="does it speak TLS"):
+                await Cluster(settings).start()
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main())
+
+
+def test_a_peer_that_speaks_tls_hangs_up_on_a_client_that_does_not(certificates: Certificates) -> None:
+    with pytest.raises(CallTimeoutError, match="a listener that wants TLS or SASL does that"):
+        call(server(certificates.server_store), {"default.api.timeout.ms": 300})
