@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -106,25 +106,49 @@ def ensure(version: str = VERSION) -> Path:
     _check_java()
     if folder.is_dir():
         return folder
-    if shutil.which("mvn") is None:
-        raise Missing("Maven (mvn) is missing: install the package maven; it fetches Apache Kafka's jars once")
+    wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools", "kafka-shell")]
+    if not version.startswith("3."):  # Kafka 3 brings its own backend for slf4j, Kafka 4 leaves it to the distribution
+        wanted.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"))
+    with _filled_aside(folder) as aside:
+        _copy_jars(wanted, aside / "libs")
+        _write_logging(aside)
+    return folder
+
+
+def maven_jars(name: str, artifacts: Sequence[tuple[str, str, str]]) -> Path:
+    """The folder in the cache with these artifacts (group, name, version) and all they need, fetched on first use."""
+    folder = ROOT / ".cache" / name
+    if not folder.is_dir():
+        with _filled_aside(folder) as aside:
+            _copy_jars(artifacts, aside)
+    return folder
+
+
+@contextlib.contextmanager
+def _filled_aside(folder: Path) -> Iterator[Path]:
+    """Filled aside and renamed when whole, so that a folder that exists is complete."""
     folder.parent.mkdir(exist_ok=True)
-    # Filled aside and renamed when whole, so that a folder that exists is complete.
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="apache-kafka-") as work:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as work:
         aside = Path(work) / "whole"
         aside.mkdir()
-        pom = Path(work) / "pom.xml"
-        pom.write_text(_pom(version))
-        command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
-        command += ["-DincludeScope=runtime", f"-DoutputDirectory={aside / 'libs'}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-        if done.returncode != 0:
-            tail = "\n".join(done.stdout.splitlines()[-15:])
-            raise Missing(f"Maven could not fetch Apache Kafka {version} (is its repository within reach?):\n{tail}")
-        _write_logging(aside)
+        yield aside
         with contextlib.suppress(FileExistsError):  # another process was first
             aside.rename(folder)
-    return folder
+
+
+def _copy_jars(artifacts: Sequence[tuple[str, str, str]], folder: Path) -> None:
+    if shutil.which("mvn") is None:
+        raise Missing("Maven (mvn) is missing: install the package maven; it fetches jars once")
+    with tempfile.TemporaryDirectory() as work:
+        pom = Path(work) / "pom.xml"
+        pom.write_text(_pom(artifacts))
+        command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
+        command += ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    if done.returncode != 0:
+        tail = "\n".join(done.stdout.splitlines()[-15:])
+        names = ", ".join(f"{name} {version}" for _, name, version in artifacts)
+        raise Missing(f"Maven could not fetch {names} (is its repository within reach?):\n{tail}")
 
 
 @functools.cache  # asked before every tool, and each answer costs a JVM
@@ -138,17 +162,14 @@ def _check_java() -> None:
         raise Missing(f"java is too old or broken ({text.splitlines()[0] if text else 'no answer'}). {wanted}")
 
 
-def _pom(version: str) -> str:
-    wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools", "kafka-shell")]
-    if not version.startswith("3."):  # Kafka 3 brings its own backend for slf4j, Kafka 4 leaves it to the distribution
-        wanted.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"))
+def _pom(wanted: Sequence[tuple[str, str, str]]) -> str:
     dependencies = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{number}</version></dependency>"
         for group, name, number in wanted
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-        "<groupId>barnabas</groupId><artifactId>apache-kafka</artifactId><version>1</version><packaging>pom</packaging>"
+        "<groupId>barnabas</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>"
         f"<dependencies>{dependencies}</dependencies></project>"
     )
 

@@ -156,7 +156,8 @@ def some_request(draw: Random) -> bytes:
     for name in draw.choices(list(TOPICS), k=draw.randint(1, 3)):
         rows = [
             ProduceRequest.PartitionProduceData(
-                index=0 if draw.random() < 0.9 else draw.choice((1, -1, 2**31 - 1)), records=mutated(draw, some_batch(draw))
+                index=0 if draw.random() < 0.9 else draw.choice((1, -1, 2**31 - 1)),
+                records=mutated(draw, some_batch(draw)),
             )
             for _ in range(draw.randint(1, 2))
         ]
@@ -220,7 +221,10 @@ def check_log(node: MemoryNode, topic: str) -> None:
     assert end == log.log_end_offset == partition.high_watermark
     states = living(log)
     again = Log.open(log.directory, log.config, clock=lambda: NOW_MS)
-    assert (again.log_end_offset, [each.truncated_bytes for each in again.recoveries if each.truncated_bytes]) == (end, [])
+    assert (again.log_end_offset, [each.truncated_bytes for each in again.recoveries if each.truncated_bytes]) == (
+        end,
+        [],
+    )
     assert living(again) == states
     again.close()
 

@@ -1,7 +1,7 @@
 """Requests of every served API that were good once: a whole node answers each or hangs up, and lives.
 
 Bodies are the golden ones of every version, mutated. What a handler did not expect is in the log with a traceback, which fails
-the test. What is under way at the end is a good client's turn: it creates a topic, produces and reads.
+the test. At the end it is a good client's turn: it creates a topic, produces and reads.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ WAITING = frozenset(
         ApiKey.PRODUCE,
     }
 )
-# With the right words these end a quorum of one, as they would Kafka's: no node of ours is left to be looked at.
-DEADLY = frozenset(
+# With the right words these fence the broker, or move the quorum to another epoch: nobody else could use it for a while.
+UNSETTLING = frozenset(
     {
         ApiKey.VOTE,
         ApiKey.BEGIN_QUORUM_EPOCH,
@@ -99,12 +99,15 @@ def _word(draw: Random, old: object) -> object:
 
 
 def some_frame(draw: Random, kind: str) -> tuple[ApiKey, bytes]:
-    key = ApiKey(draw.choice([key for key in served_apis(kind) if key not in DEADLY]))
+    key = ApiKey(draw.choice([key for key in served_apis(kind) if key not in UNSETTLING]))
     api = APIS[key]
     good = [vector for vector in vectors_of(api.request) if vector.version in served_versions(key)]
     vector: Vector = draw.choice(good)
     header = RequestHeader(
-        request_api_key=key, request_api_version=vector.version, correlation_id=draw.randrange(1 << 31), client_id="fuzz"
+        request_api_key=key,
+        request_api_version=vector.version,
+        correlation_id=draw.randrange(1 << 31),
+        client_id="fuzz",
     )
     head = wire.encode(header, api.request_header_version(vector.version))
     body = draw.choice((_as_it_is, _mutated, _reworded, _reworded))(draw, vector)

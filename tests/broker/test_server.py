@@ -197,6 +197,33 @@ def test_an_exception_in_a_handler_is_an_unknown_server_error_and_the_connection
     assert "planned" in caplog.text
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_handler_may_refuse_at_once_or_later_and_the_connection_is_closed_without_an_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_async: bool
+) -> None:
+    async def refuse_later() -> Any:
+        await asyncio.sleep(0)
+        raise dispatching.Refused("nobody waits for this")
+
+    def handler(context: Any, request: Any) -> Any:
+        if is_async:
+            return refuse_later()
+        raise dispatching.Refused("nobody waits for this")
+
+    async def scenario() -> None:
+        monkeypatch.setattr(dispatching, "handler_of", lambda key: handler)
+        monkeypatch.setattr(dispatching, "_ROUTES", {})
+        async with running_server() as (_, broker, _controller):
+            client = await RawClient.connect(broker)
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await client.call(request())
+            await client.close()
+
+    asyncio.run(scenario())
+    assert "nobody waits for this" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 def test_a_client_that_does_not_read_is_not_read_from_and_costs_bounded_memory() -> None:
     async def scenario() -> None:
         async with running_server() as (server, broker, _controller):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from aiokafka import TopicPartition as AioTopicPartition
@@ -15,7 +15,7 @@ from kafka.admin import OffsetSpec as KafkaPythonOffsetSpec
 from kafka.structs import TopicPartition as KafkaPythonTopicPartition
 from tools.apache_kafka import Barnabas
 
-from tests.compat.clients import BEGINNING, CLIENTS, END, WAIT_S, Client, Record, received, sent, take
+from tests.compat.clients import BEGINNING, CLIENTS, END, WAIT_S, Client, Record, poll_until, sent, take
 from tests.compat.conftest import MakeTopic
 
 HOUR_MS = 3_600_000
@@ -78,10 +78,7 @@ def test_a_consumer_that_begins_at_the_end_gets_what_comes(
     sent(client, node.bootstrap, topic, [Record(b"before")] * 5)
     with client.consumer(node.bootstrap) as consumer:
         consumer.assign({(topic, 0): END})
-        assert consumer.poll(0.1) == []
-        if client.name == "confluent":  # it asks for the end in its own time
-            while consumer.position((topic, 0)) is None:
-                consumer.poll(0.05)
+        poll_until([consumer], lambda: consumer.is_at((topic, 0), 5), "the end")
         sent(client, node.bootstrap, topic, [Record(b"after")])
         assert [(each.offset, each.value) for each in take(consumer, 1)] == [(5, b"after")]
 
@@ -97,8 +94,7 @@ def test_an_offset_that_is_gone_is_reset(
     with client.consumer(node.bootstrap, {"auto.offset.reset": reset}) as consumer:
         consumer.assign({(topic, 0): 1 if reset == "earliest" else 1000})
         if reset == "latest":
-            while consumer.position((topic, 0)) != 10:
-                assert consumer.poll(0.05) == []
+            poll_until([consumer], lambda: consumer.is_at((topic, 0), 10), "the end")
             sent(client, node.bootstrap, topic, [Record(b"10")])
         assert take(consumer, 1)[0].offset == first
 
@@ -148,41 +144,46 @@ def delete_by_aiokafka(bootstrap: str, topic: str, before: int) -> int:
     return asyncio.run(delete())
 
 
-def test_an_admin_lists_offsets_of_every_kind(
-    node: Barnabas, make_topic: MakeTopic, fresh_name: FreshName, session_admin: AdminClient
-) -> None:
+@pytest.fixture
+def open_transaction(node: Barnabas, make_topic: MakeTopic, fresh_name: FreshName) -> Iterator[str]:
+    """A topic with five records, of which the second is the last by time, and one of a transaction that is open."""
     topic = make_topic(1, KEPT)
-    times = [3, 9, 5, 9, 1]
-    records = [Record(b"", timestamp_ms=BEGIN_MS + hour * HOUR_MS) for hour in times]
+    records = [Record(b"", timestamp_ms=BEGIN_MS + hour * HOUR_MS) for hour in (3, 9, 5, 9, 1)]
     sent(CLIENTS[0], node.bootstrap, topic, records)
     with CLIENTS[0].producer(node.bootstrap, {"transactional.id": fresh_name("txn")}) as producer:
         producer.begin()
         producer.send(topic, Record(b"open", timestamp_ms=BEGIN_MS))
         producer.flush()
-
-        def listed(spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED) -> tuple[int, int]:
-            (future,) = session_admin.list_offsets({TopicPartition(topic, 0): spec}, isolation_level=isolation).values()
-            found = future.result(WAIT_S)
-            return found.offset, found.timestamp
-
-        assert listed(OffsetSpec.earliest()) == (0, -1)
-        assert listed(OffsetSpec.latest()) == (6, -1)
-        assert listed(OffsetSpec.latest(), IsolationLevel.READ_COMMITTED) == (5, -1)
-        assert listed(OffsetSpec.max_timestamp()) == (1, BEGIN_MS + 9 * HOUR_MS)
-        assert listed(OffsetSpec.for_timestamp(BEGIN_MS + 4 * HOUR_MS)) == (1, BEGIN_MS + 9 * HOUR_MS)
+        yield topic
         producer.abort()
+
+
+def test_confluent_kafka_lists_offsets_of_every_kind(session_admin: AdminClient, open_transaction: str) -> None:
+    place = TopicPartition(open_transaction, 0)
+
+    def listed(spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED) -> tuple[int, int]:
+        (future,) = session_admin.list_offsets({place: spec}, isolation_level=isolation).values()
+        found = future.result(WAIT_S)
+        return found.offset, found.timestamp
+
+    assert listed(OffsetSpec.earliest()) == (0, -1)
+    assert listed(OffsetSpec.latest()) == (6, -1)
+    assert listed(OffsetSpec.latest(), IsolationLevel.READ_COMMITTED) == (5, -1)
+    assert listed(OffsetSpec.max_timestamp()) == (1, BEGIN_MS + 9 * HOUR_MS)
+    assert listed(OffsetSpec.for_timestamp(BEGIN_MS + 4 * HOUR_MS)) == (1, BEGIN_MS + 9 * HOUR_MS)
+
+
+def test_kafka_python_lists_offsets_of_every_kind(node: Barnabas, open_transaction: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=node.bootstrap)
+    place = KafkaPythonTopicPartition(open_transaction, 0)
     try:
-        place = KafkaPythonTopicPartition(topic, 0)
-        found = {
-            spec: admin.list_partition_offsets({place: spec})[place].offset
-            for spec in (
-                KafkaPythonOffsetSpec.EARLIEST,
-                KafkaPythonOffsetSpec.LATEST,
-                KafkaPythonOffsetSpec.MAX_TIMESTAMP,
-            )
-        }
+        found = {spec: admin.list_partition_offsets({place: spec})[place].offset for spec in KafkaPythonOffsetSpec}
     finally:
         admin.close()
-    assert list(found.values()) == [0, 7, 1]
-    assert len(received(CLIENTS[0], node.bootstrap, topic, 5, isolation_level="read_committed")) == 5
+    assert {spec.name: offset for spec, offset in found.items()} == {
+        "EARLIEST": 0,
+        "LATEST": 6,
+        "MAX_TIMESTAMP": 1,
+        "EARLIEST_LOCAL": 0,
+        "LATEST_TIERED": -1,
+    }

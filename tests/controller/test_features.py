@@ -164,3 +164,10 @@ def test_kraft_version_stays_where_it_is() -> None:
 def test_of_several_errors_the_one_that_kafka_comes_to_first_is_told() -> None:
     names = ["transaction.version", "streams.version", "share.version", "group.version"]
     assert "feature group.version." in refusal(situation(), {name: Update(9) for name in names})
+
+
+def test_a_feature_that_nobody_knows_has_no_level_0_either() -> None:
+    with pytest.raises(KafkaError, match="Invalid update version 0 for feature unknown") as refused:
+        written(situation(), {"unknown": Update(0)})
+    assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
+    assert "Feature unknown not found." in str(refused.value)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-PATIENCE_S = 40.0
+PATIENCE_S = 90.0
 BEGINNING = -2
 
 # A client that finds nobody tries again at once: the node is away for a second.
@@ -62,9 +62,13 @@ def consumer(bootstrap: str, **settings: Any) -> ck.Consumer:
     return ck.Consumer({**STUBBORN, **ours, "fetch.wait.max.ms": 20, "fetch.error.backoff.ms": 20, **names})
 
 
+def admin(bootstrap: str) -> AdminClient:
+    return AdminClient({**STUBBORN, "bootstrap.servers": bootstrap})
+
+
 def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
-    admin = AdminClient({**STUBBORN, "bootstrap.servers": bootstrap})
-    for future in admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))]).values():
+    client = admin(bootstrap)  # it has to live as long as the future
+    for future in client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))]).values():
         future.result(PATIENCE_S)
 
 
@@ -92,12 +96,19 @@ def read(bootstrap: str, places: Iterable[Place], isolation_level: str) -> dict[
     return found
 
 
-def start_offset(bootstrap: str, place: Place) -> int:
-    reader = consumer(bootstrap)
-    try:
-        return int(reader.get_watermark_offsets(ck.TopicPartition(*place), timeout=PATIENCE_S)[0])
-    finally:
-        reader.close()
+def offsets(bootstrap: str, places: Iterable[Place], wanted: OffsetSpec, *, stable: bool = False) -> dict[Place, int]:
+    """Where partitions begin, or end, or are stable up to."""
+    level = ck.IsolationLevel.READ_COMMITTED if stable else ck.IsolationLevel.READ_UNCOMMITTED
+    asked = {ck.TopicPartition(*place): wanted for place in places}
+    client = admin(bootstrap)
+    futures = client.list_offsets(asked, isolation_level=level, request_timeout=PATIENCE_S)
+    return {(each.topic, each.partition): future.result(PATIENCE_S).offset for each, future in futures.items()}
+
+
+def is_stable(bootstrap: str, places: Iterable[Place]) -> bool:
+    """Whether no transaction is open in them."""
+    stable = offsets(bootstrap, places, OffsetSpec.latest(), stable=True)
+    return stable == offsets(bootstrap, places, OffsetSpec.latest())
 
 
 def committed(bootstrap: str, group: str, places: Iterable[Place]) -> dict[Place, int]:

@@ -18,7 +18,7 @@ from random import Random
 import pytest
 from tools.apache_kafka import Barnabas
 
-from tests.crash.clients import create_topic
+from tests.crash.clients import PATIENCE_S, create_topic
 from tests.crash.loads import (
     Abandoned,
     Churn,
@@ -130,7 +130,7 @@ class Crew:
         for number in range(load.threads):
             idle = self._idle[load.name, number]
             idle.clear()
-            assert idle.wait(90), f"{load.name} does not come to rest"
+            assert idle.wait(2 * PATIENCE_S), f"{load.name} does not come to rest"
         self.raise_errors()
 
     def raise_errors(self) -> None:
@@ -140,7 +140,7 @@ class Crew:
     def close(self) -> None:
         self._end.set()
         for thread in self._threads:
-            thread.join(90)
+            thread.join(2 * PATIENCE_S)
 
 
 def kill_while_starting(node: Barnabas, random: Random) -> None:
@@ -211,7 +211,10 @@ def directories(tmp_path: Path) -> Iterator[tuple[Path, int]]:
         yield tmp_path / str(number), min(ROUNDS_OF_A_DIRECTORY, ROUNDS - done)
 
 
-@pytest.mark.parametrize("make", [records, transactions, groups, housekeeping])
+KINDS = [records, transactions, groups, housekeeping, *([everything] if ROUNDS > 1 else [])]
+
+
+@pytest.mark.parametrize("make", KINDS)
 def test_what_was_acknowledged_is_there_after_a_kill(
     tmp_path: Path, seed: int, make: Callable[[Random], list[Load]]
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tools.apache_kafka import OLD_VERSION, VERSION, ApacheKafka, Barnabas, Missing, ensure
 
-from tests.interop.side_by_side import WITH_ACLS, SideBySide
+from tests.interop.side_by_side import IN_A_HURRY, WITH_ACLS, SideBySide
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -55,5 +55,9 @@ def barnabas_node() -> Iterator[Barnabas]:
 def both() -> Iterator[SideBySide]:
     """One node of each, with an authorizer."""
     jars(VERSION)
-    with ApacheKafka(WITH_ACLS) as kafka, Barnabas(WITH_ACLS) as barnabas:
+    settings = {**WITH_ACLS, **IN_A_HURRY}
+    with ApacheKafka(settings) as kafka, Barnabas(settings) as barnabas:
         yield SideBySide(kafka, barnabas)
+        barnabas.stop()
+        said = barnabas.log.read_text()
+    assert "Traceback" not in said, said

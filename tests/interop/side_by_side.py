@@ -15,6 +15,16 @@ WITH_ACLS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
+# What a member or a producer waits for is soon.
+IN_A_HURRY = {
+    "group.initial.rebalance.delay.ms": "100",
+    "group.min.session.timeout.ms": "500",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.min.session.timeout.ms": "500",
+    "group.consumer.assignment.interval.ms": "0",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+}
 # What differs between any two clusters: ids, offsets and the time.
 ALWAYS_DIFFERENT = (
     (re.compile(r"(TopicId: |Cluster ID: |ClusterId: +)[\w-]{22}"), r"\1..."),
@@ -63,9 +73,9 @@ class SideBySide:
             both = [pool.submit(run, node, command, stdin) for node in (self.kafka, self.barnabas)]
             return both[0].result(), both[1].result()
 
-    def same(self, command: str, *, code: int = 0, order: Callable[[str], str] = str) -> str:
+    def same(self, command: str, *, code: int = 0, order: Callable[[str], str] = str, stdin: str | None = None) -> str:
         """What it prints about both, which is the same."""
-        theirs, ours = self.each(command)
+        theirs, ours = self.each(command, stdin)
         assert (command, ours._replace(out=order(ours.out))) == (command, theirs._replace(out=order(theirs.out)))
         assert ours.code == code, ours
         return ours.out

@@ -19,7 +19,7 @@ from barnabas.replicas import reading
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Assign, Replicas
-from barnabas.storage import StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
+from barnabas.storage import Log, StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import (
     PartitionChangeRecord,
@@ -177,6 +177,26 @@ def test_a_stop_before_all_logs_were_recovered_says_no_goodbye(tmp_path: Path) -
     last.replicas.partition("t", 0).log  # noqa: B018
     last.stop()
     assert (last.paths["one"] / ".kafka_cleanshutdown").exists()
+
+
+def test_a_log_that_cannot_be_closed_takes_its_log_dir_along_and_not_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker(tmp_path, *topic(partitions=20), *topic("u", OTHER, directory="two"), dirs=("one", "two"))
+    for partition in broker.replicas:
+        append(partition, b"x")
+    close = Log.close
+
+    def fail(log: Log) -> None:
+        if log.directory.name == "t-7":
+            raise StorageError("a test")
+        close(log)
+
+    monkeypatch.setattr(Log, "close", fail)
+    broker.stop()
+    assert not (broker.paths["one"] / ".kafka_cleanshutdown").exists()
+    assert (broker.paths["two"] / ".kafka_cleanshutdown").exists()
+    assert not broker.directories.is_online(str(broker.paths["one"]))
 
 
 def test_checkpoints_of_logs_that_were_not_opened_go_on_saying_what_they_said(tmp_path: Path) -> None:

@@ -53,6 +53,20 @@ def test_the_first_flush_makes_the_files_of_a_log_durable_and_their_names(
     assert rest == ["leader-epoch-checkpoint", "partition.metadata", "t-0", tmp_path.name]
 
 
+def test_one_flush_of_a_log_dir_is_enough_for_all_logs_that_were_made_before_it(
+    tmp_path: Path, flushed: list[str]
+) -> None:
+    logs = [make(tmp_path / f"t-{number}") for number in range(3)]
+    for log in logs:
+        log.append_as_leader(batch(b"x"), 3)
+        log.flush()
+    assert flushed.count(tmp_path.name) == 1
+    log = make(tmp_path / "t-3")
+    log.append_as_leader(batch(b"x"), 3)
+    log.flush()
+    assert flushed.count(tmp_path.name) == 2
+
+
 def test_the_flush_after_a_roll_makes_the_names_durable(tmp_path: Path, flushed: list[str]) -> None:
     log = make(tmp_path / "t-0")
     rolled = None

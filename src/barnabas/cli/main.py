@@ -27,6 +27,11 @@ COMMANDS = {
     "serve": Entry("barnabas.cli.commands.serve:serve", "Run a node: a broker, a controller or both."),
     "storage": Entry("barnabas.cli.commands.storage:storage", "Format the directories of a node."),
     "decode": Entry("barnabas.cli.commands.decode:decode", "Show bytes of the Kafka protocol as JSON."),
+    "dump": Entry("barnabas.cli.commands.dump:dump", "Show what is in segments, indexes, snapshots, checkpoints."),
+    "metadata": Entry("barnabas.cli.commands.metadata:metadata", "Browse and compare the metadata of a cluster."),
+    "kafka-dump-log": Entry(
+        "barnabas.cli.commands.kafka_dump_log:kafka_dump_log", "As Kafka's script: dump segments, indexes, snapshots."
+    ),
     "completion": Entry("barnabas.cli.commands.completion:completion", "Print the completion script of a shell."),
 }
 

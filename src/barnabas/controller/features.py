@@ -114,6 +114,8 @@ def _check_metadata_downgrade(current: int, level: int, upgrade_type: int) -> No
 
 
 def _check_needs(name: str, level: int, proposed: Mapping[str, int]) -> None:
+    if name not in FEATURES:  # level 0 of it is what every node supports
+        raise _refusal(name, level, f"Feature {name} not found.")
     needs = next(each.needs for each in FEATURES[name] if each.level == level)
     for other, least in needs:
         if proposed.get(other, 0) < least:

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -59,6 +60,7 @@ from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 
 log = logging.getLogger(__name__)
 
+CLOSED_AT_ONCE = 16
 LET_GO_S = 10.0
 
 Led = Callable[[Partition, bool], None]
@@ -620,13 +622,10 @@ class Replicas:
         for path in self._checkpoints:
             if not self._directories.is_online(path):
                 continue
+            logs = [each.opened_log for each in self if each.log_dir == path]
+            logs += [each.log for each in self.moves if each.log_dir == path]
             try:
-                for partition in self:
-                    if partition.log_dir == path and partition.opened_log is not None:
-                        await asyncio.to_thread(partition.opened_log.close)
-                for move in self.moves:
-                    if move.log_dir == path and move.log is not None:
-                        await asyncio.to_thread(move.log.close)
+                await _close([each for each in logs if each is not None])
             except StorageError as error:
                 self.fail_dir(path, error)
         await self.write_checkpoints()
@@ -640,3 +639,10 @@ class Replicas:
                     write_clean_shutdown(Path(path), broker_epoch)
                 except StorageError as error:
                     self.fail_dir(path, error)
+
+
+async def _close(logs: Iterable[Log]) -> None:
+    """Many at a time: disks make what several wait for durable at once."""
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(CLOSED_AT_ONCE) as threads:
+        await asyncio.gather(*(loop.run_in_executor(threads, log.close) for log in logs))

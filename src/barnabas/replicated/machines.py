@@ -167,7 +167,9 @@ class Machine(Generic[Image]):
     # --- its life
 
     def load(self) -> asyncio.Task[None]:
-        self._loading = asyncio.get_running_loop().create_task(self._load())
+        """Begin, unless that was done; what is returned ends with it."""
+        if self._loading is None:
+            self._loading = asyncio.get_running_loop().create_task(self._load())
         return self._loading
 
     def unload(self) -> None:
@@ -276,6 +278,10 @@ class Machines(Generic[Image]):
     def loaded(self) -> list[Machine[Image]]:
         """Those that answer."""
         return [machine for machine in self._machines.values() if machine.is_loaded]
+
+    async def wait_loaded(self) -> None:
+        """Until none is being loaded."""
+        await asyncio.gather(*(machine.load() for machine in self._machines.values()), return_exceptions=True)
 
     @property
     def is_loading(self) -> bool:

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from errno import EMFILE, ENFILE, EOPNOTSUPP
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -82,6 +83,8 @@ def _default_limit() -> int:
 
 
 open_files = OpenFiles(_default_limit())
+_moments = count()
+_flushed: dict[Path, int] = {}  # directories, and when a flush of their names began that has ended
 
 
 def _open(path: Path | str, flags: int, mode: int = FILE_MODE) -> int:
@@ -405,6 +408,20 @@ def fsync_directory(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def fsync_name(directory: Path, made: int) -> None:
+    """Makes the name of a directory that was made at some moment durable, unless it has become so with another's."""
+    parent = directory.parent
+    if _flushed.get(parent, -1) < made:
+        moment = next_moment()
+        fsync_directory(parent)
+        _flushed[parent] = moment
+
+
+def next_moment() -> int:
+    """A moment, later than all before."""
+    return next(_moments)
 
 
 def file_names(directory: Path) -> list[str]:

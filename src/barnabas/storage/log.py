@@ -40,7 +40,7 @@ from barnabas.storage.aborted import AbortedTxn, follow
 from barnabas.storage.cleanable import DirtyLog, find_dirty
 from barnabas.storage.epochs import EpochEndOffset
 from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
-from barnabas.storage.files import File, create_directory, fsync_directory, rename_directory
+from barnabas.storage.files import File, create_directory, fsync_directory, fsync_name, next_moment, rename_directory
 from barnabas.storage.loading import Loaded, begin, load
 from barnabas.storage.partition_metadata import flush_topic_id
 from barnabas.storage.producers import (
@@ -136,7 +136,7 @@ class Log:
         "_clock",
         "_deleted",
         "_failure",
-        "_is_new",
+        "_made",
         "_names_changed",
         "_producer_snapshots",
         "_segments",
@@ -165,7 +165,7 @@ class Log:
         self._segments = tuple(loaded.segments)
         self._deleted: list[tuple[int, Segment]] = []
         self._truncations = 0
-        self._is_new = False
+        self._made: int | None = None  # when, if it is new and its own name not durable yet
         self._names_changed = loaded.began and not config.metadata
         self._failure: str | None = None
 
@@ -201,7 +201,7 @@ class Log:
                 read_only=read_only,
             )
         log = cls(directory, config, clock, loaded)
-        log._is_new = is_new and not config.metadata
+        log._made = next_moment() if is_new and not config.metadata else None
         log._failure = "it was opened only to be read" if read_only else None
         return log
 
@@ -364,12 +364,12 @@ class Log:
         if self._names_changed:
             with self._writing():
                 self._names_changed = False
-                is_new, self._is_new = self._is_new, False
-                if is_new:
+                made, self._made = self._made, None
+                if made is not None:
                     flush_topic_id(self.directory)
                 fsync_directory(self.directory)
-                if is_new:
-                    fsync_directory(self.directory.parent)
+                if made is not None:
+                    fsync_name(self.directory, made)
 
     @property
     def _is_worth_flushing(self) -> bool:

@@ -195,8 +195,8 @@ class AioConsumer(_InLoop):
     def seek(self, place: Place, offset: int) -> None:
         self.call(self._seek(place, offset))
 
-    def position(self, place: Place) -> int | None:
-        return self.call(self._consumer.position(TopicPartition(*place)))
+    def is_at(self, place: Place, offset: int) -> bool:
+        return self.call(self._consumer.position(TopicPartition(*place))) == offset
 
     def pause(self, places: Iterable[Place]) -> None:
         async def pause() -> None:

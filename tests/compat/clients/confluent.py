@@ -109,7 +109,9 @@ class ConfluentProducer(Closing):
 class ConfluentConsumer(Closing):
     def __init__(self, config: dict[str, Any]) -> None:
         self.events: list[tuple[str, frozenset[Place]]] = []
-        self.consumer = ck.Consumer({"group.id": "unused", "enable.auto.commit": False, **config})
+        self._ends: dict[Place, int] = {}
+        defaults = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+        self.consumer = ck.Consumer({**defaults, **config})
 
     def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None) -> None:
         wanted = list(topics) if pattern is None else [f"^{pattern}"]
@@ -138,8 +140,11 @@ class ConfluentConsumer(Closing):
             message = self.consumer.poll(timeout_s)
             messages = [] if message is None else [message, *self.consumer.consume(500, 0)]
         for each in messages:
-            if each.error() is not None and each.error().code() != ck.KafkaError._PARTITION_EOF:
-                raise _refused(each.error())
+            error = each.error()
+            if error is not None and error.code() == ck.KafkaError._PARTITION_EOF:
+                self._ends[each.topic(), each.partition()] = each.offset()
+            elif error is not None:
+                raise _refused(error)
         return [_record(each) for each in messages if each.error() is None]
 
     def assignment(self) -> set[Place]:
@@ -160,10 +165,9 @@ class ConfluentConsumer(Closing):
     def seek(self, place: Place, offset: int) -> None:
         self.consumer.seek(ck.TopicPartition(*place, offset))
 
-    def position(self, place: Place) -> int | None:
-        """librdkafka has one after the first record only: until then it is where the next fetch begins."""
-        (found,) = self.consumer.position([ck.TopicPartition(*place)])
-        return found.offset if found.offset >= 0 else None
+    def is_at(self, place: Place, offset: int) -> bool:
+        """librdkafka has a position after the first record only; that it has nothing to read, it says."""
+        return self._ends.get(place) == offset
 
     def pause(self, places: Iterable[Place]) -> None:
         self.consumer.pause([ck.TopicPartition(*place) for place in places])

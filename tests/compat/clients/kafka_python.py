@@ -219,9 +219,9 @@ class KafkaPythonConsumer(Closing):
         else:
             self.consumer.seek(partition, offset)
 
-    def position(self, place: Place) -> int | None:
+    def is_at(self, place: Place, offset: int) -> bool:
         with _refusals():
-            return self.consumer.position(TopicPartition(*place), WAIT_MS)
+            return self.consumer.position(TopicPartition(*place), WAIT_MS) == offset
 
     def pause(self, places: Iterable[Place]) -> None:
         self.consumer.pause(*(TopicPartition(*place) for place in places))

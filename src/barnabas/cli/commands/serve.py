@@ -50,7 +50,8 @@ from barnabas.config.server_config import ServerConfig
 @click.option(
     "--as-of",
     metavar="OFFSET|TIME",
-    help="With --read-only: after this offset of the metadata log, or at this time (ISO 8601, or milliseconds).",
+    help="With --read-only: the metadata after this offset of its log, or at this time (ISO 8601, or milliseconds); "
+    "logs are shown whole.",
 )
 @click.option(
     "--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True

@@ -1,0 +1,181 @@
+"""`barnabas dump`: what is in the files of logs, for people and programs.
+
+Reads arguments and shows rows; the work is done by `cli.log_files`, `cli.log_records` and `cli.log_checks`. Exit code 1:
+something is damaged, and the standard error says what and where; what is good was shown. 2: the command was not understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from barnabas.cli.failures import Failure, failures
+from barnabas.cli.log_checks import check
+from barnabas.cli.log_files import Item, Problem, Section, Wanted, file_kind, open_as_log, sections
+from barnabas.cli.log_records import LogKind
+from barnabas.cli.options import output_options
+from barnabas.cli.output import Column, Format, Output, Progress, Rows, columns, note
+from barnabas.storage.errors import StorageError
+from barnabas.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX
+
+_KINDS = {
+    "data": LogKind.DATA,
+    "metadata": LogKind.METADATA,
+    "offsets": LogKind.OFFSETS,
+    "transactions": LogKind.TRANSACTIONS,
+    "share-groups": LogKind.SHARE_GROUPS,
+    "remote-logs": LogKind.REMOTE_LOGS,
+}
+_CHECKED_COLUMNS = columns(
+    "file", Column("status", style=lambda value: "green" if value == "ok" else "red"), "where", "problem"
+)
+
+
+@click.command(short_help="Show what is in files of logs.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
+@click.option("--offsets", metavar="START[:END]", help="Only records from this offset on, to before END.")
+@click.option("--max-records", "-n", type=click.IntRange(1), help="No more than so many rows of each file or log.")
+@click.option("--batches", is_flag=True, help="The batches, without opening them.")
+@click.option("--keys", "keys_only", is_flag=True, help="Leave values and headers out.")
+@click.option("--kind", type=click.Choice(list(_KINDS)), help="What the records are, where the path does not say it.")
+@click.option("--verify", is_flag=True, help="Check everything and show only what is wrong, and where.")
+@output_options
+def dump(
+    paths: tuple[Path, ...],
+    offsets: str | None,
+    max_records: int | None,
+    batches: bool,
+    keys_only: bool,
+    kind: str | None,
+    verify: bool,
+    output: Output,
+) -> None:
+    """Show what is in files of logs, as Kafka and barnabas write them: segments, snapshots of the metadata, indexes,
+    checkpoints, the files of producers, meta.properties, partition.metadata, quorum-state.
+
+    PATH is such a file, the directory of a partition, which is read as one log, or a log dir. Records of Kafka's own topics
+    (metadata, __consumer_offsets, __transaction_state, __share_group_state) are decoded. Nothing is written or locked.
+
+    \b
+    Examples:
+      barnabas dump data/__cluster_metadata-0 --offsets 100:200
+      barnabas dump data/__consumer_offsets-12/00000000000000000000.log --output json
+      barnabas dump --batches data/orders-0
+      barnabas dump --verify data
+    """
+    if verify:
+        given = [
+            name for name, value in (("--offsets", offsets), ("--batches", batches), ("--keys", keys_only)) if value
+        ]
+        if given:
+            raise click.UsageError(f"{given[0]} and --verify cannot both be given.")
+        _verify(paths, output)
+        return
+    start, end = _range(offsets)
+    wanted = Wanted(start, end, batches, keys_only, None if kind is None else _KINDS[kind])
+    damaged = 0
+    rows: Rows | None = None
+    for path in paths:
+        with failures():
+            for section in _open(path, wanted):
+                # A program gets one list of everything, people and columns a table for each.
+                if rows is None or output.format in (Format.TABLE, Format.TSV):
+                    rows = output.table(section.columns)
+                output.title(f"{section.path} ({section.kind})")
+                damaged += _show(section, rows, output, max_records)
+                if output.format in (Format.TABLE, Format.TSV):
+                    rows.close()
+    if rows is not None and output.format not in (Format.TABLE, Format.TSV):
+        rows.close()
+    if damaged:
+        raise SystemExit(1)
+
+
+def _open(path: Path, wanted: Wanted) -> Iterator[Section]:
+    if wanted.kind is not None and path.is_file() and file_kind(path) is None:
+        yield open_as_log(path, wanted)
+    else:
+        yield from sections(path, wanted)
+
+
+def _show(section: Section, rows: Rows, output: Output, max_records: int | None) -> int:
+    """How many problems there were."""
+    damaged = 0
+    name = str(section.path)
+    is_for_programs = output.format not in (Format.TABLE, Format.TSV)
+    items = _with_damage(section)
+    if max_records is not None:
+        items = _first(items, max_records)
+    for item in items:
+        if isinstance(item, Problem):
+            damaged += 1
+            rows.flush()
+            note(f"Error: {item}")
+            if is_for_programs:
+                rows.add({"file": str(item.path), "kind": "problem", "where": item.where, "error": item.what})
+        else:
+            rows.add({"file": name, "kind": section.kind, **item} if is_for_programs else item)
+    return damaged
+
+
+def _with_damage(section: Section) -> Iterator[Item]:
+    try:
+        yield from section.items
+    except StorageError as error:
+        yield Problem(section.path, "", str(error).removeprefix(f"{section.path} "))
+
+
+def _first(items: Iterator[Item], count: int) -> Iterator[Item]:
+    for item in items:
+        yield item
+        if not isinstance(item, Problem):
+            count -= 1
+            if not count:
+                yield from islice((item for item in islice(items, 1) if isinstance(item, Problem)), 1)
+                return
+
+
+def _range(text: str | None) -> tuple[int, int | None]:
+    if text is None:
+        return 0, None
+    start, colon, end = text.partition(":")
+    if not (start or "0").isdecimal() or not (end or "0").isdecimal() or not (start or end):
+        raise click.UsageError(f"--offsets {text}: it takes START, START:END or :END.")
+    return int(start or 0), int(end) if colon and end else None
+
+
+def _verify(paths: tuple[Path, ...], output: Output) -> None:
+    files = [file for path in paths for file in _files_under(path)]
+    if not files:
+        raise Failure("there are no files of logs", resource=", ".join(map(str, paths)))
+    total, before, wrong = sum(file.stat().st_size for file in files), 0, 0
+    segments = {file for file in files if file.suffix == LOG_SUFFIX}
+    with output.table(_CHECKED_COLUMNS) as rows, Progress("checking", total, "bytes") as progress, failures():
+        for file in files:
+            if file.suffix in INDEX_SUFFIXES and file.with_suffix(LOG_SUFFIX) in segments:
+                continue  # it was, or will be, checked with its log
+            bad = set()
+            for problem in check(file, lambda done, before=before: progress.update(before + done)):  # type: ignore[misc]
+                wrong += 1
+                bad.add(problem.path)
+                where = problem.where or None
+                row = {"file": str(problem.path), "status": "damaged", "where": where, "problem": problem.what}
+                rows.add(row)
+            checked = [file, *(file.with_suffix(suffix) for suffix in INDEX_SUFFIXES)] if file in segments else [file]
+            for good in checked:
+                if good not in bad and good.exists():
+                    rows.add({"file": str(good), "status": "ok", "where": None, "problem": None})
+            before += file.stat().st_size
+    if output.is_for_people:
+        note(f"{len(files)} files, {total:,} bytes: {f'problems: {wrong}' if wrong else 'all is well'}")
+    if wrong:
+        raise SystemExit(1)
+
+
+def _files_under(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(each for each in path.rglob("*") if each.is_file() and file_kind(each) is not None)

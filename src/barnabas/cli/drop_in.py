@@ -1,0 +1,47 @@
+"""Commands with the names of Kafka's own scripts: same options, same lines, same exit codes.
+
+Its one rule: a script that calls Kafka's tool cannot tell the difference in what it reads. Where Kafka's tool ends with a
+traceback, these say the same in a line, and end with 1 as well. Beside the options there is nothing new here: for people, the
+commands without `kafka-` in their name are the better ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from barnabas.cli.failures import Misunderstood
+from barnabas.cli.output import EXIT_FAILED
+
+KAFKA_VERSION = "4.3.1"
+"""The release whose options and lines these are."""
+
+
+class KafkaTool(click.Command):
+    """A command that behaves as Kafka's: without arguments it shows its help and fails; what it does not understand is 1."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["context_settings"] = {"help_option_names": ["--help"], **(kwargs.get("context_settings") or {})}
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
+        )
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if not args and not extra.get("resilient_parsing"):
+            ctx = click.Context(self, parent=parent, info_name=info_name)
+            click.echo(ctx.get_help(), err=True)
+            raise click.exceptions.Exit(EXIT_FAILED)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            raise Misunderstood.of(error) from None
+
+
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(KAFKA_VERSION)
+        ctx.exit()

@@ -1,0 +1,39 @@
+"""From a command to a cluster: a node that answers, one that is not there, settings that are wrong."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from barnabas.cli import profiles
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure
+from barnabas.client.cluster import Cluster
+from barnabas.testing import Broker
+
+
+async def node_ids(cluster: Cluster) -> list[int]:
+    return sorted((await cluster.refresh([])).nodes)
+
+
+def test_a_command_asks_a_cluster() -> None:
+    with Broker() as broker:
+        assert run(profiles.resolve({}, bootstrap_servers=broker.bootstrap_servers), node_ids) == [1]
+
+
+def test_a_refused_connection_is_a_failure_that_names_the_address_and_its_origin() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    connection = profiles.resolve({}, bootstrap_servers=address, given={"default.api.timeout.ms": "300"})
+    with pytest.raises(Failure) as failure:
+        run(connection, node_ids)
+    assert failure.value.message.startswith(f"{address} (--bootstrap-server): ")
+    assert failure.value.advice is not None
+
+
+def test_a_setting_that_is_wrong_is_named_with_its_origin() -> None:
+    connection = profiles.resolve({}, given={"security.protocol": "NONSENSE"})
+    with pytest.raises(Failure, match=r"^-X: .*security\.protocol"):
+        run(connection, node_ids)

@@ -1,0 +1,88 @@
+"""`barnabas metadata`: the tree of the golden cluster, moments of its log, differences as sentences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.cli.main import main
+from tests.storage.golden import extract_node
+
+
+@pytest.fixture(scope="module")
+def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return extract_node(tmp_path_factory.mktemp("metadata")) / "d0"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["metadata", *map(str, arguments)])
+
+
+def test_ls_lists_names_with_or_without_the_root(log_dir: Path) -> None:
+    assert "topics" in run("ls", log_dir).stdout.splitlines()
+    by_name = run("ls", log_dir, "topics/byName").stdout
+    assert "d-txn" in by_name.splitlines()
+    assert run("ls", log_dir / "__cluster_metadata-0", "/image/topics/byName").stdout == by_name
+
+
+def test_cat_shows_a_partition_as_json(log_dir: Path) -> None:
+    assert json.loads(run("cat", log_dir, "topics/byName/d-txn/0").stdout)["replicas"] == [1, 2, 3]
+    row = json.loads(run("cat", log_dir, "topics/byName/d-txn/0", "-o", "json").stdout)[0]
+    assert (row["path"], row["value"]["leader_epoch"]) == ("image/topics/byName/d-txn/0", 3)
+
+
+def test_find_fits_the_last_name(log_dir: Path) -> None:
+    found = run("find", log_dir, "configs", "--name", "retention.*").stdout.splitlines()
+    assert "image/configs/TOPIC:cfg-alter/retention.ms" in found
+    assert all("/retention." in path for path in found)
+
+
+def test_a_log_is_shown_as_of_an_offset(log_dir: Path) -> None:
+    assert run("ls", log_dir, "topics/byName", "--as-of", 10).stdout == ""
+    assert run("ls", log_dir, "topics/byName", "--as-of", 1000).stdout != ""
+
+
+def test_diff_says_what_changed_between_two_moments(log_dir: Path) -> None:
+    result = run("diff", log_dir, "--from", 100, "--to", "2026-11-15T19:41", "--exit-code")
+    assert result.exit_code == 2
+    assert "topic cp-v2 created with 6 partitions" in result.stdout.splitlines()
+
+
+def test_diff_of_the_same_is_nothing(log_dir: Path) -> None:
+    result = run("diff", log_dir, log_dir, "--exit-code")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_diff_of_two_files(log_dir: Path) -> None:
+    snapshot = log_dir / "__cluster_metadata-0/00000000000000003603-0000000004.checkpoint"
+    kinds = {
+        row["kind"] for row in json.loads(run("diff", log_dir / "bootstrap.checkpoint", snapshot, "-o", "json").stdout)
+    }
+    assert {"TopicCreated", "BrokerRegistered", "AclAdded"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("cat", "topics/nope"), 1, "there is no image/topics/nope"),
+        (("cat", "topics"), 1, "image/topics is a directory"),
+        (("ls", "--as-of", "yesterday"), 2, "is no offset, no milliseconds, and no time"),
+        (("diff", "--nonsense"), 1, "No such option"),
+        (("diff",), 1, "there is nothing to compare it with"),
+    ],
+)
+def test_what_is_wrong_is_said(log_dir: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
+    result = run(arguments[0], log_dir, *arguments[1:])
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_directory_without_a_metadata_log_is_told_what_to_give(tmp_path: Path) -> None:
+    result = run("ls", tmp_path)
+    assert result.exit_code == 1
+    assert "there is no metadata log" in result.stderr
+    assert "Try: give a snapshot" in result.stderr
