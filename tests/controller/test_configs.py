@@ -95,7 +95,9 @@ def test_only_validating_gives_the_outcome_without_records(decide: object) -> No
 
 def test_a_bad_resource_does_not_hold_up_a_good_one() -> None:
     operations = {"consumer.session.timeout.ms": (SET, "50000")}
-    records, outcome, _ = alter_incrementally(situation(), {TOPIC: {"nope": (SET, "1")}, GROUP: operations}, False, True)
+    records, outcome, _ = alter_incrementally(
+        situation(), {TOPIC: {"nope": (SET, "1")}, GROUP: operations}, False, True
+    )
     assert [code(error) for error in outcome.values()] == [ErrorCode.INVALID_CONFIG, None]
     assert [record for record, _ in records] == [config(GROUP, "consumer.session.timeout.ms", "50000")]
 
