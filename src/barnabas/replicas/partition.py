@@ -84,8 +84,8 @@ class Partition:
         self._jitter = jitter
         self._log: Log | None = None
         self._watchers: tuple[Watcher, ...] = ()
-        self._waiting: set[WaitingFetch] = set()
-        self._followers: dict[int, int] = {}
+        self._waiting: set[WaitingFetch] | tuple[()] = ()  # made when somebody waits: most partitions are quiet
+        self._followers: dict[int, int] | None = None
         self.state = state
         self.is_leader = state.leader == node_id
         self.leader_epoch = state.leader_epoch
@@ -245,13 +245,18 @@ class Partition:
             stop()
 
     def wait(self, waiting: WaitingFetch) -> None:
+        if not isinstance(self._waiting, set):
+            self._waiting = set()
         self._waiting.add(waiting)
 
     def stop_waiting(self, waiting: WaitingFetch) -> None:
-        self._waiting.discard(waiting)
+        if isinstance(self._waiting, set):
+            self._waiting.discard(waiting)
 
     def fetched(self, replica_id: int, offset: int) -> None:
         """A follower asks for records from here on: it has all before."""
+        if self._followers is None:
+            self._followers = {}
         self._followers[replica_id] = offset
         self._advance(0)
 
@@ -261,7 +266,8 @@ class Partition:
         isr = self.state.isr
         end = self._log.log_end_offset
         if len(isr) > 1:
-            end = min(end, *(self._followers.get(each, -1) for each in isr if each != self._node_id))
+            followers = self._followers or {}
+            end = min(end, *(followers.get(each, -1) for each in isr if each != self._node_id))
         if end > self.high_watermark:
             self.high_watermark = end
             self._log.last_stable_offset(end)  # which also forgets transactions that everyone has the end of
@@ -285,7 +291,7 @@ class Partition:
         self.leader_epoch = state.leader_epoch
         if self._log is not None and self.is_leader:
             if self.leader_epoch != old_epoch or not was_leader:
-                self._followers.clear()
+                self._followers = None
                 self._begin_leading(self._log)
             self._advance(0)
         if was_leader and (not self.is_leader or self.leader_epoch != old_epoch):

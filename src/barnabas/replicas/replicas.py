@@ -132,6 +132,16 @@ class Replicas:
         self._topic_values = topic_values
         self._now_ms = now_ms
         self._random = random
+        self._jitter = Random(random.random())  # an ordinary one will do, and asks nobody
+        # What every partition is given: bound once, for there may be very many.
+        self._shared: dict[str, Any] = {
+            "node_id": node_id,
+            "settings": self.settings,
+            "open_log": self._open_log,
+            "failed": self._failed,
+            "rolled": self._flush_soon,
+            "now_ms": now_ms,
+        }
         self._config = config
         self._led = led
         self._told_offline = offline
@@ -264,13 +274,8 @@ class Replicas:
             topic.topic_id,
             state,
             log_dir=log_dir,
-            node_id=self._node_id,
-            settings=self.settings,
-            open_log=self._open_log,
-            failed=self._failed,
-            rolled=self._flush_soon,
-            now_ms=self._now_ms,
-            jitter=self._random.random(),
+            jitter=self._jitter.random(),
+            **self._shared,
         )
         self._counts[log_dir] += 1
         checkpoints = self._checkpoints.get(log_dir)

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from barnabas.wire.api import Api
 from barnabas.wire.apis import APIS, MODULES, RECORD_NAMES, ApiKey
-from barnabas.wire.codec import reader, writer
+from barnabas.wire.codec import Writer, reader, writer
 from barnabas.wire.errors import EncodeError, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 from barnabas.wire.message import Message, Struct
 from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, encode_unsigned_varint, random_uuid
+from barnabas.wire.schema import MessageSchema
 
 __all__ = [
     "APIS",
@@ -83,10 +84,17 @@ def encode(message: Message, version: int) -> bytes:
     try:
         write(message, pieces.append)
         return b"".join(pieces)
-    except (struct.error, TypeError, AttributeError, UnicodeEncodeError, OverflowError, LookupError) as error:
-        from barnabas.wire.faults import explain  # noqa: PLC0415  (only when something is wrong)
+    except _UNWRITABLE as error:
+        raise _fault(message, version, error) from error
 
-        raise EncodeError(explain(message, version) or f"{type(message).__name__} v{version}: {error}") from error
+
+_UNWRITABLE = (struct.error, TypeError, AttributeError, UnicodeEncodeError, OverflowError, LookupError)
+
+
+def _fault(message: Message, version: int, error: Exception) -> EncodeError:
+    from barnabas.wire.faults import explain  # noqa: PLC0415  (only when something is wrong)
+
+    return EncodeError(explain(message, version) or f"{type(message).__name__} v{version}: {error}")
 
 
 @overload
@@ -134,15 +142,28 @@ def encode_record(record: Message, version: int) -> bytes:
     Metadata and remote log records begin with frame version, record type and record version; the coordinators' keys with
     their type; their values, and the clients' data messages, with their version. Other control records have no frame.
     """
-    schema = record.schema()
-    body = encode(record, version)
+    framed = _FRAMED.get((type(record), version))
+    if framed is None:
+        framed = _FRAMED[type(record), version] = _frame(record.schema(), version), writer(type(record), version)
+    frame, write = framed
+    pieces = [frame]
+    try:
+        write(record, pieces.append)
+        return b"".join(pieces)
+    except _UNWRITABLE as error:
+        raise _fault(record, version, error) from error
+
+
+_FRAMED: dict[tuple[type[Message], int], tuple[bytes, Writer]] = {}
+
+
+def _frame(schema: MessageSchema, version: int) -> bytes:
+    """What stands before the body of such a record."""
     if schema.group in _FRAMED_GROUPS and schema.key is not None:
-        frame = (_METADATA_FRAME_VERSION, schema.key, version)
-        return b"".join(map(encode_unsigned_varint, frame)) + body
+        return b"".join(map(encode_unsigned_varint, (_METADATA_FRAME_VERSION, schema.key, version)))
     if not _has_int16_frame(schema.name, schema.kind, schema.group):
-        return body
-    first = schema.key if _is_key(schema.name, schema.group) else version
-    return _INT16.pack(first) + body
+        return b""
+    return _INT16.pack(schema.key if _is_key(schema.name, schema.group) else version)
 
 
 def decode_record(data: bytes, name_or_group: str | type[Message] = "metadata") -> DecodedRecord:
