@@ -245,14 +245,14 @@ def list_partitions(log_dir: Path) -> Listing:
     """The logs in a log dir, that of the metadata among them. Directories with other names are strangers."""
     partitions = []
     strangers = []
-    with disk_errors("reading", log_dir):
-        for path in sorted(log_dir.iterdir()):
-            if path.is_dir() and path.name != _REMOTE_INDEX_CACHE:
-                found = parse_directory_name(path.name)
-                if found is None:
-                    strangers.append(path)
-                else:
-                    partitions.append(PartitionDirectory(path, *found))
+    with disk_errors("reading", log_dir), os.scandir(log_dir) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_dir() and entry.name != _REMOTE_INDEX_CACHE)
+    for name in names:
+        found = parse_directory_name(name)
+        if found is None:
+            strangers.append(log_dir / name)
+        else:
+            partitions.append(PartitionDirectory(log_dir / name, *found))
     return Listing(tuple(partitions), tuple(strangers))
 
 
