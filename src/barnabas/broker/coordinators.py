@@ -12,6 +12,7 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.groups.coordinator import TOPIC as OFFSETS_TOPIC
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topics import touched_topics
 from barnabas.replicas.partition import Partition
 from barnabas.replicated.scheduler import Scheduler
 from barnabas.transactions.coordinator import TransactionCoordinator
@@ -75,5 +76,5 @@ class Coordinators:
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
         """A subscriber of the metadata loop."""
-        self.groups.image_changed(old, new)
+        self.groups.image_changed(old, new, touched_topics(records))
         self.transactions.image_changed(old, new)

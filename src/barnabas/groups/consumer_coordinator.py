@@ -121,13 +121,9 @@ class ConsumerCoordinator:
         for task in state.resolving.values():
             task.cancel()
 
-    def image_changed(self, old: MetadataImage, new: MetadataImage) -> None:
-        """Note when topics came: expressions have to be resolved again. Groups find out by themselves what has changed."""
-        before, after = old.topics, new.topics
-        if before.names is not after.names and (
-            len(after.names) > len(before.names) or any(name not in before.ids for name in after.names)
-        ):
-            self._new_topics_version = new.offset
+    def topics_came(self, image: MetadataImage) -> None:
+        """Expressions have to be resolved again. Groups find out by themselves what else has changed."""
+        self._new_topics_version = image.offset
 
     def settings(self, group_id: str) -> ConsumerSettings:
         config = self._config()

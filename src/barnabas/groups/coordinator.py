@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -110,17 +110,19 @@ class GroupCoordinator:
         for task in self._tasks:
             task.cancel()
 
-    def image_changed(self, old: MetadataImage, new: MetadataImage) -> None:
-        """The cluster's metadata changed: offsets of topics that are gone are forgotten."""
-        if old.topics is not new.topics and old.topics.ids != new.topics.ids:
-            deleted = [
-                (before.name, topic_id)
-                for topic_id, before, after in differences(old.topics.by_id, new.topics.by_id)
-                if before is not None and after is None
-            ]
-            if deleted:
-                self._forget_topics(deleted)
-        self.consumer.image_changed(old, new)
+    def image_changed(self, old: MetadataImage, new: MetadataImage, touched: Collection[Uuid] | None = None) -> None:
+        """The cluster's metadata changed: offsets of topics that are gone are forgotten.
+
+        With `touched`, the topics that may differ, the cost is theirs.
+        """
+        if old.topics is new.topics:
+            return
+        changed = list(differences(old.topics.by_id, new.topics.by_id, touched))
+        deleted = [(was.name, topic_id) for topic_id, was, now in changed if was is not None and now is None]
+        if deleted:
+            self._forget_topics(deleted)
+        if any(was is None for _, was, _ in changed):
+            self.consumer.topics_came(new)
 
     def _loaded(self, machine: Machine[GroupsImage]) -> None:
         shard = self._shards[machine.partition_id] = Shard(machine, self._classic_settings())

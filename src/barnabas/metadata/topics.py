@@ -134,6 +134,11 @@ class Topics(NamedTuple):
         return found
 
 
+def touched_topics(records: Sequence[Any]) -> set[Uuid] | None:
+    """The topics that records speak of; None if there are no records: it may have been any."""
+    return {record.topic_id for record in records if hasattr(record, "topic_id")} if records else None
+
+
 def unify(name: str) -> str:
     return name.replace(".", "_")
 

@@ -22,10 +22,10 @@ from typing import Any
 from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
 from barnabas.config.server_config import ServerConfig
-from barnabas.metadata.configs import ConfigResourceType
+from barnabas.metadata.configs import ConfigResource, ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
-from barnabas.metadata.topics import Topic
+from barnabas.metadata.topics import Topic, touched_topics
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.moving import Moves
 from barnabas.replicas.partition import Partition
@@ -57,6 +57,7 @@ from barnabas.storage.log_dirs import (
 )
 from barnabas.storage.offline import end_offset_of
 from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
+from barnabas.wire.records.metadata import ConfigRecord
 
 log = logging.getLogger(__name__)
 
@@ -223,13 +224,17 @@ class Replicas:
             self._image = new
             return
         self._image = new
-        touched = {record.topic_id for record in records if hasattr(record, "topic_id")} if records else None
-        changed = list(differences(old.topics.by_id, new.topics.by_id, touched))
+        changed = list(differences(old.topics.by_id, new.topics.by_id, touched_topics(records)))
         # What is deleted goes first: a topic of its name may have come in the same commit.
         for _, was, now in sorted(changed, key=lambda item: item[2] is not None):
             self._topic_changed(was, now)
         if new.configs is not old.configs:
-            for resource, _, _ in differences(old.configs, new.configs):
+            named = {
+                ConfigResource(record.resource_type, record.resource_name)
+                for record in records
+                if isinstance(record, ConfigRecord)
+            }
+            for resource, _, _ in differences(old.configs, new.configs, named if records else None):
                 if resource.type == ConfigResourceType.TOPIC:
                     self.settings_changed((resource.name,))
 
