@@ -148,8 +148,8 @@ def test_a_consumer_reads_to_the_end_and_waits_there(
     node: Barnabas, make_topic: MakeTopic, client: Client, isolation_level: str
 ) -> None:
     topic = make_topic()
-    sent(client, node.bootstrap, topic, [Record(b"x" * 10_000)] * 300, linger_ms=5)
+    sent(client, node.bootstrap, topic, [Record(b"x" * 10_000)] * 150, linger_ms=5)
     with client.consumer(node.bootstrap, {"isolation.level": isolation_level}) as consumer:
         consumer.assign({(topic, 0): 0})
-        (received,) = poll_until([consumer], lambda: consumer.is_at((topic, 0), 300), "the end")
-        assert [each.offset for each in received] == list(range(300))
+        (received,) = poll_until([consumer], lambda: consumer.is_at((topic, 0), 150), "the end")
+        assert [each.offset for each in received] == list(range(150))

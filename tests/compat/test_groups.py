@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions
 from tools.apache_kafka import Barnabas
 
 from tests.compat.clients import (
@@ -209,6 +209,23 @@ def test_a_static_member_that_does_not_come_back_loses_its_partitions(
             group.join(classic(client, "range"), group_instance_id=name, session_timeout_ms=1500)
         group.settle()
         group.leave(group.members[0])
+        assert not group.is_shared()
+        group.settle()
+
+
+def test_how_long_a_member_may_be_silent_is_a_setting_of_its_group(
+    node: Barnabas, make_topic: MakeTopic, fresh_name: FreshName, session_admin: AdminClient
+) -> None:
+    topic, group_id = make_topic(PARTITIONS), fresh_name("group")
+    silence = ConfigEntry("consumer.session.timeout.ms", "1500", incremental_operation=AlterConfigOpType.SET)
+    wanted = ConfigResource(ConfigResource.Type.GROUP, group_id, incremental_configs=[silence])
+    for future in session_admin.incremental_alter_configs([wanted]).values():
+        future.result(WAIT_S)
+    with Group(node.bootstrap, group_id, places(topic)) as group:
+        for name in ("one", "other"):
+            group.join(consumer(), group_instance_id=name)
+        group.settle()
+        group.leave(group.members[0])  # a static member that closes may come back
         assert not group.is_shared()
         group.settle()
 

@@ -166,20 +166,20 @@ def test_a_loop_of_transactions_copies_each_record_once(
     node: Barnabas, make_topic: MakeTopic, fresh_name: FreshName, client: Client
 ) -> None:
     source, target, group = make_topic(2), make_topic(2), fresh_name("group")
-    sent(client, node.bootstrap, source, [Record(b"%d" % number, partition=number % 2) for number in range(60)])
+    sent(client, node.bootstrap, source, [Record(b"%d" % number, partition=number % 2) for number in range(40)])
     places = [(source, 0), (source, 1)]
     settings = {"group.id": group, "isolation.level": "read_committed", "auto.offset.reset": "earliest"}
     rounds = 0
     with client.producer(node.bootstrap, {"transactional.id": fresh_name("txn")}) as producer:
         positions: dict[Place, int] = dict.fromkeys(places, 0)
-        while sum(positions.values()) < 60:
+        while sum(positions.values()) < 40:
             with client.consumer(node.bootstrap, settings) as consumer:
                 consumer.subscribe([source])
                 records = take(consumer, 1)
                 after = dict(positions)
                 assert [each for each in records if each.offset < positions[each.topic, each.partition or 0]] == []
                 producer.begin()
-                for each in records[:25]:
+                for each in records[:20]:
                     producer.send(target, Record(each.value, partition=each.partition))
                     after[source, each.partition or 0] = each.offset + 1
                 changed = {place: offset for place, offset in after.items() if offset != positions[place]}
@@ -196,7 +196,7 @@ def test_a_loop_of_transactions_copies_each_record_once(
                 wait_until(partial(_has_committed, consumer, wanted), lambda: None, "the commit")
     assert rounds >= 4
     copied = values(client, node, target, "read_committed", 2)
-    assert copied == [b"%d" % number for part in range(2) for number in range(part, 60, 2)]
+    assert copied == [b"%d" % number for part in range(2) for number in range(part, 40, 2)]
 
 
 @pytest.fixture

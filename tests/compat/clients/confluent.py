@@ -33,7 +33,8 @@ class Confluent:
 
 def _config(bootstrap: str, settings: Mapping[str, Any] | None) -> dict[str, Any]:
     renamed = {_NAMES.get(name, name): value for name, value in (settings or {}).items()}
-    return {"bootstrap.servers": bootstrap, "log_level": 0, **renamed}
+    # a node that comes back is found at once
+    return {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200, **renamed}
 
 
 @contextmanager
@@ -110,7 +111,7 @@ class ConfluentConsumer(Closing):
     def __init__(self, config: dict[str, Any]) -> None:
         self.events: list[tuple[str, frozenset[Place]]] = []
         self._ends: dict[Place, int] = {}
-        defaults = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+        defaults = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True, "check.crcs": True}
         self.consumer = ck.Consumer({**defaults, **config})
 
     def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None) -> None:
