@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
@@ -17,7 +17,6 @@ from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
-from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
 from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.encoded_topics import EncodedTopics
@@ -26,13 +25,11 @@ from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
 from barnabas.broker.topic_creation import TopicCreation
-from barnabas.broker.txn_markers import write_markers
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import activation
 from barnabas.controller.features import SHOWN_ORDER
 from barnabas.controller.mutation_quotas import MutationQuotas
-from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
@@ -50,11 +47,18 @@ from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
-from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import KafkaError, Message, Uuid, decode_record, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
+if TYPE_CHECKING:
+    from barnabas.broker.coordinators import Coordinators
+    from barnabas.groups.coordinator import GroupCoordinator
+    from barnabas.transactions.coordinator import TransactionCoordinator
+
 log = logging.getLogger(__name__)
+
+
+COORDINATORS_TOPICS = ("__consumer_offsets", "__transaction_state")
 
 
 class NodeError(Exception):
@@ -102,7 +106,7 @@ class Node:
         self.topic_creation: TopicCreation
         self.log_directories: LogDirectories
         self.replicas: Replicas
-        self.coordinators: Coordinators
+        self._coordinators: Coordinators | None = None
         self.quorum: MetadataQuorum
         self._has_quorum = False
         self._lifecycle: BrokerLifecycle | None = None
@@ -120,6 +124,26 @@ class Node:
     @property
     def image(self) -> MetadataImage:
         return self.quorum.image
+
+    @property
+    def coordinators(self) -> Coordinators:
+        """Made when they are first needed: without groups and transactions, a node starts without their code."""
+        if self._coordinators is None:
+            from barnabas.broker.coordinators import Coordinators  # noqa: PLC0415
+            from barnabas.broker.txn_markers import write_markers  # noqa: PLC0415
+
+            self._coordinators = Coordinators(
+                lambda: self.dynamic.current,
+                lambda: self.image,
+                self._random,
+                self._allocate_producer_ids,
+                partial(write_markers, self),
+            )
+            for partition in self.replicas:
+                if partition.is_leader:
+                    self._coordinators.led(partition, True)
+            self._coordinators.start()
+        return self._coordinators
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -172,7 +196,8 @@ class Node:
             await self.topic_creation.stop()
             if self._maintenance is not None:
                 await self._maintenance.stop()
-            self.coordinators.stop()
+            if self._coordinators is not None:
+                self._coordinators.stop()
             await self.replicas.stop(self._lifecycle.epoch if self._lifecycle is not None else -1)
             await self.quorum.stop()
         for lock in self._locks:
@@ -308,14 +333,7 @@ class Node:
         )
         self.controller.loop.subscribe(self.replicas.image_changed)
         self.dynamic.watch_any(self.replicas.settings_changed)
-        self.coordinators = Coordinators(
-            lambda: self.dynamic.current,
-            lambda: self.image,
-            self._random,
-            self._allocate_producer_ids,
-            partial(write_markers, self),
-        )
-        self.controller.loop.subscribe(self.coordinators.image_changed)
+        self.controller.loop.subscribe(self._image_changed)
         self._has_quorum = True
         await self.quorum.start()
         await self._first_of(self.quorum.wait_active())
@@ -354,7 +372,6 @@ class Node:
         self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, now_ms)
         self._maintenance.start()
         self._assignments.start()
-        self.coordinators.start()
         self._check_log_dirs()
 
     async def _first_of(self, work: Any) -> None:
@@ -404,7 +421,12 @@ class Node:
         return await self._lifecycle.assign_replicas_to_dirs(directories)
 
     def _led(self, partition: Partition, leads: bool) -> None:
-        self.coordinators.led(partition, leads)
+        if self._coordinators is not None or partition.topic in COORDINATORS_TOPICS:
+            self.coordinators.led(partition, leads)
+
+    def _image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
+        if self._coordinators is not None:
+            self._coordinators.image_changed(old, new, records)
 
     async def _allocate_producer_ids(self) -> tuple[int, int]:
         assert self._lifecycle is not None

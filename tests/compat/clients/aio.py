@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -148,6 +149,7 @@ class AioConsumer(_InLoop):
         super().__init__()
         self.events: list[tuple[str, frozenset[Place]]] = []
         self.group_id = config.get("group_id")
+        self._polling: asyncio.Future[dict[TopicPartition, list[Any]]] | None = None
 
         async def start() -> AIOKafkaConsumer:
             consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, **{"enable_auto_commit": False, **config})
@@ -171,8 +173,19 @@ class AioConsumer(_InLoop):
         self.call(assign())
 
     def poll(self, timeout_s: float) -> list[Record]:
-        found = self.call(self._consumer.getmany(timeout_ms=int(timeout_s * 1000), max_records=500))
+        found = self.call(self._poll(timeout_s))
         return [_record(each) for records in found.values() for each in records]
+
+    async def _poll(self, timeout_s: float) -> dict[TopicPartition, list[Any]]:
+        """In a rebalance aiokafka waits longer than it was told, for members that may need us to go on: then ask later."""
+        if self._polling is None:
+            timeout_ms = int(timeout_s * 1000)
+            self._polling = asyncio.ensure_future(self._consumer.getmany(timeout_ms=timeout_ms, max_records=500))
+        await asyncio.wait({self._polling}, timeout=timeout_s + 0.1)
+        if not self._polling.done():
+            return {}
+        polled, self._polling = self._polling, None
+        return polled.result()
 
     def assignment(self) -> set[Place]:
         return set(_places(self._consumer.assignment()))
@@ -222,8 +235,13 @@ class AioConsumer(_InLoop):
         return {tuple(place): None if each is None else each.offset for place, each in found.items()}
 
     def close(self) -> None:
+        async def stop() -> None:
+            await self._consumer.stop()
+            if self._polling is not None:
+                self._polling.cancel()
+
         try:
-            self.call(self._consumer.stop())
+            self.call(stop())
         finally:
             self._loop.close(WAIT_S)
 
