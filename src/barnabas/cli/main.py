@@ -24,16 +24,53 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "serve": Entry("barnabas.cli.commands.serve:serve", "Run a node: a broker, a controller or both."),
-    "storage": Entry("barnabas.cli.commands.storage:storage", "Format the directories of a node."),
-    "decode": Entry("barnabas.cli.commands.decode:decode", "Show bytes of the Kafka protocol as JSON."),
-    "dump": Entry("barnabas.cli.commands.dump:dump", "Show what is in segments, indexes, snapshots, checkpoints."),
-    "metadata": Entry("barnabas.cli.commands.metadata:metadata", "Browse and compare the metadata of a cluster."),
-    "kafka-dump-log": Entry(
-        "barnabas.cli.commands.kafka_dump_log:kafka_dump_log", "As Kafka's script: dump segments, indexes, snapshots."
-    ),
-    "completion": Entry("barnabas.cli.commands.completion:completion", "Print the completion script of a shell."),
+    name: Entry(f"barnabas.cli.commands.{name.replace('-', '_')}:{name.replace('-', '_')}", line)
+    for name, line in {
+        "serve": "Run a node: a broker, a controller or both.",
+        "storage": "Format the directories of a node.",
+        "topics": "List, describe, create, alter and delete topics.",
+        "records": "Produce, consume and delete records.",
+        "offsets": "Where partitions begin and end, and what was written when.",
+        "configs": "Show, change, compare and roll back settings.",
+        "acls": "Show, explain, test, audit and change who may do what.",
+        "users": "SCRAM credentials of users.",
+        "quotas": "Quotas of users, clients and addresses.",
+        "groups": "Groups of consumers: members, lag, offsets.",
+        "transactions": "Transactions: find, describe and abort them.",
+        "producers": "Who writes to a partition.",
+        "cluster": "The cluster: brokers, features, whether one can be stopped.",
+        "quorum": "Health and voters of the metadata quorum.",
+        "log-dirs": "Disks of brokers, and moving replicas between them.",
+        "reassign": "Move replicas between brokers: plan, run, watch, cancel.",
+        "elect-leaders": "Make preferred, or any, replicas leaders.",
+        "plan": "What would change to make the cluster as a file declares it.",
+        "apply": "Make the cluster as a file declares it.",
+        "export": "Write the cluster's present state as such a file.",
+        "raw": "Send any request as JSON, see the response.",
+        "decode": "Show bytes of the Kafka protocol as JSON.",
+        "dump": "Show what is in segments, indexes, snapshots, checkpoints.",
+        "metadata": "Browse and compare the metadata of a cluster.",
+        "completion": "Print the completion script of a shell.",
+        "kafka-topics": "As Kafka's script: topics.",
+        "kafka-configs": "As Kafka's script: settings, users, quotas.",
+        "kafka-acls": "As Kafka's script: ACLs.",
+        "kafka-reassign-partitions": "As Kafka's script: reassignments.",
+        "kafka-leader-election": "As Kafka's script: leader election.",
+        "kafka-log-dirs": "As Kafka's script: disks of brokers.",
+        "kafka-metadata-quorum": "As Kafka's script: the metadata quorum.",
+        "kafka-consumer-groups": "As Kafka's script: groups of consumers.",
+        "kafka-delete-records": "As Kafka's script: delete records.",
+        "kafka-get-offsets": "As Kafka's script: offsets.",
+        "kafka-features": "As Kafka's script: feature levels.",
+        "kafka-transactions": "As Kafka's script: transactions.",
+        "kafka-storage": "As Kafka's script: format directories.",
+        "kafka-dump-log": "As Kafka's script: dump segments, indexes, snapshots.",
+        "kafka-broker-api-versions": "As Kafka's script: versions of APIs.",
+        "kafka-console-producer": "As Kafka's script: lines to records.",
+        "kafka-console-consumer": "As Kafka's script: records to lines.",
+    }.items()
 }
+"""Each is in the module of its name."""
 
 
 class LazyGroup(click.Group):

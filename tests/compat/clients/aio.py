@@ -122,6 +122,7 @@ class AioProducer(_InLoop):
 
     def abort(self) -> None:
         self.call(self._producer.abort_transaction())
+        self._futures = []  # of records that were not sent yet
 
     def send_offsets(self, offsets: Mapping[Place, int], consumer: AioConsumer) -> None:
         self.call(self._producer.send_offsets_to_transaction(_offsets(offsets), consumer.group_id))

@@ -95,6 +95,7 @@ class ConfluentProducer(Closing):
     def abort(self) -> None:
         with _refusals():
             self._producer.abort_transaction(WAIT_S)
+        self._placed, self._errors = [], []  # of records that were not sent yet
 
     def send_offsets(self, offsets: Mapping[Place, int], consumer: ConfluentConsumer) -> None:
         with _refusals():

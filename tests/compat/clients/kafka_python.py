@@ -117,6 +117,7 @@ class KafkaPythonProducer(Closing):
     def abort(self) -> None:
         with _refusals():
             self._producer.abort_transaction()
+        self._futures = []  # of records that were not sent yet
 
     def send_offsets(self, offsets: Mapping[Place, int], consumer: KafkaPythonConsumer) -> None:
         with _refusals():
