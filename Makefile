@@ -50,9 +50,10 @@ fmt: dev ## Format the sources
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-generate: dev ## Write what follows from the schema: classes of barnabas.wire, the table of APIs
+generate: dev ## Write what follows from the schema: classes of barnabas.wire, the table of APIs, reference pages
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/compatibility.py
+	$(BIN)/python tools/reference.py
 
 bench: dev compile ## Measure barnabas beside its peers in one run
 	$(BIN)/python -m bench

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tools.apache_kafka import Missing, NotStarted
 
-from bench import admin, codec, log, server
+from bench import admin, cli, codec, log, server
 from bench.table import Row, render, write_json
 
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
@@ -18,6 +18,7 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "server": server.run,
     "admin": admin.run,
     "log": log.run,
+    "cli": cli.run,
 }
 RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 

@@ -155,10 +155,10 @@ def test_eligible_leaders_need_one_number_of_in_sync_replicas_for_all() -> None:
     assert written(situation(config("", "1")), {ELR: Update(1)}) == [level(ELR, 1)]
 
 
-def test_kraft_version_stays_where_it_is() -> None:
+def test_kraft_version_is_not_in_the_image_so_a_record_to_wait_for_is_written() -> None:
     assert written(situation(), {"kraft.version": Update(1)}) == [NoOpRecord()]
     assert written(situation(), {"kraft.version": Update(1, DOWN)}) == []
-    assert refusal(situation(kraft_version=0), {"kraft.version": Update(1)}).startswith("Invalid update version 1")
+    assert written(situation(kraft_version=0), {"kraft.version": Update(1)}) == [NoOpRecord()]
 
 
 def test_of_several_errors_the_one_that_kafka_comes_to_first_is_told() -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.apache_kafka import ApacheKafka, Barnabas, run_tool
+from tools.apache_kafka import HOST, ApacheKafka, Barnabas, free_ports, run_tool
 
 from tests.interop.conftest import jars
 from tests.interop.side_by_side import WITH_ACLS, ok, run, sorted_lines
@@ -99,6 +99,49 @@ def test_barnabas_starts_on_what_kafka_wrote_and_kafka_on_that(tmp_path: Path) -
         assert set(ids) == {"first", "second", "third"}
         assert topic_ids(kafka) == ids
         assert views(kafka) == shown
+
+
+def test_a_quorum_of_settings_becomes_one_of_the_log_as_in_kafka(tmp_path: Path) -> None:
+    jars("4.3.1")
+    commands = (
+        "kafka-features {server} upgrade --feature kraft.version=2",
+        "kafka-features {server} upgrade --feature kraft.version=1 --dry-run",
+        "kafka-features {server} upgrade --feature kraft.version=1",
+        "kafka-features {server} upgrade --feature kraft.version=1",
+        "kafka-features {server} downgrade --feature kraft.version=0",
+        "kafka-features {server} describe",
+    )
+    broker, controller = free_ports(2)
+    settings = {
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "listeners": f"PLAINTEXT://{HOST}:{broker},CONTROLLER://{HOST}:{controller}",
+    }
+
+    def made(kind: type[ApacheKafka | Barnabas], name: str) -> ApacheKafka | Barnabas:
+        node = kind(settings, directory=tmp_path / name)
+        node.address = (HOST, broker)
+        return node
+
+    def said(node: ApacheKafka | Barnabas) -> list[tuple[int, str]]:
+        results = [run(node, command) for command in commands]
+        return [(each.code, re.sub("Epoch: [0-9]+", "", each.out)) for each in results]
+
+    def voters(node: ApacheKafka | Barnabas) -> str:
+        return ok(run(node, "kafka-metadata-quorum {server} describe --status")).partition("CurrentVoters")[2]
+
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "theirs").mkdir()
+    with made(Barnabas, "ours") as node:
+        our_answers, described = said(node), voters(node)
+        assert node.stop() == 0
+        node.start()
+        assert voters(node) == described
+        assert node.stop() == 0
+    with made(ApacheKafka, "theirs") as kafka:
+        assert our_answers == said(kafka)
+    with made(ApacheKafka, "ours") as kafka:
+        assert voters(kafka) == described
 
 
 def test_kafka_dump_log_reads_our_log_and_our_snapshots(tmp_path: Path) -> None:

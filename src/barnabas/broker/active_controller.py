@@ -40,6 +40,7 @@ class ActiveController:
         monotonic_ms: Callable[[], int] | None = None,
         cluster_id: str = "",
         kraft_version: Callable[[], int] = lambda: 0,
+        raise_kraft_version: Callable[[int], None] = lambda epoch: None,
         end_offset: Callable[[], int] | None = None,
     ) -> None:
         self.loop = Loop(image, apply_batch, log, now_ms)
@@ -51,6 +52,7 @@ class ActiveController:
         self._random = random
         self._cluster_id = cluster_id
         self._kraft_version = kraft_version
+        self._raise_kraft_version = raise_kraft_version
         self._end_offset = end_offset
 
     @property
@@ -69,6 +71,11 @@ class ActiveController:
                 return await self.loop.write(decide)
         except TimeoutError:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
+
+    def raise_kraft_version(self, level: int) -> None:
+        """To a level that a decision has found possible, if it is not there; it is committed with what is written next."""
+        if level > self._kraft_version():
+            self._raise_kraft_version(self.loop.epoch)
 
     def _situation(self, head: MetadataImage) -> Situation:
         monotonic_ms = self._monotonic_ms()

@@ -57,6 +57,10 @@ class Controller(Protocol):
         """
         ...
 
+    def raise_kraft_version(self, level: int) -> None:
+        """Let the voters stand in the log, before what is written next; KafkaError where that cannot be."""
+        ...
+
 
 class Services(Protocol):
     """What handlers may ask of their node."""

@@ -78,6 +78,7 @@ class MetadataQuorum:
             monotonic_ms=monotonic_ms,
             cluster_id=raft.cluster_id,
             kraft_version=lambda: self.kraft_version,
+            raise_kraft_version=self.driver.raise_kraft_version,
             end_offset=lambda: self.driver.end_offset,
         )
         self._loader = MetadataLoader()

@@ -64,7 +64,7 @@ def java_double(number: float) -> str:
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{int(exponent)}"
 
 
-_quote = json.JSONEncoder(ensure_ascii=False).encode
+_quote = json.encoder.encode_basestring
 _ESCAPE = re.compile(r"\\(?:u00([01][0-9a-f])|.)")
 
 
@@ -96,8 +96,7 @@ def _struct_writer(
         piece = f'"{field.json_name}":{{{expression}}}'
         if is_tagged(field, version):
             end_run()
-            constants[f"is_default_{field.name}"] = _default_test(schema, field)
-            lines.append(f"    if not is_default_{field.name}(m.{field.name}):")
+            lines.append(f"    if {_unlike_default(schema, field, f'm.{field.name}', constants)}:")
             lines.append(f"        parts.append(f'{piece}')")
         else:
             run.append(piece)
@@ -108,8 +107,14 @@ def _struct_writer(
     return writer
 
 
-def _default_test(schema: MessageSchema, field: FieldSchema) -> Callable[[Any], bool]:
-    return lambda value: is_default(schema, field, value)
+def _unlike_default(schema: MessageSchema, field: FieldSchema, value: str, constants: dict[str, Any]) -> str:
+    """An expression that says whether the field is to be shown: what `is_default` denies, for most fields without a call."""
+    if field.default is None:
+        return f"{value} is not None"
+    if field.is_array or field.type in ("bytes", "records"):
+        return f"{value} is None or len({value})"
+    constants[f"is_default_{field.name}"] = lambda value: is_default(schema, field, value)
+    return f"not is_default_{field.name}({value})"
 
 
 def _expression(

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from barnabas.batches import BatchError, BatchHeader, UnknownCompressionError, decode_records
+from barnabas.batches import BatchError, BatchHeader, Record, UnknownCompressionError, decode_records
 from barnabas.cli.log_records import Fields, LogKind, describe, describe_control, kind_of, show_bytes
 from barnabas.cli.output import Column, columns, utc_time
 from barnabas.config import properties
@@ -263,14 +263,13 @@ def _record_items(
         of_batch: Fields = {"baseOffset": header.base_offset, "partitionLeaderEpoch": header.partition_leader_epoch}
         if header.has_producer_id:
             of_batch |= {"producerId": header.producer_id, "producerEpoch": header.producer_epoch}
-        is_plain = kind is LogKind.DATA and not header.is_control
+        if header.base_offset < start or (end is not None and header.last_offset >= end):
+            records = [record for record in records if start <= record.offset and (end is None or record.offset < end)]
+        if kind is LogKind.DATA and not header.is_control and not wanted.keys_only:
+            yield from _plain_items(records, of_batch)
+            continue
         for record in records:
-            if record.offset < start or (end is not None and record.offset >= end):
-                continue
-            if is_plain:
-                fields = {"key": show_bytes(record.key), "value": show_bytes(record.value)}
-            else:
-                fields = describe_control(record) if header.is_control else describe(kind, record)
+            fields = describe_control(record) if header.is_control else describe(kind, record)
             row = {"offset": record.offset, "timestamp": record.timestamp, **fields}
             if wanted.keys_only:
                 row.pop("value", None)
@@ -280,6 +279,21 @@ def _record_items(
             yield row
             if "error" in fields:
                 yield Problem(path, f"offset {record.offset}", fields["error"])
+
+
+def _plain_items(records: list[Record], of_batch: Fields) -> Iterator[Item]:
+    """Records of users, of which there are many: what `describe` gives, without its calls."""
+    for offset, timestamp, key, value, headers in records:
+        try:
+            shown_key = None if key is None else key.decode()
+            shown_value = None if value is None else value.decode()
+        except UnicodeDecodeError:
+            shown_key, shown_value = show_bytes(key), show_bytes(value)
+        row: Row = {"offset": offset, "timestamp": timestamp, "key": shown_key, "value": shown_value}
+        if headers:
+            row["headers"] = [{"key": name, "value": show_bytes(text)} for name, text in headers]
+        row.update(of_batch)
+        yield row
 
 
 _LOG_COLUMNS = columns("partition", "state", "topicId", "segments", "size", "startOffset", "endOffset")

@@ -98,8 +98,6 @@ def _check(situation: Situation, name: str, wanted: Update) -> None:
         _check_metadata_downgrade(current, level, upgrade_type)
     if name == KRAFT_VERSION and level < current:
         raise _refusal(name, level, "Can't downgrade the version of this feature.")
-    if name == KRAFT_VERSION and level > current:
-        raise _refusal(name, level, "Upgrading the version of this feature is not supported.")
 
 
 def _check_metadata_downgrade(current: int, level: int, upgrade_type: int) -> None:

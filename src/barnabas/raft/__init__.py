@@ -3,7 +3,7 @@
 core (pure: told what happened, says what to do), ready (what goes in and comes out), roles (and which may follow which),
 requests and responses (what is answered, what answers lead to), messages, connections, voters, reconfiguration, records
 (control records), log (the interface of one, and one in memory), quorum_state, disk (carrying it out), driver (asyncio).
-Not done: joining by itself (controller.quorum.auto.join.enable), and raising kraft.version from 0 to 1.
+Not done: joining by itself (controller.quorum.auto.join.enable), and raising kraft.version of several voters.
 """
 
 from barnabas.raft.core import RaftCore

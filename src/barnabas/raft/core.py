@@ -65,8 +65,17 @@ from barnabas.raft.roles import (
     Unattached,
     Votes,
 )
-from barnabas.raft.voters import Endpoints, Node, ReplicaKey, Voter, VoterHistory, VoterSet, node_of
-from barnabas.wire import ErrorCode, MalformedError, Message
+from barnabas.raft.voters import (
+    RECONFIGURATION_VERSION,
+    Endpoints,
+    Node,
+    ReplicaKey,
+    Voter,
+    VoterHistory,
+    VoterSet,
+    node_of,
+)
+from barnabas.wire import ErrorCode, KafkaError, MalformedError, Message
 
 FIRST_BOOTSTRAP_ID = -2
 MAX_TURNS = 10
@@ -405,6 +414,20 @@ class RaftCore:
     def append_voters(self, now_ms: int, voters: VoterSet) -> int:
         """Propose another set of voters; the offset of its record."""
         return self._propose(_Proposal(now_ms, controls=[records.voters(voters)], voters=voters))
+
+    def raise_kraft_version(self, now_ms: int, epoch: int) -> None:
+        """Go from a set of voters in the settings to one in the log, if every voter is known well enough for that."""
+        if not isinstance(self.role, Leader) or epoch != self.election.epoch:
+            raise NotLeaderError(f"node {self.key.id} does not lead epoch {epoch}; the epoch is {self.election.epoch}")
+        if self.voters.can_reconfigure or any(proposal.voters is not None for proposal in self._proposals):
+            return
+        if self.voters.current.ids != {self.key.id}:
+            # The others would have to say where they are and what they can do, with UpdateRaftVoter.
+            message = "Invalid upgrade of kraft.version to 1 because not all of the voters support it"
+            raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, message)
+        voters = VoterSet([Voter(self.key, self.config.listeners)])
+        controls = [records.kraft_version(RECONFIGURATION_VERSION), records.voters(voters)]
+        self._propose(_Proposal(now_ms, controls=controls, voters=voters))
 
     def end_change(self, error: ErrorCode, message: str | None) -> None:
         """Answer whoever asked for the change of voters that is under way."""

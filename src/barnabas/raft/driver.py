@@ -292,6 +292,11 @@ class RaftDriver:
         self._wake.set()
         return last_offset
 
+    def raise_kraft_version(self, epoch: int) -> None:
+        """Append the voters, and that they stand in the log from now on; NotLeaderError, or KafkaError where it cannot be."""
+        self._check_running().raise_kraft_version(self._clock(), epoch)
+        self._wake.set()
+
     def _keep(self, batch: CommittedBatch) -> None:
         """Records that this node appended need not be read and decoded again, unless they become too many."""
         if not self._subscriptions:

@@ -31,7 +31,7 @@ class Uuid(bytes):
         return cls(value)
 
     def __str__(self) -> str:
-        return base64.urlsafe_b64encode(self).rstrip(b"=").decode("ascii")
+        return binascii.b2a_base64(self, newline=False)[:_TEXT_SIZE].translate(_URL_SAFE).decode("ascii")
 
     def __repr__(self) -> str:
         return f"Uuid({str(self)!r})"
@@ -47,6 +47,8 @@ def random_uuid(random: Random) -> Uuid:
             return found
 
 
+_TEXT_SIZE = 22
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")
 ZERO_UUID = Uuid(16)
 

@@ -2,7 +2,7 @@
 
 Raises or lowers feature levels, all of a request or none of them: the error of the first bad one is the answer's.
 Version 0 has a flag that allows to go down, which is ignored as in Apache Kafka: going down needs version 1. A feature that
-comes twice counts as its last. `timeout_ms` is not looked at. The kraft.version is not raised here.
+comes twice counts as its last. `timeout_ms` is not looked at. The kraft.version is raised by the voters, before the others.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from barnabas.broker.context import Context
 from barnabas.controller import features
 from barnabas.controller.features import Update
+from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -22,6 +23,9 @@ async def handle(context: Context, request: UpdateFeaturesRequest) -> UpdateFeat
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     updates = {each.feature: Update(each.max_version_level, each.upgrade_type) for each in request.feature_updates}
     try:
+        if KRAFT_VERSION in updates and not request.validate_only:
+            await context.controller.write(features.update, updates, True, timeout_ms=WAIT_MS)
+            context.controller.raise_kraft_version(updates[KRAFT_VERSION].level)
         await context.controller.write(features.update, updates, request.validate_only, timeout_ms=WAIT_MS)
     except KafkaError as error:
         if error.code is not ErrorCode.INVALID_UPDATE_VERSION:
