@@ -1,0 +1,536 @@
+"""`barnabas configs`: settings of topics, brokers, their loggers, client metrics and groups.
+
+Reads arguments and shows; settings come from `client.admin.configs`, their past from `cli.config_history`. Values of sensitive
+settings are never shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import announce, show_results
+from barnabas.cli.completing import complete_topic_config
+from barnabas.cli.config_diff import HIDDEN, differences, differences_from_defaults
+from barnabas.cli.config_resources import (
+    TYPES,
+    complete_resource,
+    is_hidden,
+    parse_pairs,
+    resource_row,
+    resource_text,
+    to_resource,
+)
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure, Verdict, failure_of, failures
+from barnabas.cli.options import common_options, dry_run_option
+from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
+from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, Connection
+from barnabas.client.admin.config_values import (
+    AlterConfigOp,
+    AlterConfigOpType,
+    Config,
+    ConfigEntry,
+    ConfigResource,
+    ConfigResourceType,
+    ConfigSource,
+)
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.cli.config_history import History
+    from barnabas.client.cluster import Cluster
+    from barnabas.raft.offline_metadata import AsOf
+
+_RESOURCE: dict[str, Any] = {"callback": to_resource, "shell_complete": complete_resource}
+_VERBS = {
+    AlterConfigOpType.SET: "set {name} of {resource} to {value}",
+    AlterConfigOpType.DELETE: "unset {name} of {resource}",
+    AlterConfigOpType.APPEND: "append {value} to {name} of {resource}",
+    AlterConfigOpType.SUBTRACT: "take {value} from {name} of {resource}",
+}
+
+
+@click.group(short_help="Show, change, compare and roll back settings.")
+def configs() -> None:
+    """Show, change, compare and roll back settings.
+
+    RESOURCE is topic:NAME or just NAME, broker:ID, brokers (what holds for all of them), broker-logger:ID,
+    client-metrics:NAME or group:NAME.
+
+    \b
+    Examples:
+      barnabas configs describe orders                     what is set for a topic
+      barnabas configs describe broker:1 --all --name 'log.*'
+      barnabas configs set orders retention.ms=86400000 --dry-run
+      barnabas configs append orders cleanup.policy=compact
+      barnabas configs diff orders payments
+      barnabas configs history orders --log-dir data
+      barnabas configs rollback orders --log-dir data --to 2026-01-31T12:00
+    """
+
+
+# --- look ------------------------------------------------------------------------------------------------------------
+
+
+@configs.command("list")
+@click.option("--type", "types", multiple=True, type=click.Choice(list(TYPES)), help="Only this type; may be repeated.")
+@common_options
+def list_(types: tuple[str, ...], connection: Connection, output: Output) -> None:
+    """List what settings can be asked for: topics, brokers, and the groups and client metrics that have some."""
+    wanted = [TYPES[each] for each in types] or None
+
+    async def look(cluster: Cluster) -> list[ConfigResource]:
+        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+
+        return await Configs(cluster).list_config_resources(wanted)
+
+    output.listing("resource", map(resource_row, run(connection, look)))
+
+
+@configs.command("describe")
+@click.argument("resources", nargs=-1, required=True, metavar="RESOURCE...", **_RESOURCE)
+@click.option("--all", "show_all", is_flag=True, help="Also what comes from elsewhere: defaults, files, all brokers.")
+@click.option(
+    "--name", "pattern", metavar="PATTERN", help="Only settings whose name fits, as in the shell; all sources."
+)
+@click.option("--docs", is_flag=True, help="With a sentence about each.")
+@common_options
+def describe(
+    resources: tuple[ConfigResource, ...],
+    show_all: bool,
+    pattern: str | None,
+    docs: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Show settings, where their values come from, and what else gives them one.
+
+    Without --all those that were set for the resource itself; SYNONYMS are all places that give a value, the first counts.
+
+    \b
+    Examples:
+      barnabas configs describe orders payments
+      barnabas configs describe orders --name 'retention.*' --docs
+      barnabas configs describe brokers broker:1 -o json
+    """
+
+    async def look(cluster: Cluster) -> dict[ConfigResource, Config | KafkaError]:
+        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+
+        return await Configs(cluster).describe_configs(resources, include_synonyms=True, include_documentation=docs)
+
+    found = run(connection, look)
+    if len(found) == 1:
+        _or_fail(*next(iter(found.items())))
+    shown = columns(
+        "resource", "name", "value", Column("source", style=_color_of_source), Column("synonyms", show=_synonyms_text)
+    )
+    failed = {each: config for each, config in found.items() if isinstance(config, KafkaError)}
+    with output.table((*shown, *columns("documentation"))[: len(shown) + docs]) as table:
+        for resource, config in found.items():
+            if isinstance(config, KafkaError):
+                continue
+            for entry in sorted(config.values(), key=lambda each: each.name):
+                if _is_wanted(resource, entry, show_all, pattern):
+                    table.add(_entry_row(resource, entry, output.is_for_people, docs))
+    for resource, error in failed.items():
+        _failure(resource, error).show()
+    if failed:
+        raise SystemExit(EXIT_FAILED)
+    if not table.count and output.is_for_people:
+        note("nothing is set; --all shows what holds by default" if pattern is None else "no setting has such a name")
+
+
+def _is_wanted(resource: ConfigResource, entry: ConfigEntry, show_all: bool, pattern: str | None) -> bool:
+    if pattern is not None:
+        return fnmatch.fnmatchcase(entry.name, pattern)
+    return show_all or entry.source is resource.own_source
+
+
+def _entry_row(resource: ConfigResource, entry: ConfigEntry, for_people: bool, docs: bool) -> dict[str, Any]:
+    row = {
+        **resource_row(resource),
+        "name": entry.name,
+        "value": HIDDEN if entry.is_sensitive and for_people else entry.value,
+        "source": entry.source.name,
+        "isSensitive": entry.is_sensitive,
+        "isReadOnly": entry.is_read_only,
+        "type": entry.type.name,
+        "synonyms": [{"source": each.source.name, "name": each.name, "value": each.value} for each in entry.synonyms],
+    }
+    return row | {"documentation": entry.documentation} if docs else row
+
+
+def _synonyms_text(synonyms: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{each['source']}:{each['name']}={each['value']}" for each in synonyms) or "-"
+
+
+def _color_of_source(source: Any) -> str | None:
+    if source == ConfigSource.DEFAULT_CONFIG.name:
+        return "dim"
+    return "green" if str(source).startswith("DYNAMIC") else None
+
+
+@configs.command("diff", cls=Verdict)
+@click.argument("resource", **_RESOURCE)
+@click.argument("other", required=False, **_RESOURCE)
+@click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
+@common_options
+def diff(
+    resource: ConfigResource, other: ConfigResource | None, exit_code: bool, connection: Connection, output: Output
+) -> None:
+    """Compare the settings of two resources, or, without OTHER, of one with Kafka's defaults.
+
+    Values are those that hold, wherever they were set. Passwords cannot be compared: only whether they are set.
+
+    \b
+    Examples:
+      barnabas configs diff orders payments
+      barnabas configs diff broker:1 broker:2 --exit-code
+      barnabas configs diff broker:1                      what is not as Kafka has it by default
+    """
+    if other is not None and other.type is not resource.type:
+        raise Failure(f"{resource_text(other)} has other settings than {resource_text(resource)}")
+    wanted = [resource] if other is None else [resource, other]
+
+    async def look(cluster: Cluster) -> dict[ConfigResource, Config | KafkaError]:
+        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+
+        return await Configs(cluster).describe_configs(wanted, include_synonyms=True)
+
+    found = {each: _or_fail(each, config) for each, config in run(connection, look).items()}
+    if other is None:
+        rows = list(differences_from_defaults(resource, found[resource]))
+        shown = columns("name", "value", "source", "default")
+    else:
+        rows = list(differences(found[resource], found[other]))
+        titles = [resource_text(each) for each in wanted]
+        shown = (
+            Column("name"),
+            Column("value", titles[0]),
+            Column("otherValue", titles[1]),
+            *columns("source", "otherSource"),
+        )
+    if not output.rows(shown, rows) and output.is_for_people:
+        note("there are no differences")
+    if exit_code and rows:
+        raise SystemExit(EXIT_NO)
+
+
+# --- change ----------------------------------------------------------------------------------------------------------
+
+
+def _change_command(name: str, metavar: str) -> Callable[[Callable[..., None]], click.Command]:
+    def decorate(function: Callable[..., None]) -> click.Command:
+        words = click.argument(
+            "words", nargs=-1, required=name != "set", metavar=metavar, shell_complete=complete_topic_config
+        )
+        resource = click.argument("resource", **_RESOURCE)
+        return configs.command(name)(resource(words(dry_run_option(common_options(function)))))
+
+    return decorate
+
+
+@_change_command("set", "KEY=VALUE...")
+@click.option(
+    "--file",
+    "-f",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Settings of a .properties file.",
+)
+def set_(
+    resource: ConfigResource,
+    words: tuple[str, ...],
+    file: Path | None,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Set settings of a resource; the others stay as they are.
+
+    \b
+    Examples:
+      barnabas configs set orders retention.ms=86400000 cleanup.policy=compact,delete
+      barnabas configs set brokers -f dynamic.properties --dry-run
+      barnabas configs set broker-logger:1 kafka.server.KafkaApis=DEBUG
+    """
+    ops = parse_pairs(words, AlterConfigOpType.SET)
+    if file is not None:
+        from barnabas.config.properties import loads  # noqa: PLC0415
+
+        with failures(str(file)):
+            given = loads(file.read_text(encoding="latin-1"))
+        ops += [AlterConfigOp(name, AlterConfigOpType.SET, value) for name, value in given.items()]
+    if not ops:
+        raise click.UsageError("Give settings as KEY=VALUE, or a file of them with --file.")
+    _alter(resource, ops, dry_run, connection, output)
+
+
+@_change_command("unset", "KEY...")
+def unset(
+    resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
+) -> None:
+    """Unset settings of a resource: what holds by default, or for all brokers, counts again.
+
+    \b
+    Example:
+      barnabas configs unset orders retention.ms segment.ms
+    """
+    _alter(resource, [AlterConfigOp(name, AlterConfigOpType.DELETE) for name in words], dry_run, connection, output)
+
+
+@_change_command("append", "KEY=VALUE...")
+def append(
+    resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
+) -> None:
+    """Add to settings that are lists.
+
+    \b
+    Example:
+      barnabas configs append orders cleanup.policy=compact
+    """
+    _alter(resource, parse_pairs(words, AlterConfigOpType.APPEND), dry_run, connection, output)
+
+
+@_change_command("subtract", "KEY=VALUE...")
+def subtract(
+    resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
+) -> None:
+    """Take from settings that are lists.
+
+    \b
+    Example:
+      barnabas configs subtract orders leader.replication.throttled.replicas=0:1
+    """
+    _alter(resource, parse_pairs(words, AlterConfigOpType.SUBTRACT), dry_run, connection, output)
+
+
+def _alter(
+    resource: ConfigResource, ops: list[AlterConfigOp], dry_run: bool, connection: Connection, output: Output
+) -> None:
+    twice = sorted(name for name in {op.name for op in ops} if sum(op.name == name for op in ops) > 1)
+    if twice:
+        raise Failure(f"{', '.join(twice)} is given twice", resource=resource_text(resource))
+    before, result = run(connection, lambda cluster: _asked(cluster, resource, ops, dry_run))
+    if isinstance(result, KafkaError) and result.code is ErrorCode.INVALID_CONFIG:
+        _suggest(ops, before)
+    _show_changes(resource, ops, before, result, output)
+
+
+async def _asked(
+    cluster: Cluster, resource: ConfigResource, ops: list[AlterConfigOp], dry_run: bool
+) -> tuple[Config, KafkaError | None]:
+    from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+
+    admin = Configs(cluster)
+    before = _or_fail(resource, (await admin.describe_configs([resource]))[resource])
+    announce((_sentence(resource, op, before) for op in ops), dry_run=dry_run)
+    return before, (await admin.incremental_alter_configs({resource: ops}, validate_only=dry_run))[resource]
+
+
+def _sentence(resource: ConfigResource, op: AlterConfigOp, before: Config) -> str:
+    entry = before.get(op.name)
+    value = HIDDEN if _is_secret(resource, op.name, before) else op.value
+    text = _VERBS[op.type].format(name=op.name, resource=resource_text(resource), value=value)
+    return (
+        text
+        if entry is None
+        else f"{text}; it is {HIDDEN if entry.is_sensitive else entry.value} ({entry.source.name})"
+    )
+
+
+def _is_secret(resource: ConfigResource, name: str, config: Config) -> bool:
+    entry = config.get(name)
+    return entry.is_sensitive if entry is not None else is_hidden(resource, name)
+
+
+def _suggest(ops: list[AlterConfigOp], known: Config) -> None:
+    for op in ops:
+        if op.name not in known and (close := difflib.get_close_matches(op.name, known, 1)):
+            note(f"there is no setting {op.name!r}; did you mean {close[0]!r}?")
+
+
+def _show_changes(
+    resource: ConfigResource, ops: list[AlterConfigOp], before: Config, result: KafkaError | None, output: Output
+) -> None:
+    def row(op: AlterConfigOp, _: Any) -> dict[str, Any]:
+        entry = before.get(op.name)
+        return {
+            **resource_row(resource),
+            "name": op.name,
+            "operation": op.type.name,
+            "value": HIDDEN if op.value is not None and _is_secret(resource, op.name, before) else op.value,
+            "before": HIDDEN if entry is not None and entry.is_sensitive else entry and entry.value,
+        }
+
+    show_results(output, ("resource", "name", "operation", "before", "value"), dict.fromkeys(ops, result), row)
+
+
+# --- the past --------------------------------------------------------------------------------------------------------
+
+
+def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> AsOf:
+    from barnabas.raft.offline_metadata import parse_as_of  # noqa: PLC0415
+
+    try:
+        return parse_as_of(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+_LOG_DIR = click.option(
+    "--log-dir",
+    type=click.Path(exists=True, path_type=Path),
+    help="The log dir of a controller, or its __cluster_metadata-0. Without it the controllers of --bootstrap-controller tell.",
+)
+
+
+@configs.command("history")
+@click.argument("resource", required=False, **_RESOURCE)
+@click.option(
+    "--name", "pattern", default="*", metavar="PATTERN", help="Only settings whose name fits, as in the shell."
+)
+@_LOG_DIR
+@common_options
+def history(
+    resource: ConfigResource | None, pattern: str, log_dir: Path | None, connection: Connection, output: Output
+) -> None:
+    """Show every change of settings that the metadata log has, oldest first: of RESOURCE, or of all.
+
+    The log is read from files (nothing is written or locked), or from controllers that run. What was set before the log begins
+    has the offset of its first snapshot.
+
+    \b
+    Examples:
+      barnabas configs history orders --log-dir data
+      barnabas configs history --name 'retention*' --bootstrap-controller localhost:9093
+    """
+    from barnabas.raft.offline_metadata import EVERYTHING  # noqa: PLC0415
+
+    found = _history(log_dir, connection, EVERYTHING)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for event in found.events:
+            if (resource or event.resource) != event.resource or not fnmatch.fnmatchcase(event.name, pattern):
+                continue
+            hidden = is_hidden(event.resource, event.name)
+            yield {
+                "offset": event.offset,
+                "timestamp": event.timestamp_ms,
+                **resource_row(event.resource),
+                "name": event.name,
+                "before": HIDDEN if hidden and event.before is not None else event.before,
+                "after": HIDDEN if hidden and event.after is not None else event.after,
+            }
+
+    shown = columns("offset", Column("timestamp", "TIME", show=utc_time), "resource", "name", "before", "after")
+    if not output.rows(shown, rows()) and output.is_for_people:
+        note("the log has no such change")
+
+
+@configs.command("rollback")
+@click.argument("resource", **_RESOURCE)
+@click.option(
+    "--to",
+    "as_of",
+    required=True,
+    metavar="OFFSET|TIME",
+    callback=_moment,
+    help="As it was after this offset of the log, or at this time (ISO 8601, or ms).",
+)
+@_LOG_DIR
+@dry_run_option
+@common_options
+def rollback(
+    resource: ConfigResource, as_of: AsOf, log_dir: Path | None, dry_run: bool, connection: Connection, output: Output
+) -> None:
+    """Give a resource the settings that it had at an earlier moment, as the metadata log has them.
+
+    What was set since then is set back or unset; what the cluster has now is read from the cluster, not from the log.
+
+    \b
+    Examples:
+      barnabas configs rollback orders --log-dir data --to 1234 --dry-run
+      barnabas configs rollback brokers --bootstrap-controller localhost:9093 --to 2026-01-31T12:00
+    """
+    from barnabas.cli.config_history import own_config  # noqa: PLC0415
+    from barnabas.cli.config_history import rollback as plan  # noqa: PLC0415
+
+    found = _history(log_dir, connection, as_of)
+    _check_that_it_was_there(resource, found)
+
+    async def work(cluster: Cluster) -> tuple[list[AlterConfigOp], Config, KafkaError | None]:
+        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+
+        _check_same_cluster(cluster, log_dir)
+        present = _or_fail(resource, (await Configs(cluster).describe_configs([resource]))[resource])
+        ops = plan(resource, own_config(found.then, resource), own_config(found.last, resource), present)
+        if not ops:
+            return [], present, None
+        return ops, *await _asked(cluster, resource, ops, dry_run)
+
+    ops, before, result = run(connection, work)
+    if not ops:
+        note(f"{resource_text(resource)} is as it was then")
+    _show_changes(resource, ops, before, result, output)
+
+
+def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> History:
+    from barnabas.cli.config_history import read_history, read_live_history  # noqa: PLC0415
+
+    if log_dir is not None:
+        found = read_history(log_dir, as_of)
+    elif BOOTSTRAP_CONTROLLERS in connection.settings:
+        found = run(connection, lambda cluster: read_live_history(cluster, as_of))
+    else:
+        raise Failure(
+            "brokers do not hand out the metadata log",
+            advice="give the log dir of a controller with --log-dir, or name controllers with --bootstrap-controller",
+        )
+    if found.problem is not None:
+        note(f"warning: {found.problem}")
+    return found
+
+
+def _check_that_it_was_there(resource: ConfigResource, found: History) -> None:
+    """Whether the log goes back to that moment, and whether it was the same topic then."""
+    if found.then.provenance.last_contained_offset < 0:
+        first = found.first.provenance.last_contained_offset
+        text = f"the log tells nothing of that moment: it begins with what was known at offset {first}"
+        raise Failure(text, resource=resource_text(resource))
+    if resource.type is not ConfigResourceType.TOPIC:
+        return
+    then, now = (image.topics.get(resource.name) for image in (found.then, found.last))
+    if then is None:
+        raise Failure("there was no such topic then", resource=resource_text(resource))
+    if now is not None and now.topic_id != then.topic_id:
+        note(
+            f"warning: {resource_text(resource)} was another topic of this name then; it was deleted and created again"
+        )
+
+
+def _check_same_cluster(cluster: Cluster, log_dir: Path | None) -> None:
+    from barnabas.cli.config_history import cluster_id_of, log_directory  # noqa: PLC0415
+
+    if log_dir is None:
+        return
+    of_log, of_cluster = cluster_id_of(log_directory(log_dir)), cluster.state.cluster_id
+    if of_log is not None and of_cluster is not None and of_log != of_cluster:
+        raise Failure(f"this is the log of the cluster {of_log}, not of {of_cluster}", resource=str(log_dir))
+
+
+def _or_fail(resource: ConfigResource, result: Config | KafkaError) -> Config:
+    if isinstance(result, KafkaError):
+        raise _failure(resource, result)
+    return result
+
+
+def _failure(resource: ConfigResource, error: KafkaError) -> Failure:
+    return failure_of(error, resource_text(resource))

@@ -1,0 +1,217 @@
+"""`barnabas quotas`: quotas of users, clients and addresses.
+
+Reads arguments and shows; the work is in `client.admin.quotas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from barnabas.cli.changes import announce, show_results
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure
+from barnabas.cli.options import common_options, dry_run_option
+from barnabas.cli.output import Column, Output, columns, note
+from barnabas.cli.profiles import Connection
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.quotas import QuotaEntity, QuotaFilter
+    from barnabas.client.cluster import Cluster
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_TYPES = ("user", "client-id", "ip")
+
+
+def _entity_options(command: F) -> F:
+    """--user, --user-default and their like; the command gets `user`, `user_default`, and so on."""
+    for kind in reversed(_TYPES):
+        command = click.option(
+            f"--{kind}-default", is_flag=True, help=f"The default {kind}: for all without their own."
+        )(command)
+        command = click.option(f"--{kind}", metavar="NAME", help=f"The {kind}.")(command)
+    return command
+
+
+@click.group(short_help="Quotas of users, clients and addresses.")
+def quotas() -> None:
+    """Quotas of users, clients and addresses.
+
+    Kinds: producer_byte_rate, consumer_byte_rate (bytes a second), request_percentage, controller_mutation_rate of users and
+    client ids; connection_creation_rate (a second) of addresses.
+
+    \b
+    Examples:
+      barnabas quotas list
+      barnabas quotas set --user alice producer_byte_rate=1000000
+      barnabas quotas set --user alice --client-id-default request_percentage=50
+      barnabas quotas set --ip-default connection_creation_rate=10
+      barnabas quotas unset --user alice producer_byte_rate
+    """
+
+
+@quotas.command("list")
+@_entity_options
+@click.option("--with", "with_", multiple=True, type=click.Choice(_TYPES), help="Whatever its name; may be repeated.")
+@click.option("--strict", is_flag=True, help="Only entities that have no type but those that were named.")
+@common_options
+def list_(with_: tuple[str, ...], strict: bool, connection: Connection, output: Output, **given: Any) -> None:
+    """List quotas of all entities, or of those that fit.
+
+    \b
+    Examples:
+      barnabas quotas list --user alice                    also those of alice with one client id
+      barnabas quotas list --user alice --strict           those of alice alone
+      barnabas quotas list --with client-id
+    """
+    from barnabas.client.admin.quotas import QuotaFilter  # noqa: PLC0415
+
+    named = QuotaFilter.of(_entity(given))
+    filters = named + [QuotaFilter.any(kind) for kind in with_ if kind not in {each.entity_type for each in named}]
+    _show(output, run(connection, lambda cluster: _described(cluster, filters, strict)))
+
+
+@quotas.command("describe")
+@_entity_options
+@common_options
+def describe(connection: Connection, output: Output, **given: Any) -> None:
+    """Show the quotas of one entity.
+
+    \b
+    Example:
+      barnabas quotas describe --user alice --client-id-default
+    """
+    from barnabas.client.admin.quotas import QuotaFilter, entity_text  # noqa: PLC0415
+
+    entity = _needed(given)
+    found = run(connection, lambda cluster: _described(cluster, QuotaFilter.of(entity), True))
+    _show(output, found)
+    if not found and output.is_for_people:
+        note(f"{entity_text(entity)} has no quotas of its own")
+
+
+@quotas.command("set")
+@click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE...")
+@_entity_options
+@dry_run_option
+@common_options
+def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: Output, **given: Any) -> None:
+    """Set quotas of an entity; its others stay as they are.
+
+    \b
+    Example:
+      barnabas quotas set --user alice producer_byte_rate=1000000 consumer_byte_rate=2000000
+    """
+    values: dict[str, float | None] = dict(map(_parse_pair, pairs))
+    _alter(_needed(given), values, dry_run, connection, output)
+
+
+@quotas.command("unset")
+@click.argument("keys", nargs=-1, metavar="KEY...")
+@click.option("--all", "unset_all", is_flag=True, help="All quotas of the entity.")
+@_entity_options
+@dry_run_option
+@common_options
+def unset(
+    keys: tuple[str, ...], unset_all: bool, dry_run: bool, connection: Connection, output: Output, **given: Any
+) -> None:
+    """Remove quotas of an entity: the default, if there is one, counts again.
+
+    \b
+    Example:
+      barnabas quotas unset --user alice --all
+    """
+    if bool(keys) == unset_all:
+        raise click.UsageError("Give the quotas to remove, or --all.")
+    _alter(_needed(given), dict.fromkeys(keys), dry_run, connection, output)
+
+
+def _alter(
+    entity: QuotaEntity, values: Mapping[str, float | None], dry_run: bool, connection: Connection, output: Output
+) -> None:
+    """Without values, all that there are are removed."""
+    from barnabas.client.admin.quotas import QuotaFilter, Quotas, entity_text  # noqa: PLC0415
+
+    async def work(cluster: Cluster) -> tuple[dict[str, float], Mapping[str, float | None], KafkaError | None]:
+        before = (await _described(cluster, QuotaFilter.of(entity), True)).get(entity, {})
+        asked = values or dict.fromkeys(sorted(before))
+        if not asked:
+            raise Failure("there are no quotas to remove", resource=entity_text(entity))
+        announce((_sentence(entity_text(entity), key, value, before) for key, value in asked.items()), dry_run=dry_run)
+        results = await Quotas(cluster).alter_client_quotas({entity: asked}, validate_only=dry_run)
+        return before, asked, results[entity]
+
+    before, asked, result = run(connection, work)
+
+    def row(key: str, _: Any) -> dict[str, Any]:
+        return {**_entity_row(entity), "key": key, "before": before.get(key), "value": asked[key]}
+
+    shown = (Column("entity"), Column("key"), *(Column(key, show=_number) for key in ("before", "value")))
+    show_results(output, shown, dict.fromkeys(asked, result), row)
+
+
+def _sentence(entity: str, key: str, value: float | None, before: Mapping[str, float]) -> str:
+    now = f"; it is {_number(before[key])}" if key in before else "; it is not set"
+    return f"{f'set {key} of {entity} to {_number(value)}' if value is not None else f'remove {key} of {entity}'}{now}"
+
+
+async def _described(cluster: Cluster, filters: list[QuotaFilter], strict: bool) -> dict[QuotaEntity, dict[str, float]]:
+    from barnabas.client.admin.quotas import Quotas  # noqa: PLC0415
+
+    return await Quotas(cluster).describe_client_quotas(filters, strict=strict)
+
+
+def _entity(given: Mapping[str, Any]) -> QuotaEntity:
+    from barnabas.client.admin.quotas import DEFAULT, quota_entity  # noqa: PLC0415
+
+    named: dict[str, Any] = {}
+    for kind in _TYPES:
+        word = kind.replace("-", "_")
+        name, is_default = given[word], given[f"{word}_default"]
+        if name is not None and is_default:
+            raise click.UsageError(f"--{kind} and --{kind}-default cannot both be given.")
+        if name == "":
+            raise click.UsageError(f"--{kind} is empty; the default is --{kind}-default.")
+        named[word] = DEFAULT if is_default else name
+    return quota_entity(**named)
+
+
+def _needed(given: Mapping[str, Any]) -> QuotaEntity:
+    entity = _entity(given)
+    if not entity:
+        raise click.UsageError("Say whose: --user, --client-id, --ip, or their defaults.")
+    return entity
+
+
+def _parse_pair(pair: str) -> tuple[str, float]:
+    key, sign, text = pair.partition("=")
+    if not sign or not key:
+        raise click.UsageError(f"{pair!r}: quotas are given as KEY=VALUE.")
+    try:
+        return key, float(text)
+    except ValueError:
+        raise click.UsageError(f"{pair!r}: {text!r} is no number.") from None
+
+
+def _entity_row(entity: QuotaEntity) -> dict[str, Any]:
+    from barnabas.client.admin.quotas import entity_text  # noqa: PLC0415
+
+    parts = [{"entityType": kind, "entityName": name} for kind, name in entity]
+    return {"entity": entity_text(entity), "entityParts": parts}
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def _show(output: Output, found: dict[QuotaEntity, dict[str, float]]) -> None:
+    rows = (
+        {**_entity_row(entity), "key": key, "value": value}
+        for entity, values in sorted(found.items(), key=lambda item: str(item[0]))
+        for key, value in sorted(values.items())
+    )
+    output.rows((*columns("entity", "key"), Column("value", show=_number)), rows)

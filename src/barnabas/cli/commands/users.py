@@ -1,0 +1,204 @@
+"""`barnabas users`: SCRAM credentials of users.
+
+Reads arguments and shows; the work is in `client.admin.users`. A password is read from a terminal or from the standard input,
+never from an argument, which others could see; it is hashed here, and shown nowhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import announce, confirm, show_results
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import Output, columns, note
+from barnabas.cli.profiles import Connection
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.users import ScramAlteration, ScramCredentialInfo, ScramCredentialKey
+    from barnabas.client.cluster import Cluster
+
+    Described = dict[str, tuple[ScramCredentialInfo, ...] | KafkaError]
+
+_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+_LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 16384
+
+
+@click.group(short_help="SCRAM credentials of users.")
+def users() -> None:
+    """SCRAM credentials of users: by which mechanisms they can log in.
+
+    Brokers keep no passwords, and tell of a credential its mechanism and iterations alone.
+
+    \b
+    Examples:
+      barnabas users list
+      barnabas users set alice                             asks for the password
+      pass show kafka/alice | barnabas users set alice --password-stdin --mechanism SCRAM-SHA-256
+      barnabas users delete alice --mechanism SCRAM-SHA-256
+    """
+
+
+@users.command("list")
+@common_options
+def list_(connection: Connection, output: Output) -> None:
+    """List all users that have credentials."""
+    _show(output, run(connection, lambda cluster: _described(cluster, None)))
+
+
+@users.command("describe")
+@click.argument("names", nargs=-1, required=True, metavar="USER...")
+@common_options
+def describe(names: tuple[str, ...], connection: Connection, output: Output) -> None:
+    """Show the credentials of users."""
+    found = run(connection, lambda cluster: _described(cluster, dict.fromkeys(names)))
+    _show(output, found)
+    missing = {name: error for name, error in found.items() if isinstance(error, KafkaError)}
+    for name, error in missing.items():
+        note(f"user {name}: {error.code.name}: {error.message}")
+    if missing:
+        raise Failure(f"{len(missing)} of {len(found)} users could not be described", advice=_advice(missing.values()))
+
+
+@users.command("set")
+@click.argument("name", metavar="USER")
+@click.option(
+    "--mechanism",
+    type=click.Choice(_MECHANISMS),
+    default="SCRAM-SHA-512",
+    show_default=True,
+    help="How the user logs in.",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(_LEAST_ITERATIONS, _MOST_ITERATIONS),
+    default=_LEAST_ITERATIONS,
+    show_default=True,
+    help="How often the password is hashed.",
+)
+@click.option("--password-stdin", is_flag=True, help="Read the password from the first line of the standard input.")
+@dry_run_option
+@common_options
+def set_(
+    name: str,
+    mechanism: str,
+    iterations: int,
+    password_stdin: bool,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Give a user a password, new or in place of the old one.
+
+    The password is asked for on the terminal, or read with --password-stdin. It is hashed before it is sent.
+
+    \b
+    Examples:
+      barnabas users set alice
+      barnabas users set alice --mechanism SCRAM-SHA-256 --iterations 8192 --password-stdin < secret
+    """
+    from barnabas.client.admin.users import ScramMechanism, ScramUpsertion  # noqa: PLC0415
+
+    password = _read_password(name, password_stdin)
+    upsertion = ScramUpsertion(name, ScramMechanism.of(mechanism), password, iterations)
+
+    async def work(cluster: Cluster) -> dict[ScramCredentialKey, KafkaError | None]:
+        present = _infos((await _described(cluster, [name])).get(name))
+        done = "replace" if any(info.mechanism == upsertion.mechanism for info in present) else "create"
+        announce([f"{done} the {mechanism} credential of user {name}, {iterations} iterations"], dry_run=dry_run)
+        return await _altered(cluster, [upsertion], dry_run)
+
+    _show_results(output, run(connection, work), "SET")
+
+
+@users.command("delete")
+@click.argument("name", metavar="USER")
+@click.option("--mechanism", type=click.Choice(_MECHANISMS), help="Only this one; without it all that the user has.")
+@yes_option
+@dry_run_option
+@common_options
+def delete(name: str, mechanism: str | None, yes: bool, dry_run: bool, connection: Connection, output: Output) -> None:
+    """Remove credentials of a user, who then cannot log in with them; connections that are open stay.
+
+    \b
+    Example:
+      barnabas users delete alice --yes
+    """
+    from barnabas.client.admin.users import ScramDeletion, ScramMechanism  # noqa: PLC0415
+
+    async def work(cluster: Cluster) -> dict[ScramCredentialKey, KafkaError | None]:
+        present = [info.mechanism for info in _infos((await _described(cluster, [name])).get(name))]
+        wanted = present if mechanism is None else [ScramMechanism.of(mechanism)]
+        if not present:
+            raise Failure("there are no credentials to delete", resource=f"user {name}", advice="barnabas users list")
+        texts = [f"delete the {each.sasl_name} credential of user {name}" for each in wanted]
+        announce(texts, dry_run=dry_run)
+        if not dry_run:
+            confirm(f"Delete {len(wanted)} of {len(present)} credentials of user {name}?", yes=yes)
+        return await _altered(cluster, [ScramDeletion(name, each) for each in wanted], dry_run)
+
+    _show_results(output, run(connection, work), "DELETE")
+
+
+async def _described(cluster: Cluster, names: Iterable[str] | None) -> Described:
+    from barnabas.client.admin.users import Users  # noqa: PLC0415
+
+    return await Users(cluster).describe_user_scram_credentials(names)
+
+
+async def _altered(
+    cluster: Cluster, alterations: list[ScramAlteration], dry_run: bool
+) -> dict[ScramCredentialKey, KafkaError | None]:
+    from barnabas.client.admin.users import ScramCredentialKey, Users  # noqa: PLC0415
+
+    if dry_run:  # brokers cannot be asked to only look at it
+        return {ScramCredentialKey(each.user, each.mechanism): None for each in alterations}
+    return await Users(cluster).alter_user_scram_credentials(alterations)
+
+
+def _infos(result: tuple[ScramCredentialInfo, ...] | KafkaError | None) -> tuple[ScramCredentialInfo, ...]:
+    if isinstance(result, KafkaError):
+        if result.code is not ErrorCode.RESOURCE_NOT_FOUND:
+            raise result
+        return ()
+    return result or ()
+
+
+def _read_password(name: str, from_stdin: bool) -> str:
+    if from_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    elif sys.stdin.isatty():
+        password = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        raise Failure("nobody is there to type the password", resource=f"user {name}", advice="give --password-stdin")
+    if not password:
+        raise Failure("the password is empty", resource=f"user {name}")
+    return password
+
+
+def _show(output: Output, found: Described) -> None:
+    rows = (
+        {"user": name, "mechanism": info.mechanism.sasl_name, "iterations": info.iterations}
+        for name, infos in sorted(found.items())
+        if not isinstance(infos, KafkaError)
+        for info in sorted(infos)
+    )
+    output.rows(columns("user", "mechanism", "iterations"), rows)
+
+
+def _show_results(output: Output, results: dict[ScramCredentialKey, KafkaError | None], operation: str) -> None:
+    def row(key: ScramCredentialKey, _: Any) -> dict[str, Any]:
+        return {"user": key.user, "mechanism": key.mechanism.sasl_name, "operation": operation}
+
+    show_results(output, ("user", "mechanism", "operation"), results, row)
+
+
+def _advice(missing: Iterable[KafkaError]) -> str | None:
+    known = any(error.code is ErrorCode.RESOURCE_NOT_FOUND for error in missing)
+    return "see who there is with: barnabas users list" if known else None

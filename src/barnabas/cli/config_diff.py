@@ -1,0 +1,66 @@
+"""The settings of two resources held against each other, or those of one against Kafka's defaults. Pure.
+
+Its one rule: values that hold are compared, wherever they were set. Passwords cannot be: only whether they are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from barnabas.client.admin.config_values import Config, ConfigEntry, ConfigResource, ConfigResourceType, ConfigSource
+
+HIDDEN = "[hidden]"
+
+
+def differences(config: Config, other: Config) -> Iterator[dict[str, Any]]:
+    """What is not the same, by name."""
+    for name in sorted({*config, *other}):
+        one, two = config.get(name), other.get(name)
+        if _comparable(one) != _comparable(two):
+            yield {
+                "name": name,
+                "value": _shown(one),
+                "otherValue": _shown(two),
+                "source": one and one.source.name,
+                "otherSource": two and two.source.name,
+            }
+
+
+def _comparable(entry: ConfigEntry | None) -> object:
+    if entry is None:
+        return None
+    return entry.source is ConfigSource.DEFAULT_CONFIG if entry.is_sensitive else entry.value
+
+
+def _shown(entry: ConfigEntry | None) -> str | None:
+    if entry is None:
+        return None
+    if not entry.is_sensitive:
+        return entry.value
+    return None if entry.source is ConfigSource.DEFAULT_CONFIG else HIDDEN
+
+
+def differences_from_defaults(resource: ConfigResource, config: Config) -> Iterator[dict[str, Any]]:
+    """What is not as it is by default, by name."""
+    for entry in sorted(config.values(), key=lambda each: each.name):
+        default = _default_of(resource, entry)
+        if entry.source is not ConfigSource.DEFAULT_CONFIG and (entry.is_sensitive or entry.value != default):
+            yield {"name": entry.name, "value": _shown(entry), "source": entry.source.name, "default": default}
+
+
+def _default_of(resource: ConfigResource, entry: ConfigEntry) -> str | None:
+    """What the broker says it is; where it does not say, as for what it computes from others, what Kafka 4.3.1 has."""
+    for synonym in entry.synonyms:
+        if synonym.source is ConfigSource.DEFAULT_CONFIG:
+            return synonym.value
+    from barnabas.config import broker, client_metrics, group, topic  # noqa: PLC0415
+
+    known = {
+        ConfigResourceType.TOPIC: topic.definitions,
+        ConfigResourceType.BROKER: broker.definitions,
+        ConfigResourceType.CLIENT_METRICS: client_metrics.definitions,
+        ConfigResourceType.GROUP: group.definitions,
+    }.get(resource.type)
+    definition = known().get(entry.name) if known is not None else None
+    return None if definition is None or definition.required else definition.format(definition.default_value())

@@ -1,0 +1,98 @@
+"""`barnabas quotas` against a node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.cli.main import main
+from barnabas.testing import Broker
+from tests.client.admin.guarded import guarded_broker
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as running:
+        yield running
+
+
+def quotas(broker: Broker, *args: str, code: int = 0) -> Result:
+    line = ["quotas", args[0], "-b", broker.bootstrap_servers, *args[1:]]
+    result = CliRunner(env={"XDG_CONFIG_HOME": "/nowhere"}).invoke(main, line)
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def rows(broker: Broker, *args: str, code: int = 0) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(quotas(broker, *args, "-o", "json", code=code).stdout)
+    return found
+
+
+def test_quotas_are_set_shown_and_removed(broker: Broker) -> None:
+    said = quotas(broker, "set", "--user", "ann", "producer_byte_rate=1e6", "request_percentage=12.5")
+    assert "set producer_byte_rate of user ann to 1000000; it is not set" in said.stderr
+    assert quotas(broker, "describe", "--user", "ann", "-o", "tsv").stdout == (
+        "user ann\tproducer_byte_rate\t1000000.0\nuser ann\trequest_percentage\t12.5\n"
+    )
+    (row,) = rows(broker, "unset", "--user", "ann", "request_percentage")
+    assert (row["key"], row["before"], row["value"], row["error"]) == ("request_percentage", 12.5, None, None)
+    quotas(broker, "unset", "--user", "ann", "--all")
+    assert rows(broker, "describe", "--user", "ann") == []
+    assert "no quotas to remove" in quotas(broker, "unset", "--user", "ann", "--all", code=1).stderr
+
+
+def test_users_clients_addresses_and_their_defaults_have_quotas(broker: Broker) -> None:
+    for entity in (
+        ("--user", "bob"),
+        ("--user", "bob", "--client-id", "app"),
+        ("--user-default", "--client-id-default"),
+        ("--client-id-default",),
+    ):
+        quotas(broker, "set", *entity, "consumer_byte_rate=5")
+    quotas(broker, "set", "--ip", "127.0.0.9", "connection_creation_rate=7")
+    quotas(broker, "set", "--ip-default", "connection_creation_rate=8")
+    found = {row["entity"] for row in rows(broker, "list")}
+    assert found >= {"user (default), client-id (default)", "user bob, client-id app", "ip (default)", "ip 127.0.0.9"}
+    assert {row["entity"] for row in rows(broker, "list", "--user", "bob")} == {"user bob", "user bob, client-id app"}
+    assert {row["entity"] for row in rows(broker, "list", "--user", "bob", "--strict")} == {"user bob"}
+    assert {row["entity"] for row in rows(broker, "list", "--with", "ip")} == {"ip (default)", "ip 127.0.0.9"}
+    (row,) = rows(broker, "describe", "--ip-default")
+    assert row["entityParts"] == [{"entityType": "ip", "entityName": None}]
+
+
+def test_a_dry_run_is_checked_by_the_broker_and_sets_nothing(broker: Broker) -> None:
+    assert "would set" in quotas(broker, "set", "--user", "dry", "producer_byte_rate=1", "--dry-run").stderr
+    assert rows(broker, "describe", "--user", "dry") == []
+    (row,) = rows(broker, "set", "--user", "dry", "producer_byte_rate=-1", "--dry-run", code=1)
+    assert row["error"] == "INVALID_REQUEST"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("describe",), "Say whose"),
+        (("set", "producer_byte_rate=1"), "Say whose"),
+        (("set", "--user", "u", "producer_byte_rate"), "KEY=VALUE"),
+        (("set", "--user", "u", "producer_byte_rate=fast"), "no number"),
+        (("set", "--user", "u", "--user-default", "producer_byte_rate=1"), "cannot both"),
+        (("set", "--user", "", "producer_byte_rate=1"), "--user-default"),
+        (("unset", "--user", "u"), "or --all"),
+    ],
+)
+def test_what_is_not_understood_ends_with_2(broker: Broker, args: tuple[str, ...], said: str) -> None:
+    assert said in quotas(broker, *args, code=2).stderr
+
+
+def test_a_quota_that_does_not_exist_and_a_number_without_end_are_refused(broker: Broker) -> None:
+    assert rows(broker, "set", "--user", "odd", "no_such_rate=1", code=1)[0]["error"] == "INVALID_REQUEST"
+    quotas(broker, "set", "--user", "odd", "producer_byte_rate=inf", code=1)
+
+
+def test_without_permission_the_error_says_what_is_missing() -> None:
+    with guarded_broker() as guarded:
+        assert "CLUSTER_AUTHORIZATION_FAILED" in quotas(guarded, "list", code=1).stderr
