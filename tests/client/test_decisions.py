@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-from importlib import import_module
-from pkgutil import iter_modules
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,13 +43,6 @@ from barnabas.wire.messages.list_offsets import ListOffsetsResponse
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.schema import Versions
 from tests.client.peers import ranges
-
-MODULES = [module.name for module in iter_modules(barnabas.client.__path__)]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_the_examples_in_the_docstrings_run(name: str) -> None:
-    assert doctest.testmod(import_module(f"barnabas.client.{name}")).failed == 0
 
 
 def test_every_name_of_the_package_can_be_imported() -> None:

@@ -30,7 +30,7 @@ COMMANDS = {
         "storage": "Format the directories of a node.",
         "topics": "List, describe, create, alter and delete topics.",
         "records": "Produce, consume and delete records.",
-        "offsets": "Where partitions begin and end, and what was written when.",
+        "offsets": "Where partitions begin and end, what was written when.",
         "configs": "Show, change, compare and roll back settings.",
         "acls": "Show, explain, test, audit and change who may do what.",
         "users": "SCRAM credentials of users.",
@@ -38,39 +38,42 @@ COMMANDS = {
         "groups": "Groups of consumers: members, lag, offsets.",
         "transactions": "Transactions: find, describe and abort them.",
         "producers": "Who writes to a partition.",
-        "cluster": "The cluster: brokers, features, whether one can be stopped.",
+        "cluster": "Brokers, features, whether a broker can be stopped.",
         "quorum": "Health and voters of the metadata quorum.",
         "log-dirs": "Disks of brokers, and moving replicas between them.",
         "reassign": "Move replicas between brokers: plan, run, watch, cancel.",
         "elect-leaders": "Make preferred, or any, replicas leaders.",
-        "plan": "What would change to make the cluster as a file declares it.",
-        "apply": "Make the cluster as a file declares it.",
+        "plan": "What would change to make a cluster as declared.",
+        "apply": "Make a cluster as a file declares it.",
         "export": "Write the cluster's present state as such a file.",
         "raw": "Send any request as JSON, see the response.",
         "decode": "Show bytes of the Kafka protocol as JSON.",
         "dump": "Show what is in segments, indexes, snapshots, checkpoints.",
         "metadata": "Browse and compare the metadata of a cluster.",
         "completion": "Print the completion script of a shell.",
-        "kafka-topics": "As Kafka's script: topics.",
-        "kafka-configs": "As Kafka's script: settings, users, quotas.",
-        "kafka-acls": "As Kafka's script: ACLs.",
-        "kafka-reassign-partitions": "As Kafka's script: reassignments.",
-        "kafka-leader-election": "As Kafka's script: leader election.",
-        "kafka-log-dirs": "As Kafka's script: disks of brokers.",
-        "kafka-metadata-quorum": "As Kafka's script: the metadata quorum.",
-        "kafka-consumer-groups": "As Kafka's script: groups of consumers.",
-        "kafka-delete-records": "As Kafka's script: delete records.",
-        "kafka-get-offsets": "As Kafka's script: offsets.",
-        "kafka-features": "As Kafka's script: feature levels.",
-        "kafka-transactions": "As Kafka's script: transactions.",
-        "kafka-storage": "As Kafka's script: format directories.",
-        "kafka-dump-log": "As Kafka's script: dump segments, indexes, snapshots.",
-        "kafka-broker-api-versions": "As Kafka's script: versions of APIs.",
-        "kafka-console-producer": "As Kafka's script: lines to records.",
-        "kafka-console-consumer": "As Kafka's script: records to lines.",
+        "kafka-topics": "Topics.",
+        "kafka-configs": "Settings, users, quotas.",
+        "kafka-acls": "ACLs.",
+        "kafka-reassign-partitions": "Reassignments.",
+        "kafka-leader-election": "Leader election.",
+        "kafka-log-dirs": "Disks of brokers.",
+        "kafka-metadata-quorum": "The metadata quorum.",
+        "kafka-consumer-groups": "Groups of consumers.",
+        "kafka-delete-records": "Delete records.",
+        "kafka-get-offsets": "Offsets.",
+        "kafka-features": "Feature levels.",
+        "kafka-transactions": "Transactions.",
+        "kafka-storage": "Format directories.",
+        "kafka-dump-log": "Dump segments, indexes, snapshots.",
+        "kafka-broker-api-versions": "Versions of APIs.",
+        "kafka-console-producer": "Lines to records.",
+        "kafka-console-consumer": "Records to lines.",
     }.items()
 }
 """Each is in the module of its name."""
+
+
+_KAFKA = "kafka-"
 
 
 class LazyGroup(click.Group):
@@ -97,7 +100,9 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if not n.startswith(_KAFKA)])
+        with formatter.section("With the options and lines of Kafka's own scripts"):
+            formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if n.startswith(_KAFKA)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]
@@ -112,6 +117,8 @@ def main() -> None:
     \b
     Examples:
       barnabas serve                                        start a node
+      barnabas topics create orders --partitions 12
+      barnabas groups describe billing                      members, offsets and lag
+      barnabas plan -f cluster.yaml                         what differs from what is declared
       barnabas decode ApiVersionsRequest 3 036d65023100     bytes of a message, as JSON
-      barnabas decode --request --file request.bin          a request with its header
     """

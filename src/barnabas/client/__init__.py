@@ -3,7 +3,7 @@
     async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster:
         response = await cluster.call(DescribeClusterRequest(), to=any_broker())
 
-What administration, producers and consumers are built on:
+`Admin`, `Producer` and `Consumer` stand on it; `barnabas.client.sync` has them for code without an event loop. What they stand on:
 
     Cluster(config: ClientSettings | Mapping[str, object])      settings by the names of Kafka's clients
         state -> ClusterState                                   what is known now: a value
@@ -11,7 +11,8 @@ What administration, producers and consumers are built on:
         await call(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None,
                    request_timeout_ms=None, repeat=None, give_up_on=(), lane="") -> Any
                                                                 the response; tried again where that is right
-        await send(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None, lane="") -> Any
+        await send(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None, lane="",
+                   on_sent=None) -> Any
                                                                 one attempt, whatever the codes in the answer
         await post(request, to, *, version=None, lane="")       what is never answered
         await refresh(topics=(), *, timeout_ms=None) -> ClusterState
@@ -44,7 +45,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from barnabas.client.admin.admin import Admin
     from barnabas.client.cluster import Cluster
+    from barnabas.client.consumer import Consumer
     from barnabas.client.errors import (
         AuthenticationError,
         CallTimeoutError,
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
         UnknownHostError,
         UnsupportedByNodeError,
     )
+    from barnabas.client.producer import Producer
     from barnabas.client.retry import maybe_done
     from barnabas.client.routing import (
         CoordinatorType,
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
     from barnabas.client.versions import NodeVersions
 
 __all__ = [
+    "Admin",
     "AuthenticationError",
     "CallTimeoutError",
     "ClientSettings",
@@ -82,6 +87,7 @@ __all__ = [
     "Cluster",
     "ClusterState",
     "ConnectionLostError",
+    "Consumer",
     "CoordinatorType",
     "Destination",
     "NoAnswerError",
@@ -91,6 +97,7 @@ __all__ = [
     "NotConnectedError",
     "NotKafkaError",
     "Partition",
+    "Producer",
     "TlsError",
     "Topic",
     "UnknownHostError",
@@ -106,12 +113,19 @@ __all__ = [
 ]
 
 _MODULES = ("cluster", "routing", "errors", "settings", "state", "retry", "versions")
+_LARGE = {
+    "Admin": "barnabas.client.admin.admin",
+    "Producer": "barnabas.client.producer",
+    "Consumer": "barnabas.client.consumer",
+}
 _RENAMED = {"load_settings": "load", "load_settings_file": "load_file"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _LARGE:
+        return getattr(import_module(_LARGE[name]), name)
     if name in _RENAMED:
         return getattr(import_module("barnabas.client.settings"), _RENAMED[name])
     modules = (import_module(f"barnabas.client.{module}") for module in _MODULES)
