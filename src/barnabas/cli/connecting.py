@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.cli.failures import Failure, failure_of
+from barnabas.cli.failures import ADVICE, Failure, failure_of
 from barnabas.cli.profiles import Connection
 
 if TYPE_CHECKING:
@@ -40,17 +40,22 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
     from barnabas.client.cluster import Cluster  # noqa: PLC0415  (brings the event loop and TLS)
     from barnabas.client.errors import CallTimeoutError  # noqa: PLC0415
     from barnabas.config.values import ConfigError  # noqa: PLC0415
-    from barnabas.wire.errors import KafkaError, MalformedError  # noqa: PLC0415
+    from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError  # noqa: PLC0415
 
     try:
         async with Cluster(connection.values()) as cluster:
             yield cluster
+    except BrokenPipeError:
+        raise  # whoever read the output has seen enough; click ends the command
     except ConfigError as error:
         raise Failure(str(error), resource=_origin(connection, error.key)) from error
     except CallTimeoutError as error:
         raise _late(connection, error) from error
     except KafkaError as error:
         raise failure_of(error, connection.address) from error
+    except UnsupportedVersionError as error:
+        advice = ADVICE[ErrorCode.UNSUPPORTED_VERSION]
+        raise Failure(str(error), resource=connection.address, advice=advice) from error
     except (MalformedError, OSError) as error:
         raise Failure(str(error) or type(error).__name__, resource=connection.address, advice=_REACH) from error
 

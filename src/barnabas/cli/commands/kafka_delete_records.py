@@ -1,0 +1,125 @@
+"""`barnabas kafka-delete-records`: Kafka's script of this name, with its options and its lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure
+from barnabas.cli.java_text import exception_text
+from barnabas.cli.java_tool import JavaTool, connection_of, refuse
+from barnabas.cli.output import EXIT_FAILED, Output, note
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.leaders import TopicPartition
+    from barnabas.client.cluster import Cluster
+
+_RANGES = {"Integer": 2**31, "Long": 2**63}
+
+
+@click.command(
+    "kafka-delete-records", cls=JavaTool, short_help="Delete records up to an offset as Kafka's script does."
+)
+@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
+@click.option(
+    "--offset-json-file",
+    metavar="FILE",
+    help='Offsets: {"partitions": [{"topic": "foo", "partition": 1, "offset": 1}], "version": 1}',
+)
+@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.pass_context
+def kafka_delete_records(
+    ctx: click.Context, bootstrap_server: str | None, offset_json_file: str | None, command_config: str | None
+) -> None:
+    """Delete records up to an offset as Kafka's script of this name does. See also: barnabas records delete."""
+    for name, value in (("bootstrap-server", bootstrap_server), ("offset-json-file", offset_json_file)):
+        if value is None:
+            refuse(ctx, f'Missing required argument "[{name}]"')
+    assert bootstrap_server is not None
+    assert offset_json_file is not None
+    output = Output()
+    try:
+        connection = connection_of(bootstrap_server, command_config)
+        offsets = _parse_offsets(Path(offset_json_file).read_text())
+        output.write("Executing records delete operation")
+        output.flush()
+        results = run(connection, lambda cluster: _delete(cluster, offsets))
+    except (Failure, ValueError, OSError) as error:
+        unread = offset_json_file if isinstance(error, FileNotFoundError) else str(error)
+        note(error.message if isinstance(error, Failure) else unread)
+        sys.exit(EXIT_FAILED)
+    output.write("Records delete operation completed:")
+    for each, result in results.items():
+        said = f"error: {exception_text(result)}" if isinstance(result, KafkaError) else f"low_watermark: {result}"
+        output.write(f"partition: {each}\t{said}")
+    output.flush()
+
+
+async def _delete(cluster: Cluster, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
+    from barnabas.client.admin.records import Records  # noqa: PLC0415
+
+    return await Records(cluster).delete_records(offsets)
+
+
+def _parse_offsets(text: str) -> dict[TopicPartition, int]:
+    """Raises ValueError in Kafka's words."""
+    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise ValueError("The input string is not a valid JSON") from None
+    whole = _object(document)
+    version = _number(whole["version"], "Integer") if "version" in whole else 1
+    if version != 1:
+        raise ValueError(f"Not supported version field value {version}")
+    if "partitions" not in whole:
+        raise ValueError("Missing partitions field")
+    if not isinstance(whole["partitions"], list):
+        raise ValueError(f"Expected JSON array, received {_json(whole['partitions'])}")
+    offsets: dict[TopicPartition, int] = {}
+    twice: list[str] = []
+    for item in whole["partitions"]:
+        row = _object(item)
+        each = TopicPartition(_text(_field(row, "topic")), _number(_field(row, "partition"), "Integer"))
+        offset = _number(_field(row, "offset"), "Long")
+        if each in offsets and str(each) not in twice:
+            twice.append(str(each))
+        offsets[each] = offset
+    if twice:
+        raise ValueError(f"Offset json file contains duplicate topic partitions: {','.join(twice)}")
+    return offsets
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"Expected JSON object, received {_json(value)}")
+    return value
+
+
+def _field(row: dict[str, Any], name: str) -> Any:
+    if name not in row:
+        raise ValueError(f"No such field exists: `{name}`")
+    return row[name]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"Expected `String` value, received {_json(value)}")
+    return value
+
+
+def _number(value: Any, kind: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -_RANGES[kind] <= value < _RANGES[kind]:
+        raise ValueError(f"Expected `{kind}` value, received {_json(value)}")
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,221 @@
+"""`barnabas offsets`: where partitions begin and end, and which record was the first at or after a time.
+
+Reads arguments and shows; what is asked is in `client.admin.records`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.completing import complete_topic
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure, failure_of
+from barnabas.cli.options import common_options
+from barnabas.cli.output import EXIT_FAILED, Column, Output, columns, utc_time
+from barnabas.cli.profiles import Connection
+from barnabas.cli.times import parse_time_ms
+from barnabas.cli.watching import watch_option, watched
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.leaders import TopicPartition
+    from barnabas.client.admin.records import IsolationLevel, ListedOffset
+    from barnabas.client.cluster import Cluster
+
+    Listed = Mapping[TopicPartition, ListedOffset | KafkaError]
+
+
+def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else parse_time_ms(value, round(time.time() * 1000))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+_PARTITION = click.option(
+    "--partition", "-p", "numbers", type=click.IntRange(0), multiple=True, help="Only this partition; may be repeated."
+)
+_ISOLATION = click.option(
+    "--isolation-level",
+    type=click.Choice(["read_uncommitted", "read_committed"]),
+    default="read_uncommitted",
+    show_default=True,
+    help="With read_committed, partitions end where the first open transaction begins.",
+)
+
+
+@click.group(short_help="Where partitions begin and end, and what was written when.")
+def offsets() -> None:
+    """Where partitions begin and end, and what was written when.
+
+    \b
+    Examples:
+      barnabas offsets list orders
+      barnabas offsets list --watch 2
+      barnabas offsets list orders --at 2026-01-31T12:00
+      barnabas offsets find orders 2h
+    """
+
+
+@offsets.command("list")
+@click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topic)
+@_PARTITION
+@click.option("--at", callback=_time, metavar="TIME|AGE", help="Also the first offset at or after this time.")
+@click.option("--internal", is_flag=True, help="Internal topics too, if none are named.")
+@_ISOLATION
+@watch_option
+@common_options
+def list_(
+    connection: Connection,
+    output: Output,
+    topics: tuple[str, ...],
+    numbers: tuple[int, ...],
+    at: int | None,
+    internal: bool,
+    isolation_level: str,
+    watch: float | None,
+) -> None:
+    """List the first and the next offset of partitions, and the newest timestamp in them.
+
+    The number of records is what lies between the offsets: transactions and compaction leave gaps, so that it may be less.
+
+    \b
+    Examples:
+      barnabas offsets list orders payments
+      barnabas offsets list orders -p 0 -p 1 -o json
+      barnabas offsets list orders --at 1d
+    """
+    failed: list[str] = []
+
+    async def show(cluster: Cluster) -> None:
+        from barnabas.client.admin.records import IsolationLevel  # noqa: PLC0415
+
+        partitions = await _partitions(cluster, topics, numbers, internal)
+        found = await _ends(cluster, partitions, at, IsolationLevel[isolation_level.upper()])
+        shown = columns(
+            *("topic", "partition", "earliestOffset", "latestOffset", "records"),
+            Column("maxTimestamp", "LAST-RECORD", show=utc_time),
+        )
+        offset_at = (Column("offsetAt"),) if at is not None else ()
+        output.rows((*shown, *offset_at), (row for row in found.values() if "error" not in row))
+        errors = {str(each): row["error"] for each, row in found.items() if "error" in row}
+        _show_errors(errors)
+        failed.extend(errors)
+
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    if failed:
+        sys.exit(EXIT_FAILED)
+
+
+async def _ends(
+    cluster: Cluster, partitions: Iterable[TopicPartition], at: int | None, isolation_level: IsolationLevel
+) -> dict[TopicPartition, dict[str, Any]]:
+    """A row for each partition, or one with the error of it."""
+    from barnabas.client.admin.records import OffsetSpec, Records  # noqa: PLC0415
+    from barnabas.client.errors import UnsupportedByNodeError  # noqa: PLC0415
+
+    records = Records(cluster)
+    wanted = list(partitions)
+
+    async def asked(spec: int) -> Listed:
+        return await records.list_offsets(dict.fromkeys(wanted, spec), isolation_level=isolation_level)
+
+    questions: dict[str, Listed] = {
+        "earliestOffset": await asked(OffsetSpec.EARLIEST),
+        "latestOffset": await asked(OffsetSpec.LATEST),
+    }
+    with suppress(UnsupportedByNodeError):  # before Kafka 3.0
+        questions["maxTimestamp"] = await asked(OffsetSpec.MAX_TIMESTAMP)
+    if at is not None:
+        questions["offsetAt"] = await asked(at)
+    rows: dict[TopicPartition, dict[str, Any]] = {}
+    for each in wanted:
+        row: dict[str, Any] = {"topic": each.topic, "partition": each.partition}
+        for name, answers in questions.items():
+            answer = answers[each]
+            if isinstance(answer, KafkaError):
+                row["error"] = answer
+                continue
+            value = answer.timestamp if name == "maxTimestamp" else answer.offset
+            row[name] = value if value >= 0 else None
+        row.setdefault("maxTimestamp", None)
+        if "error" not in row:
+            row["records"] = row["latestOffset"] - row["earliestOffset"]
+        rows[each] = row
+    return rows
+
+
+@offsets.command("find")
+@click.argument("topic", shell_complete=complete_topic)
+@click.argument("moment", metavar="TIME|AGE", callback=_time)
+@_PARTITION
+@common_options
+def find(connection: Connection, output: Output, topic: str, moment: int, numbers: tuple[int, ...]) -> None:
+    """Find the first record at or after a time, in each partition of a topic.
+
+    Where there is none, the offset is absent. TIME is as in ISO 8601, or milliseconds; an age such as 2h counts back from now.
+
+    \b
+    Examples:
+      barnabas offsets find orders 2026-01-31T12:00:00Z
+      barnabas offsets find orders 90m -o json
+    """
+
+    async def look(cluster: Cluster) -> Listed:
+        from barnabas.client.admin.records import Records  # noqa: PLC0415
+
+        partitions = await _partitions(cluster, (topic,), numbers, True)
+        return await Records(cluster).list_offsets(dict.fromkeys(partitions, moment))
+
+    found = run(connection, look)
+    output.rows(
+        columns("topic", "partition", "offset", Column("timestamp", show=utc_time), "leaderEpoch"),
+        (
+            {
+                "topic": each.topic,
+                "partition": each.partition,
+                "offset": result.offset if result.offset >= 0 else None,
+                "timestamp": result.timestamp if result.offset >= 0 else None,
+                "leaderEpoch": result.leader_epoch if result.offset >= 0 else None,
+            }
+            for each, result in found.items()
+            if not isinstance(result, KafkaError)
+        ),
+    )
+    errors = {str(each): result for each, result in found.items() if isinstance(result, KafkaError)}
+    _show_errors(errors)
+    if errors:
+        sys.exit(EXIT_FAILED)
+
+
+async def _partitions(
+    cluster: Cluster, topics: tuple[str, ...], numbers: tuple[int, ...], internal: bool
+) -> list[TopicPartition]:
+    """The partitions that are asked for. Raises Failure for topics and partitions that are not there."""
+    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+
+    state = await cluster.metadata(topics or None)
+    for name, code in state.errors.items():
+        raise failure_of(KafkaError(code), f"topic {name}")
+    found = []
+    for name, topic in sorted(state.topics.items()):
+        if topic.is_internal and not internal and name not in topics:
+            continue
+        for number in numbers or topic.partitions:
+            if number in topic.partitions:
+                found.append(TopicPartition(name, number))
+            elif topics:
+                count = len(topic.partitions)
+                raise Failure(f"there is no partition {number}; it has {count}", resource=f"topic {name}")
+    return found
+
+
+def _show_errors(errors: Mapping[str, KafkaError]) -> None:
+    for name, error in errors.items():
+        failure_of(error, f"partition {name}").show()

@@ -1,0 +1,652 @@
+"""`barnabas topics`: what topics there are, how they are, and changes of them.
+
+Reads arguments and shows; what is asked is in `client.admin.topics`, judging in `cli.topic_facts`, changing in
+`cli.topic_changes`, counting in `cli.partition_counts`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import show_results
+from barnabas.cli.completing import complete_topic, complete_topic_config
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure, Verdict, failure_of
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, utc_time
+from barnabas.cli.profiles import Connection
+from barnabas.cli.times import bytes_text, parse_bytes, parse_time_ms
+from barnabas.cli.watching import watch_option, watched
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.cli.topic_facts import Found, PartitionFacts, TopicFacts
+    from barnabas.client.cluster import Cluster
+    from barnabas.wire import Uuid
+
+_TOPICS = click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topic)
+_SOME_TOPICS = click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=complete_topic)
+_COLORS = {"offline": "red", "under-min-isr": "red", "under-replicated": "yellow"}
+
+
+def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if value is None else re.compile(value)
+    except re.error as error:
+        raise click.BadParameter(f"{value!r} is no regular expression: {error}", ctx, param) from None
+
+
+def _time(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    try:
+        return parse_time_ms(value, round(time.time() * 1000))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    try:
+        found = None if value is None else parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+    if found == 0:
+        raise click.BadParameter("it must be more than nothing", ctx, param)
+    return found
+
+
+def _configs(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in value:
+        name, sign, setting = text.partition("=")
+        if not sign or not name.strip():
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", ctx, param)
+        found[name.strip()] = setting.strip()
+    return found
+
+
+def _assignments(ctx: click.Context, param: click.Parameter, value: str | None) -> list[list[int]] | None:
+    if value is None:
+        return None
+    try:
+        found = [[int(broker) for broker in brokers.split(":")] for brokers in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not as 1:2,2:3, which are the brokers of two partitions") from None
+    for brokers in found:
+        if len(set(brokers)) < len(brokers):
+            raise click.BadParameter(f"{':'.join(map(str, brokers))} has a broker twice", ctx, param)
+    return found
+
+
+_PATTERN = click.option(
+    "--pattern", callback=_pattern, metavar="REGEX", help="Only topics whose whole name fits this regular expression."
+)
+_INTERNAL = click.option("--internal", is_flag=True, help="Internal topics too.")
+_ASSIGNMENT = click.option(
+    "--replica-assignment",
+    "assignments",
+    callback=_assignments,
+    metavar="BROKER:BROKER,...",
+    help="The brokers of each (new) partition, the preferred leader first.",
+)
+
+
+@click.group(short_help="List, describe, create, alter and delete topics.")
+def topics() -> None:
+    """List, describe, create, alter and delete topics.
+
+    \b
+    Examples:
+      barnabas topics list --pattern 'orders.*'
+      barnabas topics describe orders
+      barnabas topics describe --under-replicated --exit-code
+      barnabas topics create orders --partitions 12 --config retention.ms=86400000
+      barnabas topics alter orders --partitions 24 --dry-run
+      barnabas topics copy-settings orders orders-new
+      barnabas topics idle --since 30d
+      barnabas topics plan-partitions --throughput 100MB --producer-throughput 10MB --consumers 6
+    """
+
+
+# --- looking
+
+
+@topics.command("list")
+@_PATTERN
+@_INTERNAL
+@watch_option
+@common_options
+def list_(
+    connection: Connection, output: Output, pattern: re.Pattern[str] | None, internal: bool, watch: float | None
+) -> None:
+    """List topics.
+
+    \b
+    Examples:
+      barnabas topics list
+      barnabas topics list --internal -o tsv | cut -f 1
+    """
+
+    async def show(cluster: Cluster) -> None:
+        from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+
+        found = await Topics(cluster).list_topics(include_internal=internal)
+        output.rows(
+            columns("name", Column("numPartitions", "PARTITIONS"), "replicationFactor", "isInternal", "topicId"),
+            (
+                {
+                    "name": topic.name,
+                    "topicId": _id_text(topic.topic_id),
+                    "isInternal": topic.is_internal,
+                    "numPartitions": topic.num_partitions,
+                    "replicationFactor": topic.replication_factor,
+                }
+                for topic in found
+                if pattern is None or pattern.fullmatch(topic.name)
+            ),
+        )
+
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+
+
+@topics.command("describe", cls=Verdict)
+@_TOPICS
+@click.option("--id", "by_id", is_flag=True, help="Topics are given by their ids.")
+@_PATTERN
+@_INTERNAL
+@click.option("--under-replicated", is_flag=True, help="Only partitions of which a replica is not in sync.")
+@click.option("--unavailable", is_flag=True, help="Only partitions without a leader that is alive.")
+@click.option(
+    "--under-min-isr", is_flag=True, help="Only partitions with fewer replicas in sync than min.insync.replicas."
+)
+@click.option("--at-min-isr", is_flag=True, help="Only partitions with just as many as min.insync.replicas.")
+@click.option("--configs/--no-configs", default=True, help="Ask for settings, or do not [ask].")
+@click.option(
+    "--exit-code", is_flag=True, help="Exit with 2 if a partition is not well; with filters, if one is shown."
+)
+@watch_option
+@common_options
+def describe(
+    connection: Connection,
+    output: Output,
+    topics: tuple[str, ...],
+    by_id: bool,
+    pattern: re.Pattern[str] | None,
+    internal: bool,
+    under_replicated: bool,
+    unavailable: bool,
+    under_min_isr: bool,
+    at_min_isr: bool,
+    configs: bool,
+    exit_code: bool,
+    watch: float | None,
+) -> None:
+    """Show topics with their partitions: all, or those that are named, then with their settings.
+
+    The status of a partition is the worst that can be said of it: offline, under-min-isr, under-replicated, or ok.
+
+    \b
+    Examples:
+      barnabas topics describe orders payments
+      barnabas topics describe --under-replicated --unavailable --exit-code
+      barnabas topics describe orders -o json --no-configs
+    """
+    filters = [
+        name
+        for name, is_asked in (
+            ("is_under_replicated", under_replicated),
+            ("is_unavailable", unavailable),
+            ("is_under_min_isr", under_min_isr),
+            ("is_at_min_isr", at_min_isr),
+        )
+        if is_asked
+    ]
+    with_configs = configs or under_min_isr or at_min_isr
+    exit_codes = [0]
+
+    async def show(cluster: Cluster) -> None:
+        found = await _look(cluster, topics, by_id, pattern, internal or bool(topics), with_configs)
+        if filters:
+            count = _show_partitions(output, found.topics, filters)
+        else:
+            _show_topics(output, found.topics, in_blocks=bool(topics))
+            count = sum(each.status != "ok" for topic in found.topics for each in topic.partitions) if exit_code else 0
+        _show_errors(found.errors)
+        exit_codes.append(EXIT_FAILED if found.errors else EXIT_NO if exit_code and count else 0)
+
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    sys.exit(exit_codes[-1])
+
+
+async def _look(
+    cluster: Cluster,
+    topics: tuple[str, ...],
+    by_id: bool,
+    pattern: re.Pattern[str] | None,
+    internal: bool,
+    with_configs: bool,
+) -> Found:
+    from barnabas.cli.topic_facts import Found, facts_of, look_at  # noqa: PLC0415
+    from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+
+    if by_id:
+        described = await Topics(cluster).describe_topics(_ids(topics))
+        errors = {str(each): result for each, result in described.items() if isinstance(result, KafkaError)}
+        there = [result for result in described.values() if not isinstance(result, KafkaError)]
+        return Found(await facts_of(cluster, there, with_configs=with_configs), errors)
+    names: list[str] | None = list(topics) or None
+    if pattern is not None:
+        listed = await Topics(cluster).list_topics(include_internal=internal)
+        names = [*topics, *(topic.name for topic in listed if pattern.fullmatch(topic.name))]
+    found = await look_at(cluster, names, with_configs=with_configs)
+    return found._replace(topics=[facts for facts in found.topics if internal or not facts.topic.is_internal])
+
+
+def _brokers(ids: Iterable[int]) -> str:
+    return ",".join(map(str, ids)) or "-"
+
+
+_PARTITION_COLUMNS = columns(
+    *("partition", "leader", "leaderEpoch", Column("replicas", show=_brokers), Column("isr", show=_brokers)),
+    Column("status", style=_COLORS.get),
+)
+_ALL_COLUMNS = columns("topic", *_PARTITION_COLUMNS)
+
+
+def _show_topics(output: Output, found: Iterable[TopicFacts], in_blocks: bool) -> None:
+    if not in_blocks or not output.is_for_people:
+        output.rows(_ALL_COLUMNS, (row for topic in found for row in _partition_rows(topic, topic.partitions)))
+        return
+    for topic in found:
+        output.title(_headline(topic))
+        output.rows(_PARTITION_COLUMNS, _partition_rows(topic, topic.partitions))
+
+
+def _show_partitions(output: Output, found: Iterable[TopicFacts], filters: Iterable[str]) -> int:
+    shown = (
+        (topic, [each for each in topic.partitions if any(getattr(each, name) for name in filters)]) for topic in found
+    )
+    return output.rows(_ALL_COLUMNS, (row for topic, few in shown if few for row in _partition_rows(topic, few)))
+
+
+def _headline(facts: TopicFacts) -> str:
+    topic = facts.topic
+    count = len(topic.partitions)
+    words = [topic.name, f"{count} partition{'s' * (count != 1)}", f"replication factor {topic.replication_factor}"]
+    if topic.is_internal:
+        words.append("internal")
+    if topic_id := _id_text(topic.topic_id):
+        words.append(f"id {topic_id}")
+    if isinstance(facts.settings, KafkaError):
+        words.append(f"settings: {facts.settings.code.name}")
+    elif facts.settings is not None and (overrides := facts.settings.overrides()):
+        words.append(" ".join(f"{name}={value}" for name, value in overrides.items()))
+    return ", ".join(words)
+
+
+def _partition_rows(facts: TopicFacts, partitions: Iterable[PartitionFacts]) -> Iterator[dict[str, Any]]:
+    topic_id, settings = _id_text(facts.topic.topic_id), facts.settings
+    overrides = None if settings is None or isinstance(settings, KafkaError) else settings.overrides()
+    for found in partitions:
+        partition, moving = found.partition, found.reassignment
+        row: dict[str, Any] = {
+            "topic": facts.topic.name,
+            "topicId": topic_id,
+            "partition": partition.partition_index,
+            "leader": partition.leader_id if partition.leader_id >= 0 else None,
+            "leaderEpoch": partition.leader_epoch,
+            "replicas": partition.replicas,
+            "isr": partition.isr,
+            "offlineReplicas": partition.offline_replicas,
+            "eligibleLeaderReplicas": partition.eligible_leader_replicas,
+            "lastKnownElr": partition.last_known_elr,
+            "addingReplicas": moving.adding_replicas if moving else (),
+            "removingReplicas": moving.removing_replicas if moving else (),
+            "status": found.status,
+        }
+        if overrides is not None:
+            row["configs"] = overrides
+        yield row
+
+
+def _show_errors(errors: Mapping[str, KafkaError]) -> None:
+    for name, error in errors.items():
+        failure_of(error, f"topic {name}").show()
+
+
+def _id_text(topic_id: Uuid | None) -> str | None:
+    return str(topic_id) if topic_id is not None and any(topic_id) else None
+
+
+def _ids(texts: Iterable[str]) -> list[Uuid]:
+    from barnabas.wire import Uuid  # noqa: PLC0415
+
+    try:
+        return [Uuid.parse(text) for text in texts]
+    except ValueError as error:
+        raise Failure(f"{error}; ids are as barnabas topics list shows them") from None
+
+
+@topics.command("idle")
+@click.option(
+    "--since", callback=_time, default="7d", show_default=True, metavar="TIME|AGE", help="No record is newer than this."
+)
+@_PATTERN
+@_INTERNAL
+@click.option("--all", "show_all", is_flag=True, help="All topics, also those that are in use.")
+@common_options
+def idle(
+    connection: Connection,
+    output: Output,
+    since: int,
+    pattern: re.Pattern[str] | None,
+    internal: bool,
+    show_all: bool,
+) -> None:
+    """List topics into which nothing was written since a time, by the newest timestamp of their records.
+
+    Sizes are those of all replicas. Where there are no records (any more), nothing is known of the last one.
+
+    \b
+    Examples:
+      barnabas topics idle --since 30d
+      barnabas topics idle --since 2026-01-01 -o tsv | cut -f 1
+    """
+
+    async def look(cluster: Cluster) -> list[dict[str, Any]]:
+        from barnabas.cli.idle_topics import look_at_activity  # noqa: PLC0415
+        from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+
+        listed = await Topics(cluster).list_topics(include_internal=internal)
+        fitting = [topic for topic in listed if pattern is None or pattern.fullmatch(topic.name)]
+        found = await look_at_activity(cluster, fitting, since)
+        found.sort(key=lambda each: (each.last_timestamp or 0, each.topic.name))
+        errors = {each.topic.name: each.error for each in found if each.error is not None}
+        _show_errors(errors)
+        return [
+            {
+                "name": each.topic.name,
+                "lastTimestamp": each.last_timestamp,
+                "idle": each.is_idle,
+                "numPartitions": each.topic.num_partitions,
+                "records": each.records,
+                "sizeBytes": each.size_bytes,
+            }
+            for each in found
+            if each.error is None and (each.is_idle or show_all)
+        ]
+
+    shown = (
+        *columns("name", Column("lastTimestamp", "LAST-RECORD", show=utc_time), Column("numPartitions", "PARTITIONS")),
+        *columns("records", Column("sizeBytes", "SIZE", show=bytes_text)),
+    )
+    output.rows((*shown, Column("idle")) if show_all else shown, run(connection, look))
+
+
+@topics.command("plan-partitions")
+@click.option(
+    "--throughput", required=True, callback=_bytes, metavar="BYTES", help="What comes in at most, in a second."
+)
+@click.option(
+    "--producer-throughput",
+    callback=_bytes,
+    metavar="BYTES",
+    help="What one partition takes from producers, in a second.",
+)
+@click.option(
+    "--consumer-throughput",
+    callback=_bytes,
+    metavar="BYTES",
+    help="What a consumer reads of one partition, in a second.",
+)
+@click.option("--consumers", type=click.IntRange(1), help="How many members the largest group has.")
+@click.option(
+    "--growth", type=click.FloatRange(min=1), default=1.0, show_default=True, help="Room to grow, as a factor."
+)
+@click.option("--topic", shell_complete=complete_topic, help="A topic that is there already, to compare with.")
+@common_options
+def plan_partitions(
+    connection: Connection,
+    output: Output,
+    throughput: int,
+    producer_throughput: int | None,
+    consumer_throughput: int | None,
+    consumers: int | None,
+    growth: float,
+    topic: str | None,
+) -> None:
+    """Compute how many partitions a topic should have, and say why.
+
+    Measure what one partition takes and gives with the records, the compression and the machines that you have. A cluster is
+    asked only with --topic.
+
+    \b
+    Examples:
+      barnabas topics plan-partitions --throughput 100MB --producer-throughput 10MB --consumer-throughput 20MB
+      barnabas topics plan-partitions --throughput 5MB --consumers 12 --growth 2 --topic orders
+    """
+    from barnabas.cli.partition_counts import Load, plan_partitions  # noqa: PLC0415
+
+    if not (producer_throughput or consumer_throughput or consumers):
+        raise click.UsageError("Give at least one of --producer-throughput, --consumer-throughput and --consumers.")
+    present = None
+    if topic is not None:
+        from barnabas.cli.topic_changes import partition_count  # noqa: PLC0415
+
+        present = run(connection, lambda cluster: partition_count(cluster, topic))
+    plan = plan_partitions(Load(throughput, producer_throughput, consumer_throughput, consumers, growth), present)
+    if output.is_for_people:
+        output.write(f"{plan.partitions} partitions")
+        for reason in plan.reasons:
+            output.write(f"  because {reason}")
+        for warning in plan.warnings:
+            output.write(f"  note: {warning}")
+        output.flush()
+    else:
+        row = {"numPartitions": plan.partitions, "present": present, "reasons": plan.reasons, "warnings": plan.warnings}
+        output.one(row)
+
+
+# --- changing
+
+
+@topics.command("create")
+@click.argument("names", nargs=-1, required=True, metavar="TOPIC...")
+@click.option("--partitions", type=click.IntRange(1), help="How many [the cluster's num.partitions].")
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(1, 32767),
+    help="How many replicas [the cluster's default.replication.factor].",
+)
+@_ASSIGNMENT
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    callback=_configs,
+    metavar="NAME=VALUE",
+    shell_complete=complete_topic_config,
+    help="A setting of the topic; may be repeated.",
+)
+@click.option("--if-not-exists", is_flag=True, help="A topic that is there already is no failure.")
+@dry_run_option
+@common_options
+def create(
+    connection: Connection,
+    output: Output,
+    names: tuple[str, ...],
+    partitions: int | None,
+    replication_factor: int | None,
+    assignments: list[list[int]] | None,
+    configs: dict[str, str],
+    if_not_exists: bool,
+    dry_run: bool,
+) -> None:
+    """Create topics, all alike. The cluster is asked first whether it would: if it refuses one, none is created.
+
+    \b
+    Examples:
+      barnabas topics create orders --partitions 12 --replication-factor 3
+      barnabas topics create orders --config cleanup.policy=compact --dry-run
+      barnabas topics create orders --replica-assignment 1:2,2:3,3:1
+    """
+    from barnabas.cli import topic_changes  # noqa: PLC0415
+    from barnabas.client.admin.topics import NewTopic  # noqa: PLC0415
+
+    if assignments is not None and (partitions is not None or replication_factor is not None):
+        raise click.UsageError("--replica-assignment says how many partitions and replicas there are: leave those out.")
+    new = [NewTopic(name, partitions, replication_factor, configs, assignments) for name in dict.fromkeys(names)]
+    show_results(
+        output,
+        ("name", Column("numPartitions", "PARTITIONS"), "replicationFactor", "topicId"),
+        run(
+            connection,
+            lambda cluster: topic_changes.create(cluster, new, if_not_exists=if_not_exists, dry_run=dry_run),
+        ),
+        lambda name, made: {
+            "name": name,
+            "numPartitions": _told(made.num_partitions) if made else None,
+            "replicationFactor": _told(made.replication_factor) if made else None,
+            "topicId": _id_text(made.topic_id) if made and not dry_run else None,
+        },
+    )
+
+
+def _told(number: int) -> int | None:
+    return number if number >= 0 else None
+
+
+@topics.command("alter")
+@_SOME_TOPICS
+@click.option(
+    "--partitions", type=click.IntRange(1), help="How many there shall be in all; never fewer than there are."
+)
+@click.option(
+    "--replication-factor", type=click.IntRange(1, 32767), help="How many replicas each partition shall have."
+)
+@_ASSIGNMENT
+@dry_run_option
+@yes_option
+@common_options
+def alter(
+    connection: Connection,
+    output: Output,
+    topics: tuple[str, ...],
+    partitions: int | None,
+    replication_factor: int | None,
+    assignments: list[list[int]] | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Add partitions, or change how many replicas there are. For settings, see: barnabas configs set.
+
+    Adding partitions moves keys: records of one key go to another partition from then on, so it asks before it does. Another
+    replication factor is a reassignment, which copies what new replicas need: barnabas reassign status shows how far it is.
+
+    \b
+    Examples:
+      barnabas topics alter orders --partitions 24 --dry-run
+      barnabas topics alter orders --partitions 24 --yes
+      barnabas topics alter orders payments --replication-factor 3
+    """
+    if (partitions is None) == (replication_factor is None):
+        raise click.UsageError("Give either --partitions or --replication-factor.")
+    if assignments is not None and partitions is None:
+        raise click.UsageError("--replica-assignment goes with --partitions: it says where the new ones are.")
+    from barnabas.cli.topic_changes import add_partitions, change_replication_factor  # noqa: PLC0415
+
+    names = list(dict.fromkeys(topics))
+    if partitions is not None:
+        count = partitions
+        grown = run(
+            connection, lambda cluster: add_partitions(cluster, names, count, assignments, dry_run=dry_run, yes=yes)
+        )
+        shown = ("name", Column("numPartitions", "PARTITIONS"))
+        show_results(output, shown, grown, lambda name, _: {"name": name, "numPartitions": count})
+        return
+    factor = replication_factor or 1
+    moves = run(connection, lambda cluster: change_replication_factor(cluster, names, factor, dry_run=dry_run, yes=yes))
+    show_results(
+        output,
+        ("topic", "partition", "replicas"),
+        {key: move.error for key, move in moves.items()},
+        lambda key, _: {"topic": key[0], "partition": key[1], "replicas": moves[key].replicas},
+    )
+
+
+@topics.command("delete")
+@_TOPICS
+@click.option("--id", "by_id", is_flag=True, help="Topics are given by their ids.")
+@_PATTERN
+@click.option("--if-exists", is_flag=True, help="A topic that is not there is no failure.")
+@dry_run_option
+@yes_option
+@common_options
+def delete(
+    connection: Connection,
+    output: Output,
+    topics: tuple[str, ...],
+    by_id: bool,
+    pattern: re.Pattern[str] | None,
+    if_exists: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Delete topics with all their records. This cannot be undone, so it asks first. A pattern leaves internal topics alone.
+
+    \b
+    Examples:
+      barnabas topics delete orders
+      barnabas topics delete --pattern 'test-.*' --dry-run
+      barnabas topics delete --id 4TpA1PLsQSOmQ3ASGk7SnQ --yes
+    """
+    if not topics and pattern is None:
+        raise click.UsageError("Name topics, or give --pattern.")
+    from barnabas.cli import topic_changes  # noqa: PLC0415
+
+    wanted: list[str | Uuid] = [*(_ids(topics) if by_id else topics)]
+    show_results(
+        output,
+        ("name", "topicId"),
+        run(
+            connection,
+            lambda cluster: topic_changes.delete(
+                cluster, wanted, pattern, if_exists=if_exists, dry_run=dry_run, yes=yes
+            ),
+        ),
+        lambda each, _: {"name": each.name, "topicId": _id_text(each.topic_id)},
+    )
+
+
+@topics.command("copy-settings")
+@click.argument("source", metavar="FROM", shell_complete=complete_topic)
+@click.argument("targets", nargs=-1, required=True, metavar="TO...", shell_complete=complete_topic)
+@click.option("--exact", is_flag=True, help="Also unset what is set for TO and not for FROM.")
+@dry_run_option
+@common_options
+def copy_settings(
+    connection: Connection, output: Output, source: str, targets: tuple[str, ...], exact: bool, dry_run: bool
+) -> None:
+    """Give topics the settings that are set for another. Throttled replicas are not copied: they name partitions.
+
+    \b
+    Examples:
+      barnabas topics copy-settings orders orders-new
+      barnabas topics copy-settings orders orders-new payments --exact --dry-run
+    """
+    from barnabas.cli import topic_changes  # noqa: PLC0415
+
+    copied = run(
+        connection,
+        lambda cluster: topic_changes.copy_settings(cluster, source, targets, exact=exact, dry_run=dry_run),
+    )
+    show_results(
+        output,
+        ("name", "changes"),
+        {name: each.error for name, each in copied.items()},
+        lambda name, _: {"name": name, "changes": copied[name].changes},
+    )

@@ -1,0 +1,86 @@
+"""Topics into which nobody has written since a time.
+
+Its one rule: the newest timestamp in a log decides, for that is what a broker can say at once. Records carry the time that
+their producers gave them, unless the topic stamps its own; where retention has removed all records, nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.leaders import TopicPartition
+    from barnabas.client.admin.records import ListedOffset
+    from barnabas.client.admin.topics import TopicListing
+    from barnabas.client.cluster import Cluster
+
+
+class Activity(NamedTuple):
+    """How much is in a topic, and since when nothing was added; None is not known."""
+
+    topic: TopicListing
+    last_timestamp: int | None
+    records: int | None
+    size_bytes: int | None
+    error: KafkaError | None = None
+    is_idle: bool = False
+
+
+async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], since_ms: int) -> list[Activity]:
+    """The activity of each topic, with whether it is idle since then. Brokers before Kafka 3.0 do not tell the last time."""
+    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+    from barnabas.client.admin.records import OffsetSpec, Records  # noqa: PLC0415
+    from barnabas.client.errors import UnsupportedByNodeError  # noqa: PLC0415
+
+    listed = list(topics)
+    partitions = [TopicPartition(topic.name, number) for topic in listed for number in range(topic.num_partitions)]
+    records = Records(cluster)
+    first = await records.list_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
+    last = await records.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+    try:
+        newest = await records.list_offsets(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
+    except UnsupportedByNodeError:  # whether there is a record that is newer is known all the same
+        newest = await records.list_offsets(dict.fromkeys(partitions, since_ms))
+    sizes = await _sizes(cluster)
+    return [_activity(topic, first, last, newest, sizes.get(topic.name), since_ms) for topic in listed]
+
+
+def _activity(
+    topic: TopicListing,
+    first: dict[TopicPartition, ListedOffset | KafkaError],
+    last: dict[TopicPartition, ListedOffset | KafkaError],
+    newest: dict[TopicPartition, ListedOffset | KafkaError],
+    size_bytes: int | None,
+    since_ms: int,
+) -> Activity:
+    offsets: list[ListedOffset] = []
+    for found in (first, last, newest):
+        for each, result in found.items():
+            if each.topic != topic.name:
+                continue
+            if isinstance(result, KafkaError):
+                return Activity(topic, None, None, size_bytes, result)
+            offsets.append(result)
+    count = topic.num_partitions
+    begin, end, newer = offsets[:count], offsets[count : 2 * count], offsets[2 * count :]
+    records = sum(each.offset for each in end) - sum(each.offset for each in begin)
+    timestamp = max((each.timestamp for each in newer), default=-1)
+    is_idle = timestamp < since_ms
+    return Activity(topic, timestamp if timestamp >= 0 else None, records, size_bytes, is_idle=is_idle)
+
+
+async def _sizes(cluster: Cluster) -> dict[str, int]:
+    """Bytes of each topic over all replicas that can be asked for; none for those who may not see disks."""
+    from barnabas.client.admin.log_dirs import LogDirs  # noqa: PLC0415
+
+    sizes: dict[str, int] = {}
+    for log_dirs in (await LogDirs(cluster).describe_log_dirs()).values():
+        if isinstance(log_dirs, KafkaError):
+            continue
+        for log_dir in log_dirs.values():
+            for replica in log_dir.replicas:
+                sizes[replica.topic] = sizes.get(replica.topic, 0) + replica.size
+    return sizes

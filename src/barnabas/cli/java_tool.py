@@ -1,0 +1,87 @@
+"""What Kafka's Java tools have in common beside their options: how they refuse a command line, and read patterns of topics.
+
+Its one rule: the first line is theirs. Where a tool of Kafka's prints a stack trace after it, nothing follows here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from barnabas.cli import profiles
+from barnabas.cli.drop_in import KafkaTool
+from barnabas.cli.java_text import exception_text as java_text
+from barnabas.cli.output import EXIT_FAILED, note
+from barnabas.cli.profiles import Connection
+
+__all__ = ["INTERNAL_TOPICS", "JavaTool", "TopicPattern", "connection_of", "java_int", "java_text", "refuse"]
+
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+
+
+class JavaTool(KafkaTool):
+    """A tool that refuses options in the words of the library that Kafka's tools parse them with."""
+
+    error_prefix = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.error_prefix = kwargs.pop("error_prefix", "")
+        # Words that belong to no option are passed over.
+        kwargs["context_settings"] = {"allow_extra_args": True, **(kwargs.get("context_settings") or {})}
+        super().__init__(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            message = f"{error.option_name.lstrip('-')} is not a recognized option"
+        except click.BadOptionUsage as error:
+            message = f"Option {error.option_name.lstrip('-')} requires an argument"
+        note(self.error_prefix + message)
+        sys.exit(EXIT_FAILED)
+
+
+def refuse(ctx: click.Context, message: str) -> NoReturn:
+    """What is wrong, then the help."""
+    note(message)
+    note(ctx.get_help())
+    sys.exit(EXIT_FAILED)
+
+
+def connection_of(bootstrap_server: str, command_config: str | None) -> Connection:
+    """The cluster that the options name; profiles and variables are nothing that Kafka's tools know."""
+    config = None if command_config is None else Path(command_config)
+    return profiles.resolve({}, bootstrap_servers=bootstrap_server, command_config=config)
+
+
+def java_int(option: str, text: str | None) -> int | None:
+    """The number that an option has, looked at when it is needed. Raises ValueError in the words of Kafka's tools."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"[+-]?\d+", text, re.ASCII) or not -(2**31) <= int(text) < 2**31:
+        raise ValueError(f"Cannot parse argument '{text}' of option {option}")
+    return int(text)
+
+
+class TopicPattern:
+    """A regular expression for topics, as Kafka's tools read it: commas are alternatives, spaces and quotes do not count.
+
+    >>> pattern = TopicPattern('"a.*, b"')
+    >>> pattern.fits("ab"), pattern.fits("b"), pattern.fits("cb")
+    (True, True, False)
+    """
+
+    def __init__(self, text: str) -> None:
+        """Raises ValueError, with Kafka's words."""
+        regex = re.sub("[\"']+$", "", re.sub("^[\"']+", "", text.strip().replace(",", "|").replace(" ", "")))
+        try:
+            self._regex = re.compile(regex)
+        except re.error:
+            raise ValueError(f"{regex} is an invalid regex.") from None
+
+    def fits(self, topic: str) -> bool:
+        return self._regex.fullmatch(topic) is not None

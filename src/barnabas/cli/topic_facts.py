@@ -1,0 +1,183 @@
+"""Topics with all that says how they are: partitions, settings, reassignments that go on, and which brokers are alive.
+
+Its one rule: judging is pure. `look_at` asks the cluster, in as few requests as it takes; `PartitionFacts` says what is wrong
+with a partition, as Kafka's own tool judges it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.reassignments import PartitionReassignment
+    from barnabas.client.admin.topics import PartitionDescription, TopicDescription
+    from barnabas.client.cluster import Cluster
+    from barnabas.wire.errors import KafkaError
+
+MIN_ISR = "min.insync.replicas"
+OF_THE_TOPIC, DEFAULT = 1, 5
+"""Where a setting comes from, as DescribeConfigs numbers it."""
+_TOPIC = 2
+_TOPICS_IN_A_REQUEST = 250
+OK, UNDER_REPLICATED, UNDER_MIN_ISR, OFFLINE = "ok", "under-replicated", "under-min-isr", "offline"
+
+
+class PartitionFacts(NamedTuple):
+    """A partition, the reassignment of its replicas if there is one, and `min_isr` where it is known."""
+
+    partition: PartitionDescription
+    reassignment: PartitionReassignment | None
+    min_isr: int | None
+    live: frozenset[int]
+
+    @property
+    def replication_factor(self) -> int:
+        """How many replicas there are to be: those that are only being added do not count yet."""
+        moving = self.reassignment
+        if moving is None or not {*moving.adding_replicas, *moving.removing_replicas} & set(self.partition.replicas):
+            return len(self.partition.replicas)
+        return len(moving.replicas) - len(moving.adding_replicas)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return self.replication_factor > len(self.partition.isr)
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether there is no leader that is alive."""
+        return self.partition.leader_id not in self.live
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return self.is_unavailable or (self.min_isr is not None and len(self.partition.isr) < self.min_isr)
+
+    @property
+    def is_at_min_isr(self) -> bool:
+        return len(self.partition.isr) == self.min_isr
+
+    @property
+    def status(self) -> str:
+        """The worst that can be said of it."""
+        if self.is_unavailable:
+            return OFFLINE
+        if self.is_under_min_isr:
+            return UNDER_MIN_ISR
+        return UNDER_REPLICATED if self.is_under_replicated else OK
+
+
+class Settings(NamedTuple):
+    """The settings of a topic that are not the defaults of Kafka, with where they come from; `names` are those of all."""
+
+    names: tuple[str, ...]
+    changed: dict[str, tuple[str | None, int]]
+    min_isr: int | None
+
+    def overrides(self) -> dict[str, str | None]:
+        """What is set for this topic itself, by name."""
+        return {name: value for name, (value, source) in sorted(self.changed.items()) if source == OF_THE_TOPIC}
+
+
+class TopicFacts(NamedTuple):
+    """A topic; `settings` is an error where they may not be seen, and None where nobody asked."""
+
+    topic: TopicDescription
+    partitions: tuple[PartitionFacts, ...]
+    settings: Settings | KafkaError | None
+
+
+class Found(NamedTuple):
+    """Topics by name, and those that could not be described."""
+
+    topics: list[TopicFacts]
+    errors: dict[str, KafkaError]
+
+
+async def look_at(
+    cluster: Cluster,
+    names: Iterable[str] | None,
+    *,
+    with_configs: bool = True,
+    partition_limit: int = 2_000,
+) -> Found:
+    """These topics, or all."""
+    from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+    from barnabas.wire.errors import KafkaError  # noqa: PLC0415
+
+    described: list[TopicDescription] = []
+    errors: dict[str, KafkaError] = {}
+    pages = Topics(cluster).describe_topic_partitions(names, response_partition_limit=partition_limit)
+    async for name, topic in pages:
+        if isinstance(topic, KafkaError):
+            errors[name] = topic
+        else:
+            described.append(topic)
+    return Found(await facts_of(cluster, described, with_configs=with_configs), errors)
+
+
+async def facts_of(
+    cluster: Cluster, described: Iterable[TopicDescription], *, with_configs: bool = True
+) -> list[TopicFacts]:
+    """What else is to be known of these topics."""
+    topics = list(described)
+    live = frozenset((await cluster.metadata([])).nodes)
+    settings = await _settings(cluster, [topic.name for topic in topics]) if with_configs else {}
+    moving = await _reassignments(cluster) if topics else {}
+    return [_facts(topic, settings.get(topic.name), moving, live) for topic in topics]
+
+
+def _facts(
+    topic: TopicDescription,
+    settings: Settings | KafkaError | None,
+    moving: Mapping[tuple[str, int], PartitionReassignment],
+    live: frozenset[int],
+) -> TopicFacts:
+    min_isr = settings.min_isr if isinstance(settings, Settings) else None
+    partitions = tuple(
+        PartitionFacts(each, moving.get((topic.name, each.partition_index)) if moving else None, min_isr, live)
+        for each in topic.partitions
+    )
+    return TopicFacts(topic, partitions, settings)
+
+
+async def _settings(cluster: Cluster, names: list[str]) -> dict[str, Settings | KafkaError]:
+    """Asked for without `Configs`, which makes an object of each of thousands of defaults."""
+    from barnabas.client.admin.part import failed, pieces  # noqa: PLC0415
+    from barnabas.wire.messages.describe_configs import DescribeConfigsRequest  # noqa: PLC0415
+
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    found: dict[str, Settings | KafkaError] = {}
+
+    async def ask(some: list[str]) -> None:
+        rows = [resource(resource_type=_TOPIC, resource_name=name, configuration_keys=None) for name in some]
+        response = await cluster.call(DescribeConfigsRequest(resources=rows), least_version=1)
+        for result in response.results:
+            error = failed(result.error_code, result.error_message)
+            found[result.resource_name] = error or _settings_of(result.configs)
+
+    # All at once: while one answer is read here, the broker makes the next.
+    await asyncio.gather(*(ask(some) for some in pieces(names, _TOPICS_IN_A_REQUEST)))
+    return found
+
+
+def _settings_of(configs: list[Any]) -> Settings:
+    changed = {row.name: (row.value, row.config_source) for row in configs if row.config_source != DEFAULT}
+    min_isr = next((int(row.value) for row in configs if row.name == MIN_ISR and row.value), None)
+    return Settings(tuple([row.name for row in configs]), changed, min_isr)
+
+
+async def _reassignments(cluster: Cluster) -> dict[tuple[str, int], PartitionReassignment]:
+    """None are shown to those who may not see them, nor by brokers that know nothing of it."""
+    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.client.errors import UnsupportedByNodeError  # noqa: PLC0415
+    from barnabas.wire.errors import ErrorCode, KafkaError  # noqa: PLC0415
+
+    try:
+        return await Reassignments(cluster).list_partition_reassignments()
+    except UnsupportedByNodeError:
+        return {}
+    except KafkaError as error:
+        if error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            return {}
+        raise
