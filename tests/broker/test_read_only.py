@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from barnabas.broker.node import NodeError
-from barnabas.broker.read_only_node import ReadOnlyNode, find_directories, parse_as_of, read_only_config
-from barnabas.raft.offline_metadata import EVERYTHING, AsOf
+from barnabas.broker.read_only_node import ReadOnlyNode, find_directories, read_only_config
+from barnabas.raft.offline_metadata import EVERYTHING, AsOf, parse_as_of
 from barnabas.security.acl import AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.wire import ErrorCode, Message
 from barnabas.wire.messages.api_versions import ApiVersionsRequest

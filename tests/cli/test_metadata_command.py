@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli.main import main
+from barnabas.testing import Broker
+from tests.client.admin.guarded import guarded_broker
 from tests.storage.golden import extract_node
 
 
@@ -86,3 +89,63 @@ def test_a_directory_without_a_metadata_log_is_told_what_to_give(tmp_path: Path)
     assert result.exit_code == 1
     assert "there is no metadata log" in result.stderr
     assert "Try: give a snapshot" in result.stderr
+
+
+# --- a quorum that runs
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker({"orders": 2}, config={"metadata.log.max.record.bytes.between.snapshots": 2000}) as broker:
+        yield broker
+
+
+def live(broker: Broker, *arguments: object) -> Result:
+    return run(arguments[0], "--bootstrap-controller", broker.listeners["CONTROLLER"], *arguments[1:])
+
+
+def test_a_live_quorum_is_shown_as_its_files_are(broker: Broker) -> None:
+    assert live(broker, "ls", "topics/byName").stdout == "orders\n"
+    assert json.loads(live(broker, "cat", "topics/byName/orders/0").stdout)["replicas"] == [1]
+    for path in ("", "topics", "configs", "cluster"):
+        found = live(broker, "find", path)
+        assert found.exit_code == 0, found.output
+        assert found.stdout == run("find", broker.data_dir, path).stdout
+    same = run("diff", broker.data_dir, "--bootstrap-controller", broker.listeners["CONTROLLER"], "--exit-code")
+    assert (same.exit_code, same.stdout) == (0, "")
+
+
+def test_a_live_quorum_is_shown_as_of_an_offset_and_compared_with_itself(broker: Broker) -> None:
+    assert live(broker, "ls", "topics/byName", "--as-of", 5).stdout == ""
+    assert "topic orders created with 2 partitions" in live(broker, "diff", "--from", 5).stdout
+    nothing = live(broker, "diff")
+    assert (nothing.exit_code, "there is nothing to compare it with" in nothing.stderr) == (1, True)
+
+
+def test_a_live_log_that_was_cut_begins_with_its_snapshot() -> None:
+    settings = {"metadata.log.max.record.bytes.between.snapshots": 1000, "metadata.max.retention.bytes": 3000}
+    names = [f"t{number:02d}" for number in range(30)]
+    with Broker(config=settings) as broker:
+        for name in names:
+            broker.create_topic(name)
+        assert live(broker, "ls", "topics/byName").stdout.split() == names
+        early = live(broker, "ls", "--as-of", 5)
+        assert (early.exit_code, "the log begins at offset" in early.stderr) == (1, True)
+
+
+def test_brokers_and_missing_sources_are_told_what_to_give(broker: Broker, tmp_path: Path) -> None:
+    asked = run("ls", "-b", broker.bootstrap_servers)
+    assert (asked.exit_code, "--bootstrap-controller" in asked.stderr) == (1, True)
+    assert (run("ls").exit_code, "Missing argument 'SOURCE'" in run("ls").stderr) == (2, True)
+    gone = run("ls", tmp_path / "gone")
+    assert (gone.exit_code, "does not exist" in gone.stderr) == (1, True)
+    assert run("cat", tmp_path).exit_code == 2
+    assert live(broker, "ls", "a", "b").exit_code == 2
+    wrong = run("ls", "--bootstrap-controller", broker.bootstrap_servers)
+    assert wrong.exit_code == 1
+
+
+def test_who_may_not_read_the_live_log_is_told_so() -> None:
+    with guarded_broker() as guarded:
+        result = live(guarded, "ls")
+    assert (result.exit_code, "CLUSTER_AUTHORIZATION_FAILED" in result.stderr) == (1, True)

@@ -94,23 +94,6 @@ class Directories(NamedTuple):
     meta: MetaProperties
 
 
-def parse_as_of(text: str | None) -> AsOf:
-    """An offset, a time in milliseconds since 1970, or a time as in ISO 8601, which is UTC unless it says otherwise.
-
-    Whole numbers from a hundred billion on are times: that is in 1973, and no metadata log has as many records.
-    """
-    if text is None:
-        return EVERYTHING
-    if text.isdecimal():
-        return AsOf(timestamp_ms=int(text)) if int(text) >= 100_000_000_000 else AsOf(offset=int(text))
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no offset, no milliseconds, and no time such as 2026-01-31T12:30:00Z") from None
-    time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    return AsOf(timestamp_ms=int(time.timestamp() * 1000))
-
-
 def find_directories(paths: Sequence[Path]) -> Directories:
     """The log dirs at, or directly below, the given paths; else those that a `server.properties` there names."""
     found: dict[Path, None] = {}
@@ -172,6 +155,9 @@ class ReadOnlyController:
     def __init__(self, node: ReadOnlyNode) -> None:
         self._node = node
         self._random = SystemRandom()
+
+    def raise_kraft_version(self, level: int) -> None:
+        """What is written next is refused, and this with it."""
 
     async def write(self, decision: Callable[..., Result[R]], *arguments: Any, timeout_ms: int | None = None) -> R:
         node = self._node

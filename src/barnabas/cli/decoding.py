@@ -200,6 +200,11 @@ def _is_framed(data: bytes) -> bool:
 # --- documents -------------------------------------------------------------------------------------------------------
 
 
+def message_document(message: wire.Message, version: int, open_records: bool = False) -> Document:
+    """A message that is decoded already, as the document that decoding it gives."""
+    return _document(type(message).__name__, version, None, message, open_records)
+
+
 def _document(name: str, version: int, header: Document | None, message: wire.Message, open_records: bool) -> Document:
     body = _content(message, version, open_records)
     document: Document = {"message": name, "version": version}

@@ -7,7 +7,7 @@ commands without `kafka-` in their name are the better ones.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -45,3 +45,37 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
     if value:
         click.echo(KAFKA_VERSION)
         ctx.exit()
+
+
+class Terse(click.ClickException):
+    """Printed as it is: Kafka's tools put nothing before their messages."""
+
+    exit_code = EXIT_FAILED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, file=file, err=file is None)
+
+
+class KafkaToolGroup(click.Group):
+    """A tool with commands of its own behind its options, as `kafka-features --bootstrap-server ... describe`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["context_settings"] = {"help_option_names": ["-h", "--help"], **(kwargs.get("context_settings") or {})}
+        kwargs["no_args_is_help"] = False
+        super().__init__(*args, **kwargs)
+
+    def misunderstood(self, error: click.UsageError) -> click.ClickException:
+        """How what was not understood is told."""
+        return Misunderstood.of(error)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            raise self.misunderstood(error) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise self.misunderstood(error) from None

@@ -1,24 +1,33 @@
-"""Where the metadata of a cluster is read from: a snapshot, or the directory of a metadata log, up to an offset or a time.
+"""Where the metadata of a cluster is read from: a snapshot, the directory of a metadata log, or a quorum that runs; up to
+an offset or a time.
 
-Its one rule: a source is shown as it lies there, and what is wrong with it is said beside. Nothing is written or locked.
+Its one rule: a source is shown as it is, and what is wrong with it is said beside. Files are neither written nor locked, and a
+quorum does not notice who reads: only what it has committed is shown, while of a file nobody knows how much of it was.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.batches import BatchError, ControlType, decode_control_key
 from barnabas.cli.failures import Failure, failures
+from barnabas.cli.profiles import Connection
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import MetadataImage, Provenance
-from barnabas.metadata.loader import MetadataLoader
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader
 from barnabas.raft.offline_metadata import EVERYTHING, AsOf, load
 from barnabas.storage.log_dirs import CLUSTER_METADATA
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader, parse_snapshot_name
-from barnabas.wire import MalformedError, UnsupportedVersionError, decode_record
+from barnabas.wire import MalformedError, Message, UnsupportedVersionError, decode_record
+from barnabas.wire.records.control import SnapshotHeaderRecord
 
-_FIRST_TIME_MS = 100_000_000_000
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.metadata_log import LogBatch, LogSnapshot
+
+Source = Path | Connection
+"""A file or a directory, or how to reach controllers."""
 
 
 class Loaded(NamedTuple):
@@ -28,24 +37,10 @@ class Loaded(NamedTuple):
     problem: str | None = None
 
 
-def parse_as_of(text: str) -> AsOf:
-    """An offset, milliseconds since 1970, or a time as in ISO 8601, which is UTC unless it says otherwise.
-
-    Whole numbers from a hundred billion on are times: no metadata log has as many records. Raises ValueError.
-    """
-    if text.isdecimal():
-        number = int(text)
-        return AsOf(timestamp_ms=number) if number >= _FIRST_TIME_MS else AsOf(offset=number)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no offset, no milliseconds, and no time such as 2026-01-31T12:30:00Z") from None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return AsOf(timestamp_ms=int(moment.timestamp() * 1000))
-
-
-def load_source(source: Path, as_of: AsOf = EVERYTHING) -> Loaded:
-    """The metadata that a file or directory has. Raises Failure."""
+def load_source(source: Source, as_of: AsOf = EVERYTHING) -> Loaded:
+    """The metadata that a file, a directory or a quorum has. Raises Failure."""
+    if isinstance(source, Connection):
+        return load_live(source, as_of)
     try:
         with failures():
             if source.is_dir():
@@ -78,3 +73,55 @@ def _load_snapshot(path: Path) -> Loaded:
         end_offset, epoch = snapshot_id if snapshot_id is not None else (0, 0)
         loader.load_snapshot(records, Provenance(end_offset - 1, epoch, reader.last_contained_log_timestamp))
     return Loaded(loader.image)
+
+
+# --- a quorum that runs
+
+
+def load_live(connection: Connection, as_of: AsOf = EVERYTHING) -> Loaded:
+    """What the quorum behind these controllers has committed. Raises Failure."""
+    from barnabas.cli.connecting import run  # noqa: PLC0415  (brings the event loop)
+
+    try:
+        return Loaded(run(connection, lambda cluster: read_image(cluster, as_of)))
+    except (ReplayError, MalformedError) as error:
+        raise Failure(str(error), resource=connection.address) from error
+
+
+async def read_image(cluster: Cluster, as_of: AsOf = EVERYTHING) -> MetadataImage:
+    """The image after all that is committed, up to an offset or a time."""
+    from barnabas.client.metadata_log import LogSnapshot, read_metadata_log  # noqa: PLC0415
+
+    loader = MetadataLoader()
+    async for part in read_metadata_log(cluster):
+        if isinstance(part, LogSnapshot):
+            timestamp_ms = last_contained_log_timestamp(part)
+            if not as_of.includes(part.end_offset - 1, timestamp_ms):
+                text = f"the log begins at offset {part.end_offset}: what was before is known only in sum"
+                raise Failure(text, advice="an older snapshot or log of a controller may be at hand, in its log dir")
+            records = [record for batch in part.batches for record in _records(batch)]
+            loader.load_snapshot(records, Provenance(part.end_offset - 1, part.epoch, timestamp_ms))
+        elif not as_of.includes(part.last_offset, part.header.max_timestamp):
+            break
+        else:
+            batch = MetadataBatch(
+                part.base_offset, part.last_offset, part.epoch, part.header.max_timestamp, _records(part)
+            )
+            loader.load([batch])
+    return loader.image
+
+
+def _records(batch: LogBatch) -> list[Message]:
+    return [] if batch.is_control else [decode_record(record.value or b"").record for record in batch.records]
+
+
+def last_contained_log_timestamp(snapshot: LogSnapshot) -> int:
+    """The time of the last record that a snapshot stands for."""
+    for record in snapshot.batches[0].records if snapshot.batches else ():
+        try:
+            if decode_control_key(record.key) is ControlType.SNAPSHOT_HEADER:
+                header: SnapshotHeaderRecord = decode_record(record.value or b"", SnapshotHeaderRecord).record
+                return header.last_contained_log_timestamp
+        except BatchError:
+            break
+    raise MalformedError(f"the snapshot at offset {snapshot.end_offset} does not begin with its header")

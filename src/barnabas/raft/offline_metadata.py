@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.batches import BatchError, ControlType, decode_control_key, decode_records
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
-from barnabas.metadata.loader import MetadataBatch, MetadataLoader
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader, Published
 from barnabas.raft.records import apply_control_batch
 from barnabas.raft.voters import VoterHistory, VoterSet
 from barnabas.storage.errors import StorageError
+from barnabas.storage.loading import segment_offsets
 from barnabas.storage.offline import Damage, OfflineBatch, read_partition
 from barnabas.storage.quorum_state import read_quorum_state
 from barnabas.storage.snapshots import SnapshotId, SnapshotReader, list_snapshots, snapshot_path
 from barnabas.wire import decode_record
 from barnabas.wire.records.control import LeaderChangeMessage
+
+_FIRST_TIME_MS = 100_000_000_000
 
 
 class AsOf(NamedTuple):
@@ -38,6 +42,27 @@ class AsOf(NamedTuple):
 
 
 EVERYTHING = AsOf()
+
+
+def parse_as_of(text: str | None) -> AsOf:
+    """An offset, milliseconds since 1970, or a time as in ISO 8601, which is UTC unless it says otherwise.
+
+    Whole numbers from a hundred billion on are times: no metadata log has as many records. Raises ValueError.
+
+    >>> parse_as_of("1000"), parse_as_of("1970-01-01T00:00:01")
+    (AsOf(offset=1000, timestamp_ms=None), AsOf(offset=None, timestamp_ms=1000))
+    """
+    if text is None:
+        return EVERYTHING
+    if text.isdecimal():
+        number = int(text)
+        return AsOf(timestamp_ms=number) if number >= _FIRST_TIME_MS else AsOf(offset=number)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no offset, no milliseconds, and no time such as 2026-01-31T12:30:00Z") from None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return AsOf(timestamp_ms=int(moment.timestamp() * 1000))
 
 
 @dataclass
@@ -71,6 +96,23 @@ def load(directory: Path, as_of: AsOf = EVERYTHING, static_voters: VoterSet | No
     if found.leader_id < 0:
         _take_leader(directory, found)
     return found
+
+
+def follow(directory: Path, found: OfflineMetadata) -> Iterator[Published]:
+    """One image after the other, a batch or a transaction to each, as far back as the files go; `found` gets the rest.
+
+    The first is that of a snapshot, compared with nothing, where the log does not go back to the beginning.
+    """
+    loader = MetadataLoader()
+    segments, snapshots = segment_offsets(directory), list_snapshots(directory)
+    if not segments or segments[0]:
+        usable = [each for each in snapshots if not segments or each.end_offset >= segments[0]]
+        for oldest in usable[:1] if segments else usable[-1:]:
+            _load_snapshot(directory, AsOf(offset=oldest.end_offset - 1), found, loader)
+            yield Published(EMPTY_IMAGE, loader.image, None)
+    for batch in _batches(directory, EVERYTHING, found):
+        yield from loader.load([batch])
+    found.image = loader.image
 
 
 def _load_snapshot(directory: Path, as_of: AsOf, found: OfflineMetadata, loader: MetadataLoader) -> None:

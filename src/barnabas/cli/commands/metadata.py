@@ -14,30 +14,31 @@ from typing import Any
 
 import click
 
-from barnabas.cli.failures import Failure, Verdict
-from barnabas.cli.metadata_sources import Loaded, load_source, parse_as_of
-from barnabas.cli.options import output_options
+from barnabas.cli.failures import Failure, Misunderstood, Verdict
+from barnabas.cli.metadata_sources import Loaded, Source, load_source
+from barnabas.cli.options import common_options
 from barnabas.cli.output import EXIT_NO, Format, Output, note
+from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
 from barnabas.config import broker
 from barnabas.metadata import tree
 from barnabas.metadata.changes import Change, ConfigChanged, changes
 from barnabas.metadata.configs import ConfigResource, ConfigResourceType
 from barnabas.metadata.image import MetadataImage
-from barnabas.raft.offline_metadata import EVERYTHING, AsOf
+from barnabas.raft.offline_metadata import AsOf, parse_as_of
 
 _ROOT = "image"
 _NEVER_SHOWN = "[hidden]"
+_ON_THE_COMMAND_LINE = ("--bootstrap-controller", "--bootstrap-server", "-X")
 
 
 def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> AsOf:
     try:
-        return EVERYTHING if value is None else parse_as_of(value)
+        return parse_as_of(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from None
 
 
 _MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": _moment}
-_SOURCE = click.argument("source", type=click.Path(exists=True, path_type=Path))
 _AS_OF = click.option(
     "--as-of",
     **_MOMENT,
@@ -50,37 +51,42 @@ def metadata() -> None:
     """Browse and compare the metadata of a cluster.
 
     SOURCE is a snapshot (a *.checkpoint file), the directory of a metadata log (__cluster_metadata-0), or a log dir that has
-    it. Paths are those of Kafka's metadata shell; image/ in front of them may be left out.
+    it. With --bootstrap-controller it is left out: the source is the quorum that runs there, of Apache Kafka or barnabas.
+    Paths are those of Kafka's metadata shell; image/ in front of them may be left out.
 
     \b
     Examples:
       barnabas metadata ls data topics/byName
       barnabas metadata cat data topics/byName/orders/0
       barnabas metadata find data configs --name 'retention*'
+      barnabas metadata ls --bootstrap-controller localhost:9093 brokers
       barnabas metadata diff data --from 2026-01-31T12:00 --to 2026-01-31T13:00
       barnabas metadata diff old/bootstrap.checkpoint data
+      barnabas metadata diff backup --bootstrap-controller localhost:9093
     """
 
 
 @metadata.command("ls")
-@_SOURCE
-@click.argument("path", default="")
+@click.argument("words", nargs=-1, metavar="[SOURCE] [PATH]")
 @_AS_OF
-@output_options
-def ls(source: Path, path: str, as_of: AsOf, output: Output) -> None:
+@common_options
+def ls(words: tuple[str, ...], as_of: AsOf, connection: Connection, output: Output) -> None:
     """List the names in a directory of the tree."""
+    source, path = _source_and_path(words, connection)
     image = _image(source, as_of)
     with _paths():
         output.listing("name", ({"name": name} for name in tree.ls(image, _full(path))))
 
 
 @metadata.command("cat")
-@_SOURCE
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("words", nargs=-1, metavar="[SOURCE] PATH...")
 @_AS_OF
-@output_options
-def cat(source: Path, paths: tuple[str, ...], as_of: AsOf, output: Output) -> None:
+@common_options
+def cat(words: tuple[str, ...], as_of: AsOf, connection: Connection, output: Output) -> None:
     """Show what is in files of the tree."""
+    source, paths = _source(words, connection)
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.")
     image = _image(source, as_of)
     with _paths():
         texts = {path: tree.cat(image, _full(path), _is_hidden) for path in paths}
@@ -93,34 +99,43 @@ def cat(source: Path, paths: tuple[str, ...], as_of: AsOf, output: Output) -> No
 
 
 @metadata.command("find")
-@_SOURCE
-@click.argument("path", default="")
+@click.argument("words", nargs=-1, metavar="[SOURCE] [PATH]")
 @click.option(
     "--name", default="*", metavar="PATTERN", help="What the last name of a path has to fit, as in the shell."
 )
 @_AS_OF
-@output_options
-def find(source: Path, path: str, name: str, as_of: AsOf, output: Output) -> None:
+@common_options
+def find(words: tuple[str, ...], name: str, as_of: AsOf, connection: Connection, output: Output) -> None:
     """List a path and all paths below it."""
+    source, path = _source_and_path(words, connection)
     image = _image(source, as_of)
     with _paths():
         output.listing("path", ({"path": found} for found in tree.find(image, _full(path), name)))
 
 
 @metadata.command("diff", cls=Verdict)
-@_SOURCE
-@click.argument("other", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("words", nargs=-1, metavar="[SOURCE] [OTHER]")
 @click.option("--from", "from_", **_MOMENT, help="SOURCE as of this offset or time.")
 @click.option("--to", **_MOMENT, help="OTHER, or else SOURCE, as of this offset or time.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
-@output_options
-def diff(source: Path, other: Path | None, from_: AsOf, to: AsOf, exit_code: bool, output: Output) -> None:
-    """Say what has changed, between two moments of one log, or from SOURCE to OTHER."""
-    if other is None and from_ == to:
-        raise Failure(
-            "there is nothing to compare it with", resource=str(source), advice="give --from, or another source"
-        )
-    before, after = _image(source, from_), _image(other or source, to)
+@common_options
+def diff(
+    words: tuple[str, ...], from_: AsOf, to: AsOf, exit_code: bool, connection: Connection, output: Output
+) -> None:
+    """Say what has changed, between two moments of one log, or from SOURCE to OTHER.
+
+    With --bootstrap-controller the quorum that runs there is the OTHER, or, without SOURCE, the log itself.
+    """
+    sources: list[Source] = [_path(word) for word in words]
+    if _is_live(connection):
+        sources.append(connection)
+    if not 1 <= len(sources) <= 2:
+        raise Misunderstood("give one source, or two to compare", click.get_current_context())
+    before_source, after_source = sources[0], sources[-1]
+    if len(sources) == 1 and from_ == to:
+        name = connection.address if isinstance(before_source, Connection) else str(before_source)
+        raise Failure("there is nothing to compare it with", resource=name, advice="give --from, or another source")
+    before, after = _image(before_source, from_), _image(after_source, to)
     count = output.listing("text", _change_rows(before, after))
     if exit_code and count:
         raise SystemExit(EXIT_NO)
@@ -147,7 +162,44 @@ def _is_hidden(resource: ConfigResource, name: str) -> bool:
     return definition is None or definition.sensitive
 
 
-def _image(source: Path, as_of: AsOf) -> MetadataImage:
+def _is_live(connection: Connection) -> bool:
+    """Whether controllers are named on the command line; those of a profile do not take the place of SOURCE."""
+    return _is_given(connection, BOOTSTRAP_CONTROLLERS)
+
+
+def _is_given(connection: Connection, name: str) -> bool:
+    setting = connection.settings.get(name)
+    return setting is not None and setting.origin in _ON_THE_COMMAND_LINE
+
+
+def _source(words: tuple[str, ...], connection: Connection) -> tuple[Source, tuple[str, ...]]:
+    """The source, and the words behind it."""
+    if _is_live(connection):
+        return connection, words
+    if _is_given(connection, BOOTSTRAP_SERVERS):
+        raise Failure(
+            "brokers do not hand out the metadata log", advice="name a controller with --bootstrap-controller"
+        )
+    if not words:
+        raise click.UsageError("Missing argument 'SOURCE'; or name a quorum with --bootstrap-controller.")
+    return _path(words[0]), words[1:]
+
+
+def _path(word: str) -> Path:
+    path = Path(word)
+    if not path.exists():
+        raise Misunderstood(f"Invalid value for 'SOURCE': Path {word!r} does not exist.", click.get_current_context())
+    return path
+
+
+def _source_and_path(words: tuple[str, ...], connection: Connection) -> tuple[Source, str]:
+    source, rest = _source(words, connection)
+    if len(rest) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({rest[1]})")
+    return source, rest[0] if rest else ""
+
+
+def _image(source: Source, as_of: AsOf) -> MetadataImage:
     found: Loaded = load_source(source, as_of)
     if found.problem is not None:
         note(f"warning: {found.problem}")

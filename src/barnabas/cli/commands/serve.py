@@ -123,6 +123,7 @@ def _read_only(
 ) -> Callable[[], _Node]:
     from barnabas.broker import read_only_node  # noqa: PLC0415
     from barnabas.broker.node import NodeError  # noqa: PLC0415
+    from barnabas.raft.offline_metadata import parse_as_of  # noqa: PLC0415
 
     try:
         found = read_only_node.find_directories(dirs)
@@ -130,7 +131,7 @@ def _read_only(
             found = found._replace(properties=loads(properties.read_text(encoding="utf-8")))
         listeners = {"listeners": read_only_node.DEFAULT_LISTENERS, "controller.listener.names": "CONTROLLER"}
         config = read_only_node.read_only_config(found, _chosen(overrides, port, listeners))
-        limit = read_only_node.parse_as_of(as_of)
+        limit = parse_as_of(as_of)
     except (NodeError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     return lambda: read_only_node.ReadOnlyNode(found, config, limit)

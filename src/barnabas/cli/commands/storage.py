@@ -8,6 +8,7 @@ from random import SystemRandom
 
 import click
 
+from barnabas.cli.drop_in import Terse
 from barnabas.config import server
 from barnabas.config.definitions import ConfigError
 from barnabas.config.server_config import ServerConfig
@@ -20,13 +21,6 @@ _CONFIG = click.option(
     "--config", "-c", required=True, type=click.Path(path_type=Path), help="The server.properties of the node."
 )
 _RELEASE_HELP = f"The least is {MINIMUM_VERSION}; {LATEST_VERSION} unless another is given."
-
-
-class _Refused(click.ClickException):
-    """Printed as it is, for scripts that read what Kafka's tool says."""
-
-    def show(self, file: object = None) -> None:
-        click.echo(self.message, err=True)
 
 
 @click.group(short_help="Format the directories of a node.")
@@ -96,7 +90,7 @@ def format_(
     try:
         storage_command.format_storage(_load(config), options, SystemRandom(), _now_ms, click.echo)
     except FormatError as error:
-        raise _Refused(str(error)) from None
+        raise Terse(str(error)) from None
 
 
 @storage.command()
@@ -114,7 +108,7 @@ def version_mapping(release_version: str | None) -> None:
     try:
         lines = storage_command.version_mapping(release_version)
     except FormatError as error:
-        raise _Refused(str(error)) from None
+        raise Terse(str(error)) from None
     click.echo("\n".join(lines))
 
 
@@ -127,7 +121,7 @@ def feature_dependencies(features: tuple[str, ...]) -> None:
     try:
         lines = storage_command.feature_dependencies(features)
     except FormatError as error:
-        raise _Refused(str(error)) from None
+        raise Terse(str(error)) from None
     click.echo("\n".join(lines))
 
 
@@ -141,9 +135,9 @@ def _load(path: Path) -> ServerConfig:
     try:
         return server.load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise _Refused(f"{path}: {error.strerror}") from None
+        raise Terse(f"{path}: {error.strerror}") from None
     except (ConfigError, UnicodeDecodeError) as error:
-        raise _Refused(f"{path}: {error}") from None
+        raise Terse(f"{path}: {error}") from None
 
 
 def _now_ms() -> int:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import CallTimeoutError, error_code
 from barnabas.client.retry import maybe_done
-from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -91,9 +91,27 @@ async def change(
         return results
     try:
         found = await look(late)
-    except (KafkaError, OSError):
+    except (KafkaError, UnsupportedVersionError, OSError):
         found = {}
     return {**results, **{key: TimedOutError(what(key), found.get(key)) for key in late}}
+
+
+async def change_one(ask: Callable[[], Awaitable[T]], look: Callable[[], Awaitable[bool]], what: str) -> T:
+    """As `change`, of one thing whose error is the whole answer's: what it gave, or its error raised."""
+
+    async def asked() -> dict[None, T | KafkaError]:
+        try:
+            return {None: await ask()}
+        except KafkaError as error:
+            return {None: error}
+
+    async def looked(_: list[None]) -> dict[None, bool]:
+        return {None: await look()}
+
+    result = (await change([None], asked, looked, lambda _: what))[None]
+    if isinstance(result, KafkaError):
+        raise result
+    return result
 
 
 def _is_late(result: object) -> bool:

@@ -1,0 +1,433 @@
+"""`barnabas cluster`: brokers and controllers, features, versions of APIs, and whether a broker can be stopped.
+
+Reads arguments and shows rows; what is judged is in `cli.stopping` and `cli.quorum_health`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import announce, confirm, show_results
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure, Verdict
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, note
+from barnabas.cli.profiles import Connection
+from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.brokers import ClusterDescription
+    from barnabas.client.admin.features import FeatureUpdate, UpgradeType
+    from barnabas.client.admin.quorum import QuorumInfo
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.state import Topic
+
+Rows = list[dict[str, Any]]
+
+_FENCED = Column("isFenced", "FENCED", style=lambda value: "red" if value else None)
+_BROKER_COLUMNS = columns("id", "host", "port", "rack", _FENCED)
+_CONTROLLER_COLUMNS = columns("id", "host", "port", Column("isActive", "ACTIVE"))
+_FEATURE_COLUMNS = columns(
+    "feature",
+    Column("supportedMinVersion", "MIN"),
+    Column("supportedMaxVersion", "MAX"),
+    Column("finalizedVersionLevel", "LEVEL"),
+    Column("metadataVersion", "VERSION"),
+    "epoch",
+)
+_EFFECT = Column("effect", style=lambda value: "red" if value in ("offline", "quorumLost") else "yellow")
+_STOP_COLUMNS = columns("topic", "partition", _EFFECT, "replicas", "isr", Column("minInsyncReplicas", "MIN-ISR"))
+_TOPICS_AT_ONCE = 500
+
+
+@click.group(short_help="The cluster: brokers, features, whether one can be stopped.")
+def cluster() -> None:
+    """The cluster: its brokers and controllers, its features, and whether a broker can be stopped.
+
+    \b
+    Examples:
+      barnabas cluster describe
+      barnabas cluster describe --bootstrap-controller localhost:9093
+      barnabas cluster features
+      barnabas cluster upgrade --release-version 4.3 --dry-run
+      barnabas cluster safe-to-stop 2 && systemctl stop kafka
+      barnabas cluster api-versions --node 1 Fetch Produce
+    """
+
+
+# --- nodes
+
+
+@cluster.command("describe")
+@click.option("--authorized-operations", is_flag=True, help="Also what you may do with the cluster.")
+@common_options
+def describe(authorized_operations: bool, connection: Connection, output: Output) -> None:
+    """Show the cluster's id, its brokers and who is the controller; with --bootstrap-controller, its controllers.
+
+    Fenced brokers are listed where the cluster can tell (Kafka 4.0 and newer).
+
+    \b
+    Examples:
+      barnabas cluster describe
+      barnabas cluster describe --authorized-operations -o json
+    """
+
+    async def ask(cluster: Cluster) -> ClusterDescription:
+        from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+
+        brokers = Brokers(cluster)
+        has_fenced = not cluster.settings.bootstrap_controllers and await brokers.can_list_fenced_brokers()
+        return await brokers.describe_cluster(
+            include_fenced_brokers=has_fenced, include_authorized_operations=authorized_operations
+        )
+
+    found = run(connection, ask)
+    rows = [
+        {"id": node.id, "host": node.host, "port": node.port, "isActive": node.id == found.controller_id}
+        if found.has_controllers
+        else {"id": node.id, "host": node.host, "port": node.port, "rack": node.rack, "isFenced": node.is_fenced}
+        for node in found.nodes
+    ]
+    head: dict[str, Any] = {"clusterId": found.cluster_id, "controllerId": found.controller_id}
+    if found.authorized_operations is not None:
+        head["authorizedOperations"] = sorted(operation.name for operation in found.authorized_operations)
+    kind = "controllers" if found.has_controllers else "brokers"
+    if output.format is Format.TABLE:
+        output.one(head)
+        output.title(kind)
+        output.rows(_CONTROLLER_COLUMNS if found.has_controllers else _BROKER_COLUMNS, rows)
+    elif output.format is Format.TSV:
+        output.rows(_CONTROLLER_COLUMNS if found.has_controllers else _BROKER_COLUMNS, rows)
+    else:
+        output.one({**head, kind: rows})
+
+
+@cluster.command("unregister")
+@click.argument("broker", type=int)
+@yes_option
+@dry_run_option
+@common_options
+def unregister(broker: int, yes: bool, dry_run: bool, connection: Connection, output: Output) -> None:
+    """Forget a broker that was stopped and will not come back.
+
+    A broker that runs registers itself again. Its replicas stay in the assignments of partitions: move them first.
+
+    \b
+    Examples:
+      barnabas cluster unregister 4
+    """
+
+    async def work(cluster: Cluster) -> dict[int, KafkaError | None]:
+        from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+
+        announce([f"forget broker {broker}"], dry_run=dry_run)
+        if dry_run:
+            return {}
+        confirm(f"Forget broker {broker}?", yes=yes)
+        try:
+            await Brokers(cluster).unregister_broker(broker)
+        except KafkaError as error:
+            return {broker: error}
+        return {broker: None}
+
+    show_results(output, ["brokerId"], run(connection, work), lambda key, _: {"brokerId": key})
+
+
+@cluster.command("api-versions")
+@click.argument("apis", nargs=-1, metavar="[API...]")
+@click.option("--node", "nodes", type=int, multiple=True, help="Only this node; may be repeated.")
+@common_options
+def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Connection, output: Output) -> None:
+    """Show which versions of APIs each node serves, and which is spoken with it.
+
+    \b
+    Examples:
+      barnabas cluster api-versions
+      barnabas cluster api-versions --node 1 Fetch Produce
+    """
+    from barnabas.cli.decoding import DecodingError, find_api  # noqa: PLC0415
+    from barnabas.client.versions import NodeVersions, common_range  # noqa: PLC0415
+    from barnabas.wire import APIS  # noqa: PLC0415
+
+    try:
+        wanted = {find_api(name).name for name in apis}
+    except DecodingError as error:
+        raise click.UsageError(str(error)) from None
+
+    async def ask(cluster: Cluster) -> Mapping[int, NodeVersions | KafkaError]:
+        from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+
+        return await Brokers(cluster).api_versions(nodes or None)
+
+    failed: dict[int, KafkaError] = {}
+    with output.table(
+        columns("nodeId", "apiKey", "api", Column("minVersion", "MIN"), Column("maxVersion", "MAX"), "usable")
+    ) as table:
+        for node_id, found in sorted(run(connection, ask).items()):
+            if isinstance(found, KafkaError):
+                failed[node_id] = found
+                continue
+            for key, offered in sorted(found.ranges.items()):
+                api = APIS.get(key)
+                if wanted and (api is None or api.name not in wanted):
+                    continue
+                first, last = common_range(api, offered) if api is not None else (0, -1)
+                row = {"nodeId": node_id, "apiKey": key, "api": None if api is None else api.name}
+                usable = last if first <= last else None
+                table.add({**row, "minVersion": offered.first, "maxVersion": offered.last, "usable": usable})
+    for node_id, problem in failed.items():
+        note(f"Error: node {node_id}: {problem.code.name}: {problem.message}")
+    if failed:
+        raise SystemExit(EXIT_FAILED)
+
+
+# --- features
+
+
+@cluster.command("features")
+@click.option("--node", type=int, help="Ask this node; nodes may differ while they are upgraded.")
+@common_options
+def features(node: int | None, connection: Connection, output: Output) -> None:
+    """Show the levels of features: what a node supports, and what the cluster has.
+
+    \b
+    Examples:
+      barnabas cluster features
+      barnabas cluster features --node 2 -o json
+    """
+    from barnabas.cli.feature_updates import level_text  # noqa: PLC0415
+    from barnabas.client.admin.features import FeatureMetadata, Features  # noqa: PLC0415
+    from barnabas.metadata.versions import METADATA_VERSION  # noqa: PLC0415
+
+    async def ask(cluster: Cluster) -> FeatureMetadata:
+        return await Features(cluster).describe_features(node_id=node)
+
+    found = run(connection, ask)
+    rows = []
+    for name, (first, last) in sorted(found.supported_features.items()):
+        level = found.level(name)
+        row = {"feature": name, "supportedMinVersion": first, "supportedMaxVersion": last}
+        version = level_text(name, level) if name == METADATA_VERSION else None
+        row |= {"finalizedVersionLevel": level, "metadataVersion": version, "epoch": found.finalized_features_epoch}
+        rows.append(row)
+    output.rows(_FEATURE_COLUMNS, rows)
+
+
+_LEVELS = click.argument("levels", nargs=-1, metavar="[FEATURE=LEVEL...]")
+_RELEASE = click.option(
+    "--release-version", metavar="VERSION", help="All features as in a new cluster of this release."
+)
+
+
+@cluster.command("upgrade")
+@_LEVELS
+@_RELEASE
+@yes_option
+@dry_run_option
+@common_options
+def upgrade(
+    levels: tuple[str, ...],
+    release_version: str | None,
+    yes: bool,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Raise levels of features, all of them or none.
+
+    A level that was raised cannot always be lowered again. The cluster checks it first; --dry-run stops there.
+
+    \b
+    Examples:
+      barnabas cluster upgrade group.version=1
+      barnabas cluster upgrade metadata.version=4.3-IV0 --dry-run
+      barnabas cluster upgrade --release-version 4.3
+    """
+    from barnabas.client.admin.features import UpgradeType  # noqa: PLC0415
+
+    updates = _updates(levels, release_version, UpgradeType.UPGRADE)
+    _change_features(updates, "raise", yes, dry_run, connection, output)
+
+
+@cluster.command("downgrade")
+@_LEVELS
+@_RELEASE
+@click.option("--unsafe", is_flag=True, help="Also where metadata may be lost for good.")
+@yes_option
+@dry_run_option
+@common_options
+def downgrade(
+    levels: tuple[str, ...],
+    release_version: str | None,
+    unsafe: bool,
+    yes: bool,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Lower levels of features, all of them or none; level 0 turns a feature off.
+
+    \b
+    Examples:
+      barnabas cluster downgrade group.version=0
+      barnabas cluster downgrade --release-version 4.2 --dry-run
+    """
+    from barnabas.client.admin.features import UpgradeType  # noqa: PLC0415
+
+    kind = UpgradeType.UNSAFE_DOWNGRADE if unsafe else UpgradeType.SAFE_DOWNGRADE
+    _change_features(_updates(levels, release_version, kind), "lower", yes, dry_run, connection, output, unsafe=unsafe)
+
+
+def _updates(levels: Sequence[str], release_version: str | None, upgrade_type: UpgradeType) -> dict[str, FeatureUpdate]:
+    from barnabas.cli.feature_updates import (  # noqa: PLC0415
+        parse_named_level,
+        parse_release,
+        updates_for_release,
+        updates_of,
+    )
+
+    if bool(levels) == (release_version is not None):
+        raise click.UsageError("Give levels of features, or --release-version.")
+    try:
+        if release_version is not None:
+            return updates_for_release(parse_release(release_version), upgrade_type)
+        return updates_of(map(parse_named_level, levels), upgrade_type)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _change_features(
+    updates: Mapping[str, FeatureUpdate],
+    verb: str,
+    yes: bool,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
+    *,
+    unsafe: bool = False,
+) -> None:
+    from barnabas.client.admin.features import Features  # noqa: PLC0415
+
+    async def work(cluster: Cluster) -> dict[str, KafkaError | None]:
+        features = Features(cluster)
+        before = await features.describe_features()
+        announce(
+            (
+                f"{verb} {name} from {before.level(name)} to {update.max_version_level}"
+                for name, update in updates.items()
+                if before.level(name) != update.max_version_level
+            ),
+            dry_run=dry_run,
+        )
+        checked = await features.update_features(updates, validate_only=True)
+        if dry_run or any(isinstance(result, KafkaError) for result in checked.values()):
+            return checked
+        confirm("Metadata may be lost for good. Go on?" if unsafe else "It may be for good. Go on?", yes=yes)
+        return await features.update_features(updates)
+
+    results = run(connection, work)
+    show_results(
+        output, ["feature", "level"], results, lambda key, _: {"feature": key, "level": updates[key].max_version_level}
+    )
+
+
+# --- stopping a broker
+
+
+@cluster.command("safe-to-stop", cls=Verdict)
+@click.argument("broker", type=int)
+@common_options
+def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
+    """Say whether a broker can be stopped: 0 if nothing is lost, 2 with what would be.
+
+    Lists the partitions that would be offline or have fewer replicas in sync than min.insync.replicas, so that producers
+    with acks=all are refused; and, if the node votes in the metadata quorum, whether the quorum would go on.
+
+    \b
+    Examples:
+      barnabas cluster safe-to-stop 2
+      barnabas cluster safe-to-stop 2 -o json && systemctl stop kafka
+    """
+    rows = run(connection, lambda cluster: _stop_rows(cluster, broker))
+    if rows or output.format is not Format.TABLE:
+        output.rows(_STOP_COLUMNS, rows)
+    offline = sum(row["effect"] == "offline" for row in rows)
+    below = sum(row["effect"] == "belowMinIsr" for row in rows)
+    if not rows:
+        note(f"broker {broker} can be stopped")
+        return
+    reasons = [f"{offline} partitions would be offline"] * bool(offline)
+    reasons += [f"{below} would be below min.insync.replicas"] * bool(below)
+    reasons += [str(row["text"]) for row in rows if row["effect"] == "quorumLost"]
+    note(f"broker {broker} cannot be stopped: {'; '.join(reasons)}")
+    raise SystemExit(EXIT_NO)
+
+
+async def _stop_rows(cluster: Cluster, broker: int) -> Rows:
+    from barnabas.cli.stopping import affected_by  # noqa: PLC0415
+    from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+
+    if cluster.settings.bootstrap_controllers:
+        raise Failure("controllers do not know what is in sync", advice="ask a broker, with --bootstrap-server")
+    brokers = Brokers(cluster)
+    has_fenced = await brokers.can_list_fenced_brokers()
+    nodes = {node.id: node for node in (await brokers.describe_cluster(include_fenced_brokers=has_fenced)).nodes}
+    if broker not in nodes:
+        known = ", ".join(map(str, sorted(nodes)))
+        raise Failure(f"there is no such broker; there are {known}", resource=f"broker {broker}")
+    if nodes[broker].is_fenced:
+        note(f"broker {broker} is fenced: it leads nothing now, and is in no in-sync replicas")
+    state = await cluster.metadata(None)
+    hit = [topic for topic in state.topics.values() if any(broker in p.isr for p in topic.partitions.values())]
+    least = await _min_insync_replicas(cluster, hit)
+    rows: Rows = []
+    for each in affected_by(broker, hit, least):
+        row = {"topic": each.topic, "partition": each.partition.partition_index, "effect": each.effect.value}
+        row |= {"replicas": list(each.partition.replicas), "isr": list(each.partition.isr)}
+        rows.append({**row, "minInsyncReplicas": each.min_insync_replicas, "text": str(each)})
+    return rows + await _quorum_rows(cluster, broker)
+
+
+async def _min_insync_replicas(cluster: Cluster, topics: Sequence[Topic]) -> dict[str, int]:
+    """The setting of each topic; without the right to see it, 1, and a word about it."""
+    from barnabas.client.admin.part import pieces  # noqa: PLC0415
+    from barnabas.client.routing import any_broker  # noqa: PLC0415
+    from barnabas.wire.messages.describe_configs import DescribeConfigsRequest  # noqa: PLC0415
+
+    name, found = "min.insync.replicas", {}
+    for piece in pieces(topics, _TOPICS_AT_ONCE):
+        rows = [
+            DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=2, resource_name=topic.name, configuration_keys=[name]
+            )
+            for topic in piece
+        ]
+        response = await cluster.call(DescribeConfigsRequest(resources=rows), any_broker())
+        for row in response.results:
+            if row.error_code:
+                code = ErrorCode(row.error_code).name
+                note(f"warning: {row.resource_name}: {name} is not known ({code}), and taken for 1")
+            for each in row.configs:
+                if each.name == name:
+                    found[row.resource_name] = int(each.value)
+    return found
+
+
+async def _quorum_rows(cluster: Cluster, broker: int) -> Rows:
+    from barnabas.cli.quorum_health import judge, loss_of  # noqa: PLC0415
+    from barnabas.client.admin.quorum import METADATA_TOPIC, Quorum  # noqa: PLC0415
+
+    try:
+        info: QuorumInfo = await Quorum(cluster).describe_quorum()
+    except (KafkaError, UnsupportedVersionError) as error:
+        note(f"warning: what the quorum would lose is not known: {error}")
+        return []
+    loss = loss_of(info, judge(info, now_ms=0), broker)
+    if loss is None:
+        return []
+    voters = [voter.replica_id for voter in info.voters]
+    row = {"topic": METADATA_TOPIC, "partition": 0, "effect": "quorumLost", "replicas": voters, "isr": None}
+    return [{**row, "minInsyncReplicas": None, "text": f"the quorum would stop: {loss}"}]

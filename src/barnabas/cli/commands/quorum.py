@@ -1,0 +1,338 @@
+"""`barnabas quorum`: how the metadata quorum is, and who votes in it.
+
+Reads arguments and shows; the verdict is that of `cli.quorum_health`.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import announce, confirm
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure, Verdict
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import EXIT_NO, Column, Format, Output, columns, note
+from barnabas.cli.profiles import Connection
+from barnabas.cli.watching import watch_option, watched
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.primitives import Uuid
+
+if TYPE_CHECKING:
+    from barnabas.cli.controllers import Controller
+    from barnabas.cli.quorum_health import Health
+    from barnabas.client.admin.quorum import QuorumInfo, RaftEndpoint
+    from barnabas.client.cluster import Cluster
+
+_MAX_LAG_MS = 5_000
+_NO_LEADER = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
+
+
+def _ago(value: Any) -> str:
+    from barnabas.cli.quorum_health import seconds  # noqa: PLC0415
+
+    return f"{seconds(value)} ago"
+
+
+_COLUMNS = columns(
+    "replicaId",
+    "role",
+    Column("status", style=lambda value: "green" if value == "ok" else "red"),
+    "logEndOffset",
+    "lag",
+    Column("sinceFetchMs", "LAST-FETCH", show=_ago),
+    Column("sinceCaughtUpMs", "LAST-CAUGHT-UP", show=_ago),
+    Column("replicaDirectoryId", "DIRECTORY"),
+    "endpoints",
+)
+
+
+@click.group(short_help="Health and voters of the metadata quorum.")
+def quorum() -> None:
+    """Health and voters of the metadata quorum.
+
+    \b
+    Examples:
+      barnabas quorum status
+      barnabas quorum status --watch 2
+      barnabas quorum status --can-lose 1 || page-someone
+      barnabas quorum add --config new-controller/server.properties
+      barnabas quorum remove 3
+    """
+
+
+@quorum.command("status", cls=Verdict)
+@click.option(
+    "--max-lag-ms", type=click.IntRange(1), default=_MAX_LAG_MS, help=f"How late a voter may be [{_MAX_LAG_MS}]."
+)
+@click.option(
+    "--can-lose",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Unhealthy unless it can lose so many voters [0].",
+)
+@watch_option
+@common_options
+def status(max_lag_ms: int, can_lose: int, watch: float | None, connection: Connection, output: Output) -> None:
+    """Show leader, voters and observers, and say whether the quorum is healthy: 0 if it is, else 2.
+
+    Healthy is a quorum with a leader, of which every voter has had all of the log within --max-lag-ms. A majority of the
+    voters has to work; what is more than that it can lose.
+
+    \b
+    Examples:
+      barnabas quorum status
+      barnabas quorum status -o json
+      barnabas quorum status --bootstrap-controller localhost:9093 --watch 2
+    """
+    healthy = [True]
+
+    async def work(cluster: Cluster) -> None:
+        async def show() -> None:
+            healthy[0] = await _show_status(cluster, max_lag_ms, can_lose, output)
+
+        await watched(watch, show)
+
+    run(connection, work)
+    if not healthy[0]:
+        raise SystemExit(EXIT_NO)
+
+
+async def _show_status(cluster: Cluster, max_lag_ms: int, can_lose: int, output: Output) -> bool:
+    from barnabas.cli.quorum_health import judge  # noqa: PLC0415
+    from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+    from barnabas.client.errors import CallTimeoutError  # noqa: PLC0415
+
+    try:
+        info = await Quorum(cluster).describe_quorum()
+    except (KafkaError, CallTimeoutError) as error:
+        last = error.last_error if isinstance(error, CallTimeoutError) else error
+        if not isinstance(last, KafkaError) or last.code not in _NO_LEADER:
+            raise
+        note(f"unhealthy: no leader of the quorum answers ({last.code.name}: {last.message})")
+        return False
+    health = judge(info, _now_ms(), max_lag_ms=max_lag_ms, can_lose=can_lose)
+    _show(cluster.state.cluster_id, info, health, output)
+    if output.is_for_people:
+        output.title(health.verdict())
+        for problem in health.problems:
+            output.write(f"- {problem}")
+        output.flush()
+    return health.is_healthy
+
+
+def _show(cluster_id: str | None, info: QuorumInfo, health: Health, output: Output) -> None:
+    rows = [
+        {
+            "replicaId": each.state.replica_id,
+            "replicaDirectoryId": _directory(each.state.replica_directory_id),
+            "role": each.role.value,
+            "status": each.status.value,
+            "logEndOffset": each.state.log_end_offset,
+            "lag": each.lag,
+            "lastFetchTimestamp": each.state.last_fetch_timestamp_ms,
+            "lastCaughtUpTimestamp": each.state.last_caught_up_timestamp_ms,
+            "sinceFetchMs": each.since_fetch_ms,
+            "sinceCaughtUpMs": each.since_caught_up_ms,
+            "endpoints": list(map(str, info.nodes.get(each.state.replica_id, ()))),
+        }
+        for each in health.replicas
+    ]
+    head = {
+        "clusterId": cluster_id,
+        "leaderId": info.leader_id,
+        "leaderEpoch": info.leader_epoch,
+        "highWatermark": info.high_watermark,
+    }
+    if output.format is Format.TABLE:
+        output.one(head)
+        output.title("replicas")
+        output.rows(_COLUMNS, rows)
+    elif output.format is Format.TSV:
+        output.rows(_COLUMNS, rows)
+    else:
+        verdict = {"healthy": health.is_healthy, "canLose": health.can_lose, "problems": list(health.problems)}
+        output.one({**head, "replicas": rows, "verdict": verdict})
+
+
+def _directory(directory_id: Uuid) -> str | None:
+    return str(directory_id) if any(directory_id) else None
+
+
+# --- voters
+
+
+def _uuid(ctx: click.Context, param: click.Parameter, value: str | None) -> Uuid | None:
+    try:
+        return None if value is None else Uuid.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+_DIRECTORY = click.option("--directory-id", callback=_uuid, metavar="UUID", help="The id of its metadata directory.")
+_ENDPOINTS = click.option(
+    "--endpoint", "endpoints", multiple=True, metavar="NAME://HOST:PORT", help="Where it is reached; may be repeated."
+)
+_CONFIG = click.option(
+    "--config",
+    "-c",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The server.properties of the controller, on this machine, for all of it.",
+)
+
+
+@quorum.command("add")
+@click.argument("controller", type=int, required=False)
+@_DIRECTORY
+@_ENDPOINTS
+@_CONFIG
+@dry_run_option
+@common_options
+def add(
+    controller: int | None,
+    directory_id: Uuid | None,
+    endpoints: tuple[str, ...],
+    config: Path | None,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Make a controller that follows the quorum a voter of it.
+
+    \b
+    Examples:
+      barnabas quorum add --config new-controller/server.properties
+      barnabas quorum add 4 --directory-id JEXY6aqzQY-32P5TStzaFg --endpoint CONTROLLER://four:9093
+    """
+    wanted = _controller(controller, directory_id, endpoints, config)
+
+    async def work(cluster: Cluster) -> None:
+        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+
+        announce([f"make controller {wanted} a voter"], dry_run=dry_run)
+        if not dry_run:
+            await Quorum(cluster).add_raft_voter(wanted.id, wanted.directory_id, wanted.endpoints)
+
+    run(connection, work)
+    if not dry_run:
+        output.one(_voter_row(wanted.id, wanted.directory_id, wanted.endpoints))
+
+
+@quorum.command("remove")
+@click.argument("controller", type=int)
+@_DIRECTORY
+@yes_option
+@dry_run_option
+@common_options
+def remove(
+    controller: int, directory_id: Uuid | None, yes: bool, dry_run: bool, connection: Connection, output: Output
+) -> None:
+    """Take a controller out of the voters. Says before how the quorum would be without it.
+
+    \b
+    Examples:
+      barnabas quorum remove 3
+      barnabas quorum remove 3 --directory-id JEXY6aqzQY-32P5TStzaFg --yes
+    """
+
+    async def work(cluster: Cluster) -> Uuid:
+        from barnabas.cli.quorum_health import judge, majority  # noqa: PLC0415
+        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+
+        info = await Quorum(cluster).describe_quorum()
+        found = info.voter(controller, directory_id)
+        if found is None:
+            known = ", ".join(f"{each.replica_id} ({each.replica_directory_id})" for each in info.voters)
+            raise Failure(f"it is no voter; voters are {known}", resource=f"controller {controller}")
+        left = len(info.voters) - 1
+        works = sum(each.works for each in judge(info, _now_ms()).voters if each.state is not found)
+        announce([f"take controller {controller} ({found.replica_directory_id}) out of the voters"], dry_run=dry_run)
+        note(f"voters left: {left}; of them work: {works}; needed: {majority(left)}")
+        if not dry_run:
+            confirm(f"Remove voter {controller}?", yes=yes)
+            await Quorum(cluster).remove_raft_voter(controller, found.replica_directory_id)
+        return found.replica_directory_id
+
+    removed = run(connection, work)
+    if not dry_run:
+        output.one(_voter_row(controller, removed, ()))
+
+
+@quorum.command("update")
+@click.argument("controller", type=int, required=False)
+@_DIRECTORY
+@_ENDPOINTS
+@_CONFIG
+@click.option("--kraft-versions", default="0-1", metavar="FIRST-LAST", help="The kraft.versions that it can do [0-1].")
+@dry_run_option
+@common_options
+def update(
+    controller: int | None,
+    directory_id: Uuid | None,
+    endpoints: tuple[str, ...],
+    config: Path | None,
+    kraft_versions: str,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Tell the quorum where a voter is reached. Voters do so themselves when they start; needs --bootstrap-controller.
+
+    \b
+    Examples:
+      barnabas quorum update 2 --directory-id JEXY6aqzQY-32P5TStzaFg --endpoint CONTROLLER://two:9093 \\
+          --bootstrap-controller one:9093
+    """
+    wanted = _controller(controller, directory_id, endpoints, config)
+    first, _, last = kraft_versions.partition("-")
+    if not (first.isdecimal() and last.isdecimal()):
+        raise click.UsageError(f"--kraft-versions {kraft_versions}: it takes FIRST-LAST, such as 0-1.")
+
+    async def work(cluster: Cluster) -> None:
+        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+
+        announce([f"tell that voter {wanted} is reached there"], dry_run=dry_run)
+        if not dry_run:
+            await Quorum(cluster).update_raft_voter(
+                wanted.id, wanted.directory_id, wanted.endpoints, kraft_versions=(int(first), int(last))
+            )
+
+    run(connection, work)
+    if not dry_run:
+        output.one(_voter_row(wanted.id, wanted.directory_id, wanted.endpoints))
+
+
+def _controller(
+    controller: int | None, directory_id: Uuid | None, endpoints: tuple[str, ...], config: Path | None
+) -> Controller:
+    from barnabas.cli.controllers import Controller, ControllerError, load_controller, parse_endpoint  # noqa: PLC0415
+
+    try:
+        if config is not None:
+            if controller is not None or directory_id is not None or endpoints:
+                raise click.UsageError("--config says id, directory and endpoints: leave those out.")
+            return load_controller(config)
+        if controller is None or directory_id is None or not endpoints:
+            raise click.UsageError("Give CONTROLLER, --directory-id and --endpoint, or --config for all of them.")
+        return Controller(controller, directory_id, tuple(map(parse_endpoint, endpoints)))
+    except ControllerError as error:
+        raise Failure(str(error), resource=None if config is None else str(config)) from None
+
+
+def _voter_row(voter_id: int, directory_id: Uuid, endpoints: tuple[RaftEndpoint, ...]) -> dict[str, Any]:
+    row: dict[str, Any] = {"voterId": voter_id, "voterDirectoryId": str(directory_id)}
+    return {**row, "endpoints": list(map(str, endpoints))} if endpoints else row
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

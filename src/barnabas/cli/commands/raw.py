@@ -1,0 +1,162 @@
+"""`barnabas raw`: any request, as JSON, to any node; the response as `barnabas decode` shows it.
+
+Reads arguments and prints; versions and fields are the matter of `cli.raw_requests`. Exit code 1: there was no answer, or there
+are error codes in it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+from click.shell_completion import CompletionItem
+
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure
+from barnabas.cli.options import connection_options
+from barnabas.cli.output import EXIT_FAILED, Format, Output, note
+from barnabas.cli.profiles import Connection
+
+if TYPE_CHECKING:
+    from barnabas import wire
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.routing import Destination
+
+_WHOM = "any, controller, node:ID, leader:TOPIC:PARTITION, group:ID, transaction:ID [any]."
+
+
+def _complete_api(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from barnabas.wire import APIS  # noqa: PLC0415
+
+    names = (api.name for api in APIS.values())
+    return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+@click.command(no_args_is_help=True, short_help="Send any request as JSON, see the response.")
+@click.argument("api", shell_complete=_complete_api)
+@click.argument("body", required=False, metavar="[JSON]")
+@click.option("-f", "--file", type=click.File("r"), help="Read the request from a file; - is the standard input.")
+@click.option(
+    "--to",
+    "to",
+    default="any",
+    metavar="WHOM",
+    help="any, controller, node:ID, leader:TOPIC:PARTITION, group:ID, transaction:ID [any].",
+)
+@click.option("--version", type=click.IntRange(0), help="The version to speak [the newest that both know].")
+@click.option("--records", "open_records", is_flag=True, help="Open the record batches in the response.")
+@click.option("--compact", is_flag=True, help="The response on one line.")
+@click.option("--timeout-ms", type=click.IntRange(1), help="How long to wait for the answer [request.timeout.ms].")
+@click.option("--example", is_flag=True, help="Show such a request with all its fields, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the bytes that would be sent, and to whom, and send nothing.")
+@connection_options
+def raw(
+    api: str,
+    body: str | None,
+    file: TextIO | None,
+    to: str,
+    version: int | None,
+    open_records: bool,
+    compact: bool,
+    timeout_ms: int | None,
+    example: bool,
+    dry_run: bool,
+    connection: Connection,
+) -> None:
+    """Send a request, given as JSON, and show the response as JSON.
+
+    API is a name or a number. The JSON is that of barnabas decode: fields that are left out have their defaults, bytes are
+    base64. It is an argument, a file, or comes on the standard input; without any the request is empty. The request is sent
+    once, whatever is answered; the exit code is 1 if there are error codes in the answer.
+
+    \b
+    Examples:
+      barnabas raw ListGroups
+      barnabas raw Metadata '{"topics": [{"name": "orders"}]}' --version 12
+      barnabas raw DescribeQuorum --to controller \\
+          '{"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]}'
+      barnabas raw CreateTopics --example > request.json
+      barnabas raw CreateTopics --file request.json --to controller
+      barnabas decode --request --file frame.bin | barnabas raw Fetch --to leader:orders:0 -
+    """
+    from barnabas.cli.decoding import DecodingError, find_api  # noqa: PLC0415
+    from barnabas.cli.raw_requests import RawError, parse_body, parse_destination  # noqa: PLC0415
+    from barnabas.cli.raw_requests import example as example_of  # noqa: PLC0415
+
+    try:
+        found = find_api(api)
+        if version is not None and version not in found.versions:
+            raise click.UsageError(f"{found.name} has versions {found.versions}, not {version}.")
+        if example:
+            _print(example_of(found, found.versions.last if version is None else version), compact)
+            return
+        destination = parse_destination(to)
+        content, said = parse_body(_text(body, file))
+        asked = version if version is not None else said
+        document = run(
+            connection,
+            lambda cluster: _exchange(cluster, found, content, asked, destination, timeout_ms, open_records, dry_run),
+        )
+    except (RawError, DecodingError) as error:
+        raise Failure(str(error), advice=f"see its fields with: barnabas raw {api} --example") from None
+    if document is None:
+        return
+    _print(document, compact)
+    if document.get("errors"):
+        sys.exit(EXIT_FAILED)
+
+
+async def _exchange(
+    cluster: Cluster,
+    api: wire.Api,
+    content: dict[str, Any],
+    version: int | None,
+    to: Destination,
+    timeout_ms: int | None,
+    open_records: bool,
+    dry_run: bool,
+) -> dict[str, Any] | None:
+    from barnabas import wire  # noqa: PLC0415
+    from barnabas.cli.decoding import message_document  # noqa: PLC0415
+    from barnabas.cli.raw_requests import RawError, best_request, request_in  # noqa: PLC0415
+    from barnabas.client.routing import Coordinator  # noqa: PLC0415
+    from barnabas.client.versions import common_range  # noqa: PLC0415
+
+    if isinstance(to, Coordinator):
+        await cluster.coordinators([to.key], to.type)  # waits until there is one
+    key = wire.message_class(api.request).schema().key
+    if version is None:
+        common = common_range(api, (await cluster.versions(to)).ranges.get(key or 0))
+        if common.first > common.last:
+            raise RawError(
+                f"{api.name} is not served there in a version that is known here; --version sends it all the same"
+            )
+        request, version = best_request(api, content, common)
+    else:
+        request = request_in(api, content, version)
+    note(f"{'would send' if dry_run else 'sending'} {api.request} v{version}")
+    if dry_run:
+        return {"message": api.request, "version": version, "hex": wire.encode(request, version).hex(" ")}
+    if api.name == "Produce" and getattr(request, "acks", None) == 0:
+        await cluster.post(request, to, version=version)
+        note("with acks 0 there is no answer")
+        return None
+    response = await cluster.send(request, to, version=version, timeout_ms=timeout_ms)
+    return message_document(response, version, open_records)
+
+
+def _text(body: str | None, file: TextIO | None) -> str:
+    if file is not None and body not in (None, "-"):
+        raise click.UsageError("JSON and --file cannot both be the request.")
+    if file is not None:
+        return file.read()
+    return sys.stdin.read() if body == "-" else body or ""
+
+
+def _print(document: dict[str, Any], compact: bool) -> None:
+    if not compact:
+        Output(Format.JSON).one(document)
+        return
+    with Output(Format.JSONL).table(()) as table:
+        table.add(document)

@@ -1,0 +1,218 @@
+"""The live metadata log of a cluster, read from its controllers: batches from an offset to the high watermark, or on and on.
+
+    async with Cluster({"bootstrap.controllers": "localhost:9093"}) as cluster:
+        async for part in read_metadata_log(cluster):
+            match part:
+                case LogSnapshot(): ...   # everything before `end_offset`, where the log begins later than was asked
+                case LogBatch(): ...      # committed records, in order
+
+Fetch (1) as an observer that nobody counts (replica id -1), FetchSnapshot (59), DescribeQuorum (55). Its one rule: only what
+the quorum has committed is given. Batches are given whole, so the first may begin before the offset that was asked for. What
+the records mean is not known here; controllers give them to whoever has CLUSTER_ACTION on the cluster, brokers never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from barnabas.batches import BatchError, BatchHeader, Record, check_crc, decode_records, iterate_batches
+from barnabas.client.admin.part import failed
+from barnabas.client.admin.quorum import METADATA_TOPIC, Quorum
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import UnsupportedByNodeError
+from barnabas.client.retry import NOT_DONE
+from barnabas.client.routing import controller
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from barnabas.wire.primitives import Uuid
+
+METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
+MAX_BYTES = 8 * 1024 * 1024
+MAX_WAIT_MS = 500
+
+_LEAST_FETCH = 13  # before it there are no ids of topics, by which controllers know their log
+_ATTEMPTS = 10
+_MOVED = NOT_DONE | {ErrorCode.SNAPSHOT_NOT_FOUND}  # another leads, or has made a newer snapshot, in the meantime
+_LANE = "metadata-log"
+
+
+@dataclass(frozen=True, slots=True)
+class LogBatch:
+    """A committed batch. `records` of a control batch have the keys of Kafka's control records."""
+
+    header: BatchHeader
+    records: tuple[Record, ...]
+
+    @property
+    def base_offset(self) -> int:
+        return self.header.base_offset
+
+    @property
+    def last_offset(self) -> int:
+        return self.header.last_offset
+
+    @property
+    def epoch(self) -> int:
+        return self.header.partition_leader_epoch
+
+    @property
+    def is_control(self) -> bool:
+        return self.header.is_control
+
+
+@dataclass(frozen=True, slots=True)
+class LogSnapshot:
+    """What stands in for all records before `end_offset`, of which the last had this epoch. Its own offsets count from 0."""
+
+    end_offset: int
+    epoch: int
+    batches: tuple[LogBatch, ...]
+
+
+LogPart: TypeAlias = LogBatch | LogSnapshot
+
+
+class _Place(NamedTuple):
+    """Where to read on: an offset, and the epoch of what was read before it."""
+
+    offset: int
+    epoch: int | None = None  # None: it was never read
+
+
+async def read_metadata_log(
+    cluster: Cluster,
+    offset: int = 0,
+    *,
+    follow: bool = False,
+    max_bytes: int = MAX_BYTES,
+    max_wait_ms: int = MAX_WAIT_MS,
+    timeout_ms: float | None = None,
+) -> AsyncIterator[LogPart]:
+    """What is committed from `offset` on, up to the high watermark at the first answer, or for ever if `follow`.
+
+    A snapshot comes first if the log does not go back that far, or, as leaders prefer it, for whoever begins at 0. The
+    client has to know the controllers (`bootstrap.controllers`); a new leader is found by itself. Raises `KafkaError`.
+    """
+    if not cluster.settings.bootstrap_controllers:
+        raise UnsupportedByNodeError(
+            "brokers do not hand out the metadata log: name controllers in bootstrap.controllers"
+        )
+    place = _Place(offset)
+    end_offset: int | None = None
+    leader_epoch, attempts = await _leader_epoch(cluster, timeout_ms), 0
+    while end_offset is None or follow or place.offset < end_offset:
+        try:
+            row = await _fetch(cluster, place, leader_epoch, max_bytes, max_wait_ms, timeout_ms)
+            snapshot = await _snapshot_of(cluster, row, leader_epoch, max_bytes, timeout_ms)
+        except KafkaError as error:
+            attempts += 1
+            if error.code not in _MOVED or attempts >= _ATTEMPTS:
+                raise
+            await cluster.refresh(timeout_ms=timeout_ms)
+            leader_epoch = await _leader_epoch(cluster, timeout_ms)
+            continue
+        attempts = 0
+        if snapshot is not None:
+            yield snapshot
+            place = _Place(snapshot.end_offset, snapshot.epoch)
+        elif row.diverging_epoch.epoch >= 0 or row.diverging_epoch.end_offset >= 0:
+            text = f"the log has no offset {place.offset}: it ends at {row.diverging_epoch.end_offset}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, text)
+        else:
+            for batch in _committed(row.records or b"", place.offset, row.high_watermark):
+                yield batch
+                place = _Place(batch.last_offset + 1, batch.epoch)
+        if end_offset is None and row.high_watermark >= 0:
+            end_offset = row.high_watermark
+
+
+def _committed(data: bytes, offset: int, high_watermark: int) -> Iterator[LogBatch]:
+    for batch in decode_batches(data):
+        if batch.last_offset >= high_watermark:
+            return
+        if batch.last_offset >= offset:
+            yield batch
+
+
+def decode_batches(data: bytes) -> Iterator[LogBatch]:
+    """The whole batches of an answer. Raises `KafkaError` CORRUPT_MESSAGE where their bytes are damaged."""
+    try:
+        for position, header in iterate_batches(data, tolerate_truncated=True):
+            check_crc(header, data, position)
+            yield LogBatch(header, tuple(decode_records(data, position, header)))
+    except BatchError as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{METADATA_TOPIC}: {error}") from error
+
+
+async def _leader_epoch(cluster: Cluster, timeout_ms: float | None) -> int:
+    return (await Quorum(cluster).describe_quorum(timeout_ms=timeout_ms)).leader_epoch
+
+
+async def _fetch(
+    cluster: Cluster, place: _Place, leader_epoch: int, max_bytes: int, max_wait_ms: int, timeout_ms: float | None
+) -> FetchResponse.PartitionData:
+    epoch = place.epoch if place.epoch is not None else leader_epoch if place.offset else 0
+    partition = FetchRequest.FetchPartition(
+        partition=0,
+        current_leader_epoch=leader_epoch,
+        fetch_offset=place.offset,
+        last_fetched_epoch=min(epoch, leader_epoch),
+        partition_max_bytes=max_bytes,
+    )
+    topic = FetchRequest.FetchTopic(topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition])
+    response: FetchResponse = await cluster.call(
+        FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=max_bytes, topics=[topic]),
+        controller(),
+        least_version=_LEAST_FETCH,
+        feature="reading the metadata log",
+        give_up_on=NOT_DONE,
+        timeout_ms=timeout_ms,
+        lane=_LANE,
+    )
+    rows = [row for each in response.responses for row in each.partitions]
+    if len(rows) != 1:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"the answer to Fetch has {len(rows)} rows of the metadata log"
+        )
+    if (error := failed(rows[0].error_code)) is not None:
+        raise error
+    return rows[0]
+
+
+async def _snapshot_of(
+    cluster: Cluster, fetched: FetchResponse.PartitionData, leader_epoch: int, max_bytes: int, timeout_ms: float | None
+) -> LogSnapshot | None:
+    """The snapshot that an answer points to, piece by piece."""
+    end_offset, epoch = fetched.snapshot_id.end_offset, fetched.snapshot_id.epoch
+    if end_offset < 0:
+        return None
+    data = bytearray()
+    size = None
+    while size is None or len(data) < size:
+        partition = FetchSnapshotRequest.PartitionSnapshot(
+            partition=0,
+            current_leader_epoch=leader_epoch,
+            snapshot_id=FetchSnapshotRequest.SnapshotId(end_offset=end_offset, epoch=epoch),
+            position=len(data),
+        )
+        topic = FetchSnapshotRequest.TopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
+        response: FetchSnapshotResponse = await cluster.call(
+            FetchSnapshotRequest(max_bytes=max_bytes, topics=[topic]),
+            controller(),
+            feature=f"reading a metadata log that begins with the snapshot at offset {end_offset}",
+            give_up_on=NOT_DONE,
+            timeout_ms=timeout_ms,
+            lane=_LANE,
+        )
+        row = response.topics[0].partitions[0]
+        if (error := failed(row.error_code)) is not None:
+            raise error
+        size = row.size
+        if not row.unaligned_records and len(data) < size:
+            text = f"the snapshot at offset {end_offset} ends after {len(data)} of {size} bytes"
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, text)
+        data += row.unaligned_records or b""
+    return LogSnapshot(end_offset, epoch, tuple(decode_batches(bytes(data))))
