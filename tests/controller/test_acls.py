@@ -75,3 +75,22 @@ def test_a_change_among_many_entries_does_not_cost_what_all_of_them_cost() -> No
         return time.perf_counter() - before
 
     assert min(map(seconds_of_one, range(20))) < 0.005
+
+
+def test_filters_for_one_entry_each_select_it_alone() -> None:
+    story = Story()
+    story.decide(acls.create, [READ, WRITE, READ._replace(pattern_type=PatternType.PREFIXED)])
+    missing = READ._replace(host="10.0.0.1")
+    found = story.decide(acls.delete, [AclFilter(*READ), AclFilter(*missing), AclFilter(*READ)])
+    assert found == [[READ], [], [READ]]
+    assert sorted(story.image.acls.by_id.values()) == sorted([WRITE, READ._replace(pattern_type=PatternType.PREFIXED)])
+
+
+def test_many_filters_for_one_entry_each_do_not_go_through_all_entries_each() -> None:
+    story = Story()
+    entries = [READ._replace(resource_name=f"topic-{number}") for number in range(5_000)]
+    story.decide(acls.create, entries)
+    before = time.perf_counter()
+    found = story.decide(acls.delete, [AclFilter(*entry) for entry in entries])
+    assert found == [[entry] for entry in entries]
+    assert time.perf_counter() - before < 10  # it took minutes

@@ -3,6 +3,7 @@ and DeleteAcls."""
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 from pathlib import Path
@@ -166,6 +167,23 @@ def test_what_a_filter_for_a_name_selects_follows_from_its_pattern_type(
     entries = [replace(ENTRY, resource_name=name, pattern_type=PatternType(code)) for name, code in patterns]
     selects = AclFilter(pattern_type=pattern_type, resource_name=name)
     assert {(e.resource_name, int(e.pattern_type)) for e in entries if selects.matches(e)} == matched
+
+
+def test_a_filter_that_leaves_nothing_open_names_its_one_entry() -> None:
+    exact = AclFilter(*ENTRY)
+    assert exact.entry == ENTRY
+    assert exact.matches(ENTRY)
+    for open_field in (
+        {"resource_type": ResourceType.ANY},
+        {"resource_name": None},
+        {"pattern_type": PatternType.ANY},
+        {"pattern_type": PatternType.MATCH},
+        {"principal": None},
+        {"host": None},
+        {"operation": AclOperation.ANY},
+        {"permission": AclPermissionType.ANY},
+    ):
+        assert dataclasses.replace(exact, **open_field).entry is None
 
 
 def test_the_empty_string_in_a_filter_is_a_value_and_not_a_wildcard() -> None:

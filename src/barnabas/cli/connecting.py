@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FIRST_CONTACT_MS = 5_000
+"""People are not left waiting a minute for an address that is wrong, unless they ask for it."""
+_PATIENCE = "default.api.timeout.ms"
+
 
 def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:
     """Do this with a client of the cluster, which is closed at the end."""
@@ -43,8 +47,12 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
     from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError  # noqa: PLC0415
 
     try:
-        async with Cluster(connection.values()) as cluster:
+        cluster = Cluster(connection.values())
+        await cluster.start(None if _PATIENCE in connection.settings else FIRST_CONTACT_MS)
+        try:
             yield cluster
+        finally:
+            await cluster.close()
     except BrokenPipeError:
         raise  # whoever read the output has seen enough; click ends the command
     except ConfigError as error:
@@ -64,9 +72,8 @@ _REACH = "check the address, and that a listener of the same security.protocol a
 
 
 def _late(connection: Connection, error: Any) -> Failure:
-    last = f"; last: {error.last_error}" if error.last_error is not None else ""
     advice = "it may have been done all the same: look before you try again" if error.maybe_done else _REACH
-    return Failure(f"{error}{last}", resource=connection.address, advice=advice)
+    return Failure(str(error), resource=connection.address, advice=advice)
 
 
 def _origin(connection: Connection, name: str) -> str:

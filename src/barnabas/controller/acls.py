@@ -6,7 +6,7 @@ would write too much at once fails as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
 from barnabas.controller.situation import Situation
@@ -32,6 +32,7 @@ def create(situation: Situation, entries: Sequence[AclEntry]) -> Result[list[Kaf
 def delete(situation: Situation, filters: Sequence[AclFilter]) -> Result[list[list[AclEntry] | KafkaError]]:
     """For each filter, in their order, the entries that it selects, sorted, or the error."""
     by_id = situation.image.acls.by_id
+    ids = _ids_by_entry(by_id) if any(selects.entry is not None for selects in filters) else {}
     chosen: dict[Uuid, None] = {}
     found: list[list[AclEntry] | KafkaError] = []
     for selects in filters:
@@ -39,7 +40,10 @@ def delete(situation: Situation, filters: Sequence[AclFilter]) -> Result[list[li
         if error is not None:
             found.append(error)
             continue
-        matching = sorted((entry, acl_id) for acl_id, entry in by_id.items() if selects.matches(entry))
+        if (only := selects.entry) is not None:
+            matching = sorted((only, acl_id) for acl_id in ids.get(only, ()))
+        else:
+            matching = sorted((entry, acl_id) for acl_id, entry in by_id.items() if selects.matches(entry))
         for _, acl_id in matching:
             if len(chosen) >= MAX_RECORDS_PER_USER_OPERATION:
                 text = f"Cannot remove more than {MAX_RECORDS_PER_USER_OPERATION} acls in a single delete operation."
@@ -47,3 +51,11 @@ def delete(situation: Situation, filters: Sequence[AclFilter]) -> Result[list[li
             chosen[acl_id] = None
         found.append([entry for entry, _ in matching])
     return Result([(RemoveAccessControlEntryRecord(id=acl_id), 0) for acl_id in chosen], found)
+
+
+def _ids_by_entry(by_id: Mapping[Uuid, AclEntry]) -> dict[AclEntry, list[Uuid]]:
+    """So that many filters for one entry each do not go through all entries each."""
+    ids: dict[AclEntry, list[Uuid]] = {}
+    for acl_id, entry in by_id.items():
+        ids.setdefault(entry, []).append(acl_id)
+    return ids

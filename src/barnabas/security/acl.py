@@ -119,6 +119,29 @@ class AclFilter:
     operation: AclOperation = AclOperation.ANY
     permission: AclPermissionType = AclPermissionType.ANY
 
+    @property
+    def entry(self) -> AclEntry | None:
+        """The one entry that this can select, if it leaves nothing open."""
+        if (
+            self.resource_type == ResourceType.ANY
+            or self.resource_name is None
+            or self.pattern_type in (PatternType.ANY, PatternType.MATCH)
+            or self.principal is None
+            or self.host is None
+            or self.operation == AclOperation.ANY
+            or self.permission == AclPermissionType.ANY
+        ):
+            return None
+        return AclEntry(
+            self.resource_type,
+            self.resource_name,
+            self.pattern_type,
+            self.principal,
+            self.host,
+            self.operation,
+            self.permission,
+        )
+
     def matches(self, entry: AclEntry) -> bool:
         return (
             self.resource_type in (ResourceType.ANY, entry.resource_type)

@@ -59,6 +59,11 @@ _IMPLIED_BY = {
 _ALLOWED_BY = tuple((operation, _Op.ALL, *_IMPLIED_BY.get(operation, ())) for operation in _Op)
 
 
+def allowed_by(operation: AclOperation) -> tuple[AclOperation, ...]:
+    """The operations of which an entry allows this one: itself, ALL, and those that imply it."""
+    return _ALLOWED_BY[operation]
+
+
 class Acls(Protocol):
     """The entries as decisions read them."""
 

@@ -31,14 +31,17 @@ class Part:
 class TimedOutError(KafkaError):
     """A change was not confirmed in time. `happened` says whether it is there now; None: that could not be found out."""
 
-    def __init__(self, what: str, happened: bool | None) -> None:
+    def __init__(self, what: str, happened: bool | None, said: str | None = None) -> None:
+        """`said` is what the broker gave as its reason."""
         self.happened = happened
         found = {
             True: "it was done all the same",
             False: "it was not done so far; it may still be",
             None: "whether it was done could not be found out",
         }[happened]
-        super().__init__(ErrorCode.REQUEST_TIMED_OUT, f"{what} was not confirmed in time; {found}")
+        super().__init__(
+            ErrorCode.REQUEST_TIMED_OUT, f"{what} was not confirmed in time{f' ({said})' if said else ''}; {found}"
+        )
 
 
 def failed(code: int, message: str | None = None) -> KafkaError | None:
@@ -93,7 +96,7 @@ async def change(
         found = await look(late)
     except (KafkaError, UnsupportedVersionError, OSError):
         found = {}
-    return {**results, **{key: TimedOutError(what(key), found.get(key)) for key in late}}
+    return {**results, **{key: TimedOutError(what(key), found.get(key), _said(results.get(key))) for key in late}}
 
 
 async def change_one(ask: Callable[[], Awaitable[T]], look: Callable[[], Awaitable[bool]], what: str) -> T:
@@ -112,6 +115,12 @@ async def change_one(ask: Callable[[], Awaitable[T]], look: Callable[[], Awaitab
     if isinstance(result, KafkaError):
         raise result
     return result
+
+
+def _said(result: object) -> str | None:
+    """The broker's own words, if it had any."""
+    has_words = isinstance(result, KafkaError) and result.message != result.code.message
+    return result.message if has_words and isinstance(result, KafkaError) else None
 
 
 def _is_late(result: object) -> bool:

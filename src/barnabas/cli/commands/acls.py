@@ -1,0 +1,603 @@
+"""`barnabas acls`: who may do what, and why.
+
+Reads arguments and shows. Decisions are those of `security.authorizer`; audits are in `cli.acl_audit`, cases in
+`cli.acl_cases`, words for resources and operations in `cli.declared.acl_text`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from barnabas.cli.changes import announce, confirm, show_results
+from barnabas.cli.connecting import run
+from barnabas.cli.declared import acl_text
+from barnabas.cli.declared_cluster import documents, load
+from barnabas.cli.failures import Failure, Verdict
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import EXIT_NO, Column, Output, columns, note
+from barnabas.cli.profiles import Connection
+from barnabas.security.acl import (
+    WILDCARD,
+    AclEntry,
+    AclFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNSEEN = (
+    "super.users and allow.everyone.if.no.acl.found are settings of brokers that cannot be seen from here:"
+    " say them with --super-user and --allow-everyone-if-no-acl-found"
+)
+_SECURITY_DISABLED = "set authorizer.class.name on brokers and controllers; until then everyone may do everything"
+
+
+def _colored(value: Any) -> str | None:
+    return {"DENY": "red", "ALLOW": "green", "denied": "red", "allowed": "green", "FAILED": "red"}.get(str(value))
+
+
+_PERMISSION = Column("permissionType", "PERMISSION", _colored)
+_ENTRY = columns("resourceType", "resourceName", "patternType", "principal", _PERMISSION, "operation", "host")
+_GROUPED = {
+    "resource": columns("resourceType", "resourceName", "patternType", "principal", _PERMISSION, "operations", "host"),
+    "principal": columns("principal", _PERMISSION, "operations", "resourceType", "resourceName", "patternType", "host"),
+}
+
+
+# --- words of the command line
+
+
+class _Text(click.ParamType[Any]):
+    """A text that a function understands."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self._parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _word(known: Iterable[acl_text.Code], what: str) -> _Text:
+    words = tuple(known)
+    return _Text(what, lambda text: acl_text.parse_word(text, words, what))
+
+
+def _resource_or_type(text: str) -> tuple[ResourceType, str | None]:
+    if ":" not in text:
+        return acl_text.parse_word(text, acl_text.RESOURCE_TYPES, "type of resource"), None
+    return acl_text.parse_resource(text)
+
+
+_RESOURCE = _Text("TYPE:NAME", acl_text.parse_resource)
+_RESOURCE_OR_TYPE = _Text("TYPE[:NAME]", _resource_or_type)
+_PRINCIPAL = _Text("PRINCIPAL", acl_text.parse_principal_text)
+_OPERATION = _word(acl_text.OPERATIONS, "operation")
+_NEW_PATTERN = _word(acl_text.PATTERNS, "pattern")
+_ANY_PATTERN = _word(acl_text.FILTER_PATTERNS, "pattern")
+_ANY_PERMISSION = _word(acl_text.PERMISSIONS, "permission")
+
+
+def _filter_options(command: F) -> F:
+    """What selects entries; the command gets `filter`."""
+
+    @click.option("--principal", type=_PRINCIPAL, metavar="PRINCIPAL", help="Of this principal: User:alice, or alice.")
+    @click.option(
+        "--resource",
+        type=_RESOURCE_OR_TYPE,
+        metavar="TYPE[:NAME]",
+        help="Of this resource: topic:orders, group, cluster.",
+    )
+    @click.option(
+        "--pattern",
+        type=_ANY_PATTERN,
+        default="any",
+        metavar="any|match|literal|prefixed",
+        help="Of patterns of this type; match: all that cover the resource [any].",
+    )
+    @click.option("--operation", type=_OPERATION, metavar="OPERATION", help="About this operation.")
+    @click.option("--host", metavar="HOST", help="From this host, as the entry has it.")
+    @click.option("--permission", type=_ANY_PERMISSION, metavar="allow|deny", help="That allow, or that deny.")
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        principal: str | None,
+        resource: tuple[ResourceType, str | None] | None,
+        pattern: PatternType,
+        operation: AclOperation | None,
+        host: str | None,
+        permission: AclPermissionType | None,
+        **kwargs: Any,
+    ) -> Any:
+        resource_type, name = resource or (ResourceType.ANY, None)
+        filter = AclFilter(  # noqa: A001
+            resource_type,
+            name,
+            pattern,
+            principal,
+            host,
+            operation or AclOperation.ANY,
+            permission or AclPermissionType.ANY,
+        )
+        return command(*args, filter=filter, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+@click.group(short_help="Show, explain, test, audit and change who may do what.")
+def acls() -> None:
+    """Show, explain, test, audit and change who may do what.
+
+    A resource is TYPE:NAME, with topic, group, transactional-id, delegation-token or user as its type, or `cluster`. A
+    principal without a type is a user.
+
+    \b
+    Examples:
+      barnabas acls list --resource topic:orders --pattern match
+      barnabas acls by-principal alice
+      barnabas acls create --allow alice --operation read --resource topic:orders
+      barnabas acls create --allow alice --operation all --resource topic:alice- --prefixed --dry-run
+      barnabas acls explain alice read topic:orders --host 10.0.0.1
+      barnabas acls test -f cases.yaml --declared cluster.yaml
+      barnabas acls audit
+    """
+
+
+# --- looking
+
+
+@acls.command("list")
+@_filter_options
+@common_options
+def list_(connection: Connection, output: Output, filter: AclFilter) -> None:
+    """List entries: all, or those that the options select.
+
+    \b
+    Examples:
+      barnabas acls list
+      barnabas acls list --principal User:alice --operation read
+      barnabas acls list --resource topic:orders --pattern match     whatever is about this topic
+    """
+    entries = run(connection, lambda cluster: _described(cluster, filter))
+    output.rows(_ENTRY, (_row(entry) for entry in sorted(entries, key=acl_text.entry_order)))
+
+
+@acls.command("by-principal")
+@click.argument("principal", type=_PRINCIPAL, required=False)
+@common_options
+def by_principal(connection: Connection, output: Output, principal: str | None) -> None:
+    """Show, for every principal or one, what they may do to what; entries for everyone (User:*) are about one, too.
+
+    \b
+    Examples:
+      barnabas acls by-principal
+      barnabas acls by-principal alice
+    """
+    entries = run(connection, lambda cluster: _described(cluster, AclFilter()))
+    if principal is not None:
+        entries = [entry for entry in entries if entry.principal in (principal, "User:*")]
+    order = sorted(entries, key=lambda entry: (entry.principal, *acl_text.entry_order(entry)))
+    output.rows(_GROUPED["principal"], _grouped(order))
+
+
+@acls.command("by-resource")
+@click.argument("resource", type=_RESOURCE, required=False, metavar="[TYPE:NAME]")
+@common_options
+def by_resource(connection: Connection, output: Output, resource: tuple[ResourceType, str] | None) -> None:
+    """Show, for every resource or one, who may do what; to one, patterns that cover it count.
+
+    \b
+    Examples:
+      barnabas acls by-resource
+      barnabas acls by-resource topic:orders
+    """
+    wanted = AclFilter() if resource is None else AclFilter(*resource, PatternType.MATCH)
+    entries = run(connection, lambda cluster: _described(cluster, wanted))
+    output.rows(_GROUPED["resource"], _grouped(sorted(entries, key=acl_text.entry_order)))
+
+
+async def _described(cluster: Cluster, filter: AclFilter) -> list[AclEntry]:
+    from barnabas.client.admin.acls import Acls  # noqa: PLC0415
+
+    with _acl_errors():
+        return await Acls(cluster).describe_acls(filter)
+
+
+@contextmanager
+def _acl_errors() -> Iterator[None]:
+    try:
+        yield
+    except KafkaError as error:
+        if error.code == ErrorCode.SECURITY_DISABLED:
+            raise Failure(f"SECURITY_DISABLED: {error.message}", advice=_SECURITY_DISABLED) from error
+        raise
+
+
+def _row(entry: AclEntry) -> dict[str, Any]:
+    return {
+        "resourceType": entry.resource_type.name,
+        "resourceName": entry.resource_name,
+        "patternType": entry.pattern_type.name,
+        "principal": entry.principal,
+        "host": entry.host,
+        "operation": entry.operation.name,
+        "permissionType": entry.permission.name,
+    }
+
+
+def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
+    """Entries that differ in their operation alone, as one row."""
+    rows: dict[AclEntry, list[str]] = {}
+    for entry in entries:
+        rows.setdefault(entry._replace(operation=AclOperation.ANY), []).append(entry.operation.name)
+    for entry, operations in rows.items():
+        row = _row(entry)
+        del row["operation"]
+        yield {**row, "operations": operations}
+
+
+# --- changing
+
+
+@acls.command("create")
+@click.option("--allow", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Who may; may be repeated.")
+@click.option("--deny", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Who may not; may be repeated.")
+@click.option(
+    "--operation",
+    "operations",
+    multiple=True,
+    required=True,
+    type=_OPERATION,
+    metavar="OPERATION",
+    help="What: read, write, describe, all, ...; may be repeated.",
+)
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    required=True,
+    type=_RESOURCE,
+    metavar="TYPE:NAME",
+    help="To what: topic:orders, group:*, cluster; may be repeated.",
+)
+@click.option("--prefixed", is_flag=True, help="The name is a prefix: all resources that begin so.")
+@click.option("--host", "hosts", multiple=True, metavar="HOST", help="From this address alone; may be repeated [*].")
+@dry_run_option
+@common_options
+def create(
+    connection: Connection,
+    output: Output,
+    allow: tuple[str, ...],
+    deny: tuple[str, ...],
+    operations: tuple[AclOperation, ...],
+    resources: tuple[tuple[ResourceType, str], ...],
+    prefixed: bool,
+    hosts: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Make entries: one for each principal, operation, resource and host. What is there already stays.
+
+    \b
+    Examples:
+      barnabas acls create --allow alice --operation read --operation describe --resource topic:orders
+      barnabas acls create --allow etl --operation all --resource topic:etl. --prefixed
+      barnabas acls create --deny User:* --operation write --resource topic:archive --host 10.0.0.7
+    """
+    if not allow and not deny:
+        raise click.UsageError("Say who, with --allow or --deny.")
+    pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
+    who = [(each, AclPermissionType.ALLOW) for each in allow] + [(each, AclPermissionType.DENY) for each in deny]
+    entries = [
+        _entry(AclEntry(*resource, pattern, principal, host, operation, permission))
+        for resource in resources
+        for principal, permission in who
+        for operation in operations
+        for host in hosts or (WILDCARD,)
+    ]
+    run(connection, lambda cluster: _create(cluster, output, entries, dry_run))
+
+
+def _entry(entry: AclEntry) -> AclEntry:
+    try:
+        acl_text.parse_operation(entry.operation.name, entry.resource_type)
+        return acl_text.checked_entry(entry)
+    except ValueError as error:
+        raise click.UsageError(f"{acl_text.entry_text(entry)}: {error}") from None
+
+
+async def _create(cluster: Cluster, output: Output, entries: list[AclEntry], dry_run: bool) -> None:
+    from barnabas.client.admin.acls import Acls  # noqa: PLC0415
+
+    present = set(await _described(cluster, AclFilter()))
+    for entry in entries:
+        if entry in present:
+            note(f"there already: {acl_text.entry_text(entry)}")
+    wanted = [entry for entry in dict.fromkeys(entries) if entry not in present]
+    announce((f"create: {acl_text.entry_text(entry)}" for entry in wanted), dry_run=dry_run)
+    results = {} if dry_run else await Acls(cluster).create_acls(wanted)
+    if not dry_run:
+        show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
+
+
+@acls.command("delete")
+@_filter_options
+@yes_option
+@dry_run_option
+@common_options
+def delete(connection: Connection, output: Output, filter: AclFilter, yes: bool, dry_run: bool) -> None:
+    """Remove the entries that the options select; they are shown before.
+
+    \b
+    Examples:
+      barnabas acls delete --principal alice --resource topic:orders
+      barnabas acls delete --resource topic --permission deny --dry-run
+    """
+    if filter == AclFilter():
+        raise click.UsageError("Select what to delete, as with --principal or --resource.")
+    run(connection, lambda cluster: _delete(cluster, output, filter, yes, dry_run))
+
+
+async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool, dry_run: bool) -> None:
+    from barnabas.client.admin.acls import Acls, only  # noqa: PLC0415
+
+    entries = sorted(await _described(cluster, filter), key=acl_text.entry_order)
+    if not entries:
+        raise Failure("there is no such ACL", advice="see what there is with: barnabas acls list")
+    announce((f"delete: {acl_text.entry_text(entry)}" for entry in entries), dry_run=dry_run)
+    if dry_run:
+        return
+    confirm(f"Delete {'this ACL' if len(entries) == 1 else f'these {len(entries)} ACLs'}?", yes=yes)
+    deleted = await Acls(cluster).delete_acls([only(entry) for entry in entries])  # what was shown, and nothing newer
+    results = dict(zip(entries, deleted.values(), strict=True))
+    show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
+
+
+# --- judging
+
+
+def _settings_options(command: F) -> F:
+    command = click.option(
+        "--allow-everyone-if-no-acl-found", "allow_everyone", is_flag=True, help="Brokers are set up so."
+    )(command)
+    return click.option(
+        "--super-user", "super_users", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Is in super.users."
+    )(command)
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@acls.command("explain", cls=Verdict)
+@click.argument("principal", type=_PRINCIPAL)
+@click.argument("operation", type=_OPERATION)
+@click.argument("resource", type=_RESOURCE, metavar="TYPE:NAME")
+@click.option("--host", default=WILDCARD, metavar="HOST", help="From this address [one that no entry names].")
+@click.option("--declared", "-f", type=_FILE, metavar="FILE", help="By the ACLs of a cluster.yaml, not of a cluster.")
+@_settings_options
+@common_options
+def explain(
+    connection: Connection,
+    output: Output,
+    principal: str,
+    operation: AclOperation,
+    resource: tuple[ResourceType, str],
+    host: str,
+    declared: Path | None,
+    super_users: tuple[str, ...],
+    allow_everyone: bool,
+) -> None:
+    """Say whether someone may do something, and which entry decides. Ends with 2 if not.
+
+    \b
+    Examples:
+      barnabas acls explain alice read topic:orders
+      barnabas acls explain User:etl write topic:etl.raw --host 10.0.0.1
+      barnabas acls explain alice read topic:orders -f cluster.yaml
+    """
+    from barnabas.security.acl_index import AclIndex  # noqa: PLC0415
+    from barnabas.security.authorizer import AuthorizerSettings  # noqa: PLC0415
+    from barnabas.security.authorizer import explain as explain_  # noqa: PLC0415
+    from barnabas.security.principal import parse_principal  # noqa: PLC0415
+
+    resource_type, name = resource
+    try:
+        acl_text.parse_operation(operation.name, resource_type)
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    entries = _entries(connection, declared)
+    settings = AuthorizerSettings(True, frozenset(super_users), allow_everyone)
+    found = explain_(
+        AclIndex(entries),
+        settings,
+        parse_principal(principal),
+        acl_text.parse_host(host),
+        operation,
+        resource_type,
+        name,
+    )
+    decision = found.decision
+    row = {
+        "principal": principal,
+        "operation": operation.name,
+        "resource": acl_text.resource_text(resource_type, name),
+        "host": host,
+        "decision": "allowed" if decision.allowed else "denied",
+        "reason": str(decision.reason),
+        "decidedBy": None if decision.entry is None else acl_text.entry_text(decision.entry),
+    }
+    considered = [{**_row(each.entry), "mismatch": each.mismatch} for each in found.candidates]
+    if output.is_for_people:
+        output.one(row)
+        if considered:
+            output.title("Entries for this resource, and why they do not apply:")
+            output.rows((*_ENTRY, Column("mismatch")), considered)
+    else:
+        output.one({**row, "entries": considered})
+    if not super_users:
+        note(_UNSEEN)
+    if not decision.allowed:
+        sys.exit(EXIT_NO)
+
+
+@acls.command("test", cls=Verdict)
+@click.option("--file", "-f", "file", type=_FILE, required=True, metavar="FILE", help="The cases.")
+@click.option("--declared", type=_FILE, metavar="FILE", help="By the ACLs of a cluster.yaml, not of a cluster.")
+@_settings_options
+@common_options
+def test(
+    connection: Connection,
+    output: Output,
+    file: Path,
+    declared: Path | None,
+    super_users: tuple[str, ...],
+    allow_everyone: bool,
+) -> None:
+    """Check cases of who may do what, against a cluster or a cluster.yaml. Ends with 2 if one is not as it should be.
+
+    \b
+    A file of cases:
+      cases:
+        - principal: User:billing
+          resource: topic:orders
+          may: [READ, DESCRIBE]
+          mayNot: WRITE
+          host: 10.0.0.1             optional
+      superUsers: [User:admin]       optional
+
+    \b
+    Examples:
+      barnabas acls test -f cases.yaml
+      barnabas acls test -f cases.yaml --declared cluster.yaml      before applying it
+    """
+    from dataclasses import replace  # noqa: PLC0415
+
+    from barnabas.cli.acl_cases import judge, read_cases  # noqa: PLC0415
+    from barnabas.cli.declared.document import load_text  # noqa: PLC0415
+
+    with documents():
+        cases = read_cases(load_text(file), str(file))
+    cases = replace(
+        cases,
+        super_users=cases.super_users | set(super_users),
+        allow_everyone_if_no_acl_found=cases.allow_everyone_if_no_acl_found or allow_everyone,
+    )
+    judged = judge(cases, _entries(connection, declared))
+    shown = columns(
+        Column("result", style=_colored),
+        "principal",
+        "operation",
+        "resource",
+        "host",
+        "expected",
+        "actual",
+        "decidedBy",
+    )
+    words = {True: "allowed", False: "denied"}
+    output.rows(
+        shown,
+        (
+            {
+                "result": "ok" if each.is_right else "FAILED",
+                "principal": each.case.principal,
+                "operation": each.case.operation.name,
+                "resource": each.case.resource,
+                "host": each.case.host,
+                "expected": words[each.case.allowed],
+                "actual": words[each.decision.allowed],
+                "decidedBy": str(each.decision.reason)
+                if each.decision.entry is None
+                else acl_text.entry_text(each.decision.entry),
+                "description": each.case.description,
+                "line": each.case.place.line,
+            }
+            for each in judged
+        ),
+    )
+    wrong = sum(not each.is_right for each in judged)
+    note(f"{len(judged)} cases, {wrong} failed" if wrong else f"{len(judged)} cases, all as they should be")
+    if wrong:
+        sys.exit(EXIT_NO)
+
+
+@acls.command("audit", cls=Verdict)
+@click.option("--declared", "-f", type=_FILE, metavar="FILE", help="The ACLs of a cluster.yaml, not of a cluster.")
+@click.option("--exit-code", is_flag=True, help="Exit with 2 if something was found.")
+@common_options
+def audit(connection: Connection, output: Output, declared: Path | None, exit_code: bool) -> None:
+    """Find entries that do nothing, say the same, allow much, or are for what does not exist.
+
+    \b
+    Findings:
+      duplicated         the same entry twice (in a file)
+      shadowed           another entry says the same and more
+      denied             what it allows, another entry denies
+      never-denies       nothing allows what it denies
+      wildcard           it allows something to everyone, on everything, or every operation
+      replaceable        one PREFIXED entry could stand for several
+      no-such-resource   there is no such topic or group
+
+    \b
+    Examples:
+      barnabas acls audit
+      barnabas acls audit -f cluster.yaml --exit-code
+    """
+    from barnabas.cli.acl_audit import audit as audit_  # noqa: PLC0415
+    from barnabas.cli.acl_audit import finding_text  # noqa: PLC0415
+
+    if declared is None:
+        entries, topics, groups = run(connection, _with_resources)
+    else:
+        document = load(str(declared))
+        entries, groups = document.entries(), None
+        topics = None
+        if document.topics is not None:
+            topics = [each.name for each in document.topics.values() if not each.absent]
+    findings = audit_(entries, topics, groups)
+    rows = (
+        {
+            "finding": str(each.kind),
+            "entry": finding_text(each),
+            "message": each.message,
+            "because": None if each.because is None else acl_text.entry_text(each.because),
+            "entries": [_row(entry) for entry in each.entries],
+        }
+        for each in findings
+    )
+    output.rows(columns("finding", "entry", "message", "because"), rows)
+    note(f"{len(entries)} entries, {len(findings)} finding{'s' if len(findings) != 1 else ''}")
+    if findings and exit_code:
+        sys.exit(EXIT_NO)
+
+
+async def _with_resources(cluster: Cluster) -> tuple[list[AclEntry], list[str] | None, list[str] | None]:
+    from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+
+    entries = await _described(cluster, AclFilter())
+    if cluster.settings.bootstrap_controllers:
+        return entries, None, None  # controllers know of neither
+    state = await cluster.metadata(None)
+    groups = await Groups(cluster).list_groups()
+    return entries, list(state.topics), [group.group_id for group in groups]
+
+
+def _entries(connection: Connection, declared: Path | None) -> list[AclEntry]:
+    if declared is not None:
+        return load(str(declared)).entries()
+    return run(connection, lambda cluster: _described(cluster, AclFilter()))

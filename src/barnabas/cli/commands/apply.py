@@ -1,0 +1,171 @@
+"""`barnabas apply`: make a cluster as a file declares it.
+
+Does what `plan` shows, in that order, and stops at the first failure; the doing is in `cli.declared.execute`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import confirm
+from barnabas.cli.connecting import run
+from barnabas.cli.declared_cluster import STDIN, compare, delete_option, file_option, load, show, summary
+from barnabas.cli.failures import ADVICE, Failure
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import EXIT_FAILED, Column, Output, columns, note
+from barnabas.cli.profiles import Connection
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.cli.declared.difference import Change, Plan
+    from barnabas.cli.declared.document import Document, Password
+    from barnabas.cli.declared.execute import Outcome
+    from barnabas.client.cluster import Cluster
+
+_SETTLING_ATTEMPTS = 30
+_SETTLING_S = 0.1
+_COLORS = {"done": "green", "failed": "red", "not tried": "yellow"}
+_RESULT = columns(
+    "action", "kind", "name", Column("result", style=lambda value: _COLORS.get(str(value))), "error", "message"
+)
+
+
+@click.command("apply", short_help="Make the cluster as a file declares it.")
+@file_option
+@delete_option
+@yes_option
+@dry_run_option
+@common_options
+def apply(connection: Connection, output: Output, file: str, delete: bool, yes: bool, dry_run: bool) -> None:
+    """Make the cluster as a file declares it: show the plan, ask, and do it, in an order that is safe.
+
+    First comes what gives (topics, partitions, replicas, settings, quotas, users, ACLs), then what takes away, and that only
+    with --delete. It stops at the first failure, and says what was done and what was not; to do it again is to do the rest.
+    `barnabas plan --help` has an example of a file.
+
+    \b
+    Examples:
+      barnabas apply -f cluster.yaml
+      barnabas apply -f cluster.yaml --dry-run       the plan, and what brokers would refuse of it
+      barnabas apply -f cluster.yaml --delete --yes
+    """
+    document = load(file)
+    folder = Path() if file == STDIN else Path(file).parent
+    run(connection, lambda cluster: _apply(cluster, output, document, folder, delete=delete, yes=yes, dry_run=dry_run))
+
+
+async def _apply(
+    cluster: Cluster,
+    output: Output,
+    document: Document,
+    folder: Path,
+    *,
+    delete: bool,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    from barnabas.cli.declared.execute import read_passwords  # noqa: PLC0415
+
+    plan = await compare(cluster, document, delete=delete)
+    show(Output(file=sys.stderr), plan)
+    if not plan.changes:
+        note(f"nothing to do: the cluster is as {document.file} declares it")
+        if not output.is_for_people:
+            output.rows(_RESULT, ())
+        return
+    try:
+        passwords = read_passwords(plan.changes, os.environ, folder)
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    if dry_run:
+        await _validate(cluster, plan, passwords)
+        note(f"would be done: {summary(plan.changes)}")
+        return
+    _check_deletions(plan, delete)
+    confirm(f"Do this ({summary(plan.changes)})?", yes=yes)
+    await _do(cluster, output, plan, passwords)
+    await _settle(cluster, document, delete)
+
+
+def _check_deletions(plan: Plan, delete: bool) -> None:
+    deletions = [str(change) for change in plan.changes if change.deletes]
+    if deletions and not delete:
+        text = "the file declares absent what is there, and nothing is deleted unless told:"
+        raise Failure("\n  ".join([text, *deletions]), advice="say it with --delete")
+
+
+async def _validate(cluster: Cluster, plan: Plan, passwords: dict[Password, str]) -> None:
+    """What brokers would refuse."""
+    from barnabas.cli.declared.execute import execute  # noqa: PLC0415
+
+    refused = [
+        f"{outcome.change}: {_words(outcome.error)}"
+        async for outcome in execute(cluster, plan.changes, passwords, validate_only=True)
+        if outcome.error is not None
+    ]
+    if refused:
+        raise Failure("\n".join(refused))
+
+
+async def _do(cluster: Cluster, output: Output, plan: Plan, passwords: dict[Password, str]) -> None:
+    from barnabas.cli.declared.difference import ChangeReplicationFactor  # noqa: PLC0415
+    from barnabas.cli.declared.execute import execute  # noqa: PLC0415
+
+    outcomes: list[Outcome] = []
+    with output.table(_RESULT) as table:
+        try:
+            async for outcome in execute(cluster, plan.changes, passwords):
+                outcomes.append(outcome)
+                table.add(_row(outcome.change, "done" if outcome.is_done else "failed", outcome.error))
+        except asyncio.CancelledError:
+            table.close()
+            note(
+                f"interrupted: {len(outcomes)} of {len(plan.changes)} were answered; see what is left with barnabas plan"
+            )
+            raise
+        for change in plan.changes[len(outcomes) :]:
+            table.add(_row(change, "not tried", None))
+    if any(isinstance(outcome.change, ChangeReplicationFactor) and outcome.is_done for outcome in outcomes):
+        note("replicas are being moved: see how far they are with barnabas reassign status")
+    failures = [outcome.error for outcome in outcomes if not outcome.is_done]
+    if not failures:
+        return
+    left = len(plan.changes) - len(outcomes)
+    note(f"{len(outcomes) - len(failures)} done, {len(failures)} failed, {left} not tried")
+    for code in dict.fromkeys(error.code for error in failures if isinstance(error, KafkaError)):
+        if code in ADVICE:
+            note(f"Try: {ADVICE[code]}")
+    sys.exit(EXIT_FAILED)
+
+
+def _row(change: Change, result: str, error: Exception | None) -> dict[str, Any]:
+    values = [{"field": value.field, "before": value.before, "after": value.after} for value in change.values]
+    return {
+        "action": change.action,
+        "kind": change.kind,
+        "name": change.name,
+        "result": result,
+        "error": None if error is None else error.code.name if isinstance(error, KafkaError) else type(error).__name__,
+        "message": None if error is None else error.message if isinstance(error, KafkaError) else str(error),
+        "values": values,
+    }
+
+
+def _words(error: Exception | None) -> str:
+    return f"{error.code.name}: {error.message}" if isinstance(error, KafkaError) else str(error)
+
+
+async def _settle(cluster: Cluster, document: Document, delete: bool) -> None:
+    """Brokers hear of a change a moment after it was made: wait until all that was declared can be seen."""
+    for _ in range(_SETTLING_ATTEMPTS):
+        if not (await compare(cluster, document, delete=delete)).changes:
+            note(f"the cluster is as {document.file} declares it")
+            return
+        await asyncio.sleep(_SETTLING_S)
+    note("all was done, and not all of it can be seen yet: look again with barnabas plan")

@@ -1,0 +1,85 @@
+"""`barnabas export`: the present state of a cluster as a file that `plan` and `apply` take.
+
+The text is made by `cli.declared.render`. Passwords are not in it: brokers do not tell them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas.cli.connecting import run
+from barnabas.cli.declared_cluster import load
+from barnabas.cli.failures import Failure
+from barnabas.cli.options import connection_options
+from barnabas.cli.output import Output, note
+from barnabas.cli.profiles import Connection
+
+if TYPE_CHECKING:
+    from barnabas.cli.declared.observed import Observed
+    from barnabas.client.cluster import Cluster
+
+_SECTIONS = ("topics", "acls", "quotas", "users", "brokers")  # as in `declared.document`, which is slow to import
+
+
+@click.command("export", short_help="Write the cluster's present state as such a file.")
+@click.option(
+    "--section",
+    "sections",
+    multiple=True,
+    type=click.Choice(_SECTIONS),
+    help="Only this; may be repeated [all of them].",
+)
+@click.option(
+    "--file", "-f", type=click.Path(dir_okay=False, path_type=Path), help="Where to write it [standard output]."
+)
+@click.option(
+    "--descriptions",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Take over the descriptions of ACLs from this cluster.yaml: clusters do not keep them.",
+)
+@connection_options
+def export(connection: Connection, sections: tuple[str, ...], file: Path | None, descriptions: str | None) -> None:
+    """Write the cluster's present state as a file that `plan` and `apply` take.
+
+    Internal topics are left out, and passwords, which brokers do not tell.
+
+    \b
+    Examples:
+      barnabas export > cluster.yaml
+      barnabas export --section acls --descriptions cluster.yaml
+      barnabas export -f cluster.yaml && barnabas plan -f cluster.yaml     no drift
+    """
+    from barnabas.cli.declared.render import document_of, document_text  # noqa: PLC0415
+
+    known = {}
+    if descriptions is not None:
+        known = {acl.entry: acl.description for acl in load(descriptions).acls or () if acl.description is not None}
+    observed = run(connection, lambda cluster: _observe(cluster, sections or _SECTIONS))
+    if observed.acls is None and "acls" in (sections or _SECTIONS):
+        note("note: the cluster has no authorizer, so there are no ACLs")
+    for name, configs in (observed.brokers or {}).items():
+        hidden = [key for key, value in configs.items() if value is None]
+        if hidden:
+            note(f"note: broker {name}: not told by the broker, and left out: {', '.join(hidden)}")
+    text = document_text(document_of(observed, known))
+    if file is None:
+        output = Output()
+        output.write(text, end="")
+        output.flush()
+        return
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise Failure(error.strerror or str(error), resource=str(file)) from None
+
+
+async def _observe(cluster: Cluster, sections: tuple[str, ...]) -> Observed:
+    from barnabas.cli.declared.observe import observe  # noqa: PLC0415
+
+    if cluster.settings.bootstrap_controllers:
+        raise Failure("controllers do not know of topics and users: use --bootstrap-server")
+    return await observe(cluster, sections)

@@ -1,0 +1,64 @@
+"""`barnabas plan`: what would change to make a cluster as a file declares it. Nothing is changed.
+
+The file is read by `cli.declared.document`, the difference found by `cli.declared.difference`; what to declare is in its help.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from barnabas.cli.connecting import run
+from barnabas.cli.declared_cluster import compare, delete_option, file_option, load, show, summary
+from barnabas.cli.failures import Verdict
+from barnabas.cli.options import common_options
+from barnabas.cli.output import EXIT_NO, Output, note
+from barnabas.cli.profiles import Connection
+
+
+@click.command("plan", cls=Verdict, short_help="What would change to make the cluster as a file declares it.")
+@file_option
+@delete_option
+@common_options
+def plan(connection: Connection, output: Output, file: str, delete: bool) -> None:
+    """Show what would change to make the cluster as a file declares it, value by value, in the order of `apply`.
+
+    Ends with 0 if nothing would, with 2 if the cluster has drifted from the file, with 1 if that could not be found out
+    or cannot be done. What the file does not name is left alone.
+
+    \b
+    A file:
+      topics:
+        orders:
+          partitions: 12
+          replicationFactor: 3
+          configs: {retention.ms: 604800000}
+      acls:
+        - principal: User:billing
+          operations: [READ, DESCRIBE]
+          resource: topic:orders
+          description: Invoices are made of orders.
+      quotas:
+        - entity: {user: billing}
+          quotas: {producer_byte_rate: 1048576}
+      users:
+        billing:
+          SCRAM-SHA-512: {iterations: 8192, password: {env: BILLING_PASSWORD}}
+      brokers:
+        <default>: {log.cleaner.threads: 2}
+
+    \b
+    Examples:
+      barnabas plan -f cluster.yaml
+      barnabas plan -f cluster.yaml --delete           count what is not declared as drift
+      barnabas export | barnabas plan -f - -b other:9092
+    """
+    document = load(file)
+    found = run(connection, lambda cluster: compare(cluster, document, delete=delete))
+    show(output, found)
+    if not found.changes:
+        note(f"no drift: the cluster is as {document.file} declares it")
+        return
+    note(summary(found.changes))
+    sys.exit(EXIT_NO)

@@ -1,0 +1,499 @@
+"""What has to change for a cluster to be as a file declares it: a list in the order in which it is safe to do. Pure.
+
+Its one rule: nothing is changed that the file does not name, and nothing that is as it should be. First comes what gives
+(topics, partitions, replicas, settings, quotas, users, ACLs: those that deny before those that allow), then what takes away
+(ACLs: those that allow before those that deny; users, topics). Without `prune` only what the file itself declares absent is
+taken away; with it, whatever is there of the file's sections and not in them, but for settings of brokers: some of those
+brokers need, and set themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from barnabas.cli.declared.acl_text import entry_order, entry_text
+from barnabas.cli.declared.document import (
+    DEFAULT,
+    DeclaredAcl,
+    DeclaredTopic,
+    DeclaredUser,
+    Document,
+    Entity,
+    Password,
+    entity_text,
+)
+from barnabas.cli.declared.observed import Observed, ObservedTopic
+from barnabas.cli.declared.yaml_nodes import NOWHERE, Problem
+from barnabas.cli.replication_factors import NotEnoughBrokersError, Replicas, replica_counts, with_replication_factor
+from barnabas.config import broker as broker_settings
+from barnabas.config import topic as topic_settings
+from barnabas.config.values import ConfigError
+from barnabas.security.acl import AclEntry, AclPermissionType
+
+DEFAULT_ITERATIONS = 4096
+HIDDEN = "[hidden]"
+"""What stands for a value that brokers keep to themselves."""
+
+
+class Value(NamedTuple):
+    """One value that changes; None is one that is not there."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing to do. `values` has all that it changes, value by value."""
+
+    action: ClassVar[str] = "alter"
+    kind: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return ()
+
+    @property
+    def deletes(self) -> bool:
+        return self.action == "delete"
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{field} {_shown(before)} -> {_shown(after)}" for field, before, after in self.values)
+        return f"{self.action} {self.kind} {self.name}" + (f": {values}" if values else "")
+
+
+def _shown(value: Any) -> str:
+    return "(none)" if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic(Change):
+    action: ClassVar[str] = "create"
+    kind: ClassVar[str] = "topic"
+    topic: DeclaredTopic
+
+    @property
+    def name(self) -> str:
+        return self.topic.name
+
+    @property
+    def configs(self) -> dict[str, str]:
+        return {key: value for key, value in (self.topic.configs or {}).items() if value is not None}
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        numbers = {"partitions": self.topic.partitions, "replicationFactor": self.topic.replication_factor}
+        given = {key: value for key, value in numbers.items() if value is not None}
+        return tuple(Value(key, None, value) for key, value in (given | self.configs).items())
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions(Change):
+    kind: ClassVar[str] = "topic"
+    topic: str
+    before: int
+    after: int
+
+    @property
+    def name(self) -> str:
+        return self.topic
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (Value("partitions", self.before, self.after),)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReplicationFactor(Change):
+    """`replicas` has the new ones of the partitions that are there now."""
+
+    kind: ClassVar[str] = "topic"
+    topic: str
+    before: tuple[int, ...]
+    after: int
+    replicas: Mapping[int, Sequence[int]]
+
+    @property
+    def name(self) -> str:
+        return self.topic
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        before = self.before[0] if len(self.before) == 1 else ",".join(map(str, self.before))
+        return (Value("replicationFactor", before, self.after),)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConfigs(Change):
+    """Settings of a topic or a broker: each with its value before and after."""
+
+    of: str
+    resource: str
+    configs: Mapping[str, tuple[str | None, str | None]]
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return self.of
+
+    @property
+    def name(self) -> str:
+        return self.resource
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return tuple(Value(key, before, after) for key, (before, after) in self.configs.items())
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeQuotas(Change):
+    kind: ClassVar[str] = "quota"
+    entity: Entity
+    quotas: Mapping[str, tuple[float | None, float | None]]
+
+    @property
+    def name(self) -> str:
+        return entity_text(self.entity)
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return tuple(Value(key, number(before), number(after)) for key, (before, after) in self.quotas.items())
+
+
+@dataclass(frozen=True, slots=True)
+class SetUser(Change):
+    """A credential to make, or to make anew because it has another number of iterations."""
+
+    kind: ClassVar[str] = "user"
+    user: str
+    mechanism: str
+    before: int | None
+    iterations: int
+    password: Password
+
+    @property
+    def action(self) -> str:  # type: ignore[override]
+        return "create" if self.before is None else "alter"
+
+    @property
+    def name(self) -> str:
+        return self.user
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (Value(f"{self.mechanism} iterations", self.before, self.iterations),)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteUser(Change):
+    action: ClassVar[str] = "delete"
+    kind: ClassVar[str] = "user"
+    user: str
+    mechanism: str
+    before: int
+
+    @property
+    def name(self) -> str:
+        return self.user
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (Value(f"{self.mechanism} iterations", self.before, None),)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAcl(Change):
+    action: ClassVar[str] = "create"
+    kind: ClassVar[str] = "acl"
+    entry: AclEntry
+    description: str | None = None
+
+    @property
+    def name(self) -> str:
+        return entry_text(self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAcl(Change):
+    action: ClassVar[str] = "delete"
+    kind: ClassVar[str] = "acl"
+    entry: AclEntry
+
+    @property
+    def name(self) -> str:
+        return entry_text(self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic(Change):
+    action: ClassVar[str] = "delete"
+    kind: ClassVar[str] = "topic"
+    topic: str
+    partitions: int
+
+    @property
+    def name(self) -> str:
+        return self.topic
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (Value("partitions", self.partitions, None),)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`changes` in the order to do them; `problems` are what cannot be done; `undeclared` is there and not in the file, and
+    stays."""
+
+    changes: tuple[Change, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    undeclared: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Value by value."""
+        for change in self.changes:
+            start = {"action": change.action, "kind": change.kind, "name": change.name}
+            end = {"description": change.description} if isinstance(change, CreateAcl) else {}
+            for value in change.values or (Value("", None, None),):
+                yield {**start, "field": value.field or None, "before": value.before, "after": value.after, **end}
+
+
+def difference(declared: Document, observed: Observed, *, prune: bool = False) -> Plan:
+    """What to change. Of the cluster only what the file has a section for is looked at."""
+    finding = _Finding(prune)
+    if declared.topics is not None:
+        _topics(finding, declared.topics, observed)
+    if declared.brokers is not None:
+        _brokers(finding, declared, observed)
+    if declared.quotas is not None:
+        _quotas(finding, declared, observed.quotas or {})
+    if declared.users is not None:
+        _users(finding, declared.users.values(), observed.users or {})
+    if declared.acls is not None:
+        _acls(finding, declared.acls, observed.acls)
+    changes = tuple(sorted(finding.changes, key=_turn))
+    return Plan(changes, tuple(sorted(finding.problems)), () if prune else tuple(finding.undeclared))
+
+
+class _Finding:
+    """What was found so far."""
+
+    def __init__(self, prune: bool) -> None:
+        self.prune = prune
+        self.changes: list[Change] = []
+        self.problems: list[Problem] = []
+        self.undeclared: list[str] = []
+
+    def extra(self, what: str, delete: Change) -> None:
+        """Something that is there and not declared."""
+        self.undeclared.append(what)
+        if self.prune:
+            self.changes.append(delete)
+
+
+_ORDER = (
+    *(CreateTopic, AddPartitions, ChangeReplicationFactor, ChangeConfigs, ChangeQuotas, SetUser, CreateAcl),
+    *(DeleteAcl, DeleteUser, DeleteTopic),
+)
+
+
+def _turn(change: Change) -> tuple[int, bool]:
+    """Its place in the order; an ACL that denies is there before the others come, and until they are gone."""
+    allows = isinstance(change, CreateAcl | DeleteAcl) and change.entry.permission == AclPermissionType.ALLOW
+    return _ORDER.index(type(change)), allows is isinstance(change, CreateAcl)
+
+
+# --- topics
+
+
+def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: Observed) -> None:
+    present = observed.topics or {}
+    loads = replica_counts(Replicas(each) for topic in present.values() for each in topic.replicas.values())
+    for topic in declared.values():
+        found = present.get(topic.name)
+        if topic.absent:
+            if found is not None:
+                finding.changes.append(DeleteTopic(topic.name, len(found.replicas)))
+        elif found is None:
+            if topic.replication_factor is not None and topic.replication_factor > len(observed.racks) > 0:
+                text = f"{topic.replication_factor} replicas need as many brokers, and there are {len(observed.racks)}"
+                finding.problems.append(Problem(topic.place, f"topic {topic.name}: {text}"))
+            finding.changes.append(CreateTopic(topic))
+        else:
+            _partitions(finding, topic, found)
+            _replication(finding, topic, found, observed.racks, loads)
+            if topic.configs is not None:
+                _configs(finding, "topic", topic.name, topic.configs, found.configs)
+    for name, found in sorted(present.items()):
+        if name not in declared and not found.is_internal:
+            finding.extra(f"topic {name}", DeleteTopic(name, len(found.replicas)))
+
+
+def _partitions(finding: _Finding, topic: DeclaredTopic, found: ObservedTopic) -> None:
+    present, wanted = len(found.replicas), topic.partitions
+    if wanted is None or wanted == present:
+        return
+    if wanted > present:
+        finding.changes.append(AddPartitions(topic.name, present, wanted))
+        return
+    text = f"topic {topic.name}: {wanted} partitions are declared and there are {present}"
+    advice = "partitions cannot be taken away: declare as many, or copy the records to another topic"
+    finding.problems.append(Problem(topic.place, f"{text}; {advice}"))
+
+
+def _replication(
+    finding: _Finding,
+    topic: DeclaredTopic,
+    found: ObservedTopic,
+    racks: Mapping[int, str | None],
+    loads: dict[int, int],
+) -> None:
+    factor = topic.replication_factor
+    before = tuple(sorted({len(replicas) for replicas in found.replicas.values()}))
+    if factor is None or before == (factor,):
+        return
+    partitions = {index: Replicas(replicas, found.isr.get(index, ())) for index, replicas in found.replicas.items()}
+    try:
+        replicas = with_replication_factor(partitions, factor, racks, loads)
+    except NotEnoughBrokersError as error:
+        finding.problems.append(Problem(topic.place, f"topic {topic.name}: {error}"))
+        return
+    finding.changes.append(ChangeReplicationFactor(topic.name, before, factor, replicas))
+
+
+# --- settings
+
+
+def _configs(
+    finding: _Finding,
+    kind: str,
+    name: str,
+    declared: Mapping[str, str | None],
+    present: Mapping[str, str | None],
+) -> None:
+    changed: dict[str, tuple[str | None, str | None]] = {}
+    for key, value in declared.items():
+        before = shown_setting(present, key)
+        if value is None:
+            if key in present:
+                changed[key] = (before, None)
+        elif key not in present or (present[key] is not None and not same_setting(kind, key, present[key], value)):
+            changed[key] = (before, value)
+    for key in sorted(present) if kind == "topic" else ():
+        if key not in declared:
+            finding.undeclared.append(f"{kind} {name}: {key}")
+            if finding.prune:
+                changed[key] = (shown_setting(present, key), None)
+    if changed:
+        finding.changes.append(ChangeConfigs(kind, name, changed))
+
+
+def shown_setting(present: Mapping[str, str | None], key: str) -> str | None:
+    if key not in present:
+        return None
+    value = present[key]
+    return HIDDEN if value is None else value
+
+
+def same_setting(kind: str, key: str, one: str | None, other: str | None) -> bool:
+    """Whether two texts are the same value: `compact, delete` is `compact,delete`."""
+    if one == other:
+        return True
+    definition = topic_settings.definitions().get(key) if kind == "topic" else broker_settings.find(key)
+    if definition is None or one is None or other is None:
+        return False
+    try:
+        return definition.parse(one) == definition.parse(other)
+    except ConfigError:
+        return False
+
+
+def _brokers(finding: _Finding, declared: Document, observed: Observed) -> None:
+    present, wanted = observed.brokers or {}, declared.brokers or {}
+    for name, broker in wanted.items():
+        if name != DEFAULT and int(name) not in observed.racks:
+            alive = ", ".join(str(each) for each in sorted(observed.racks))
+            finding.problems.append(Problem(broker.place, f"there is no broker {name} now; there are {alive}"))
+        else:
+            _configs(finding, "broker", name, broker.configs, present.get(name, {}))
+
+
+# --- quotas
+
+
+def _quotas(finding: _Finding, declared: Document, present: Mapping[Entity, Mapping[str, float]]) -> None:
+    wanted = {entity: quota.values for entity, quota in (declared.quotas or {}).items()}
+    extra = sorted((each for each in present if each not in wanted), key=entity_text)
+    for entity, values in (*wanted.items(), *((each, {}) for each in extra)):
+        found = present.get(entity, {})
+        changed: dict[str, tuple[float | None, float | None]] = {
+            key: (found.get(key), value) for key, value in values.items() if found.get(key) != value
+        }
+        for key in sorted(found):
+            if key not in values:
+                finding.undeclared.append(f"quota {entity_text(entity)}: {key}")
+                if finding.prune:
+                    changed[key] = (found[key], None)
+        if changed:
+            finding.changes.append(ChangeQuotas(entity, changed))
+
+
+def number(value: float | None) -> float | int | None:
+    """Without a fraction that says nothing.
+
+    >>> number(1048576.0), number(12.5)
+    (1048576, 12.5)
+    """
+    return int(value) if value is not None and value.is_integer() else value
+
+
+# --- users
+
+
+def _users(finding: _Finding, declared: Iterable[DeclaredUser], present: Mapping[tuple[str, str], int]) -> None:
+    wanted = {(each.user, each.mechanism): each for each in declared}
+    for key, user in wanted.items():
+        before = present.get(key)
+        if user.absent:
+            if before is not None:
+                finding.changes.append(DeleteUser(*key, before))
+            continue
+        if before is not None and user.iterations in (None, before):
+            continue
+        if user.password is None:
+            text = f"user {user.user}: {user.mechanism}: a password is needed to make this credential"
+            finding.problems.append(
+                Problem(user.place, f"{text}: declare password: {{env: VARIABLE}} or {{file: PATH}}")
+            )
+            continue
+        iterations = user.iterations or DEFAULT_ITERATIONS
+        finding.changes.append(SetUser(*key, before, iterations, user.password))
+    for key, iterations in sorted(present.items()):
+        if key not in wanted:
+            finding.extra(f"user {key[0]}: {key[1]}", DeleteUser(*key, iterations))
+
+
+# --- acls
+
+
+def _acls(finding: _Finding, declared: Sequence[DeclaredAcl], present: frozenset[AclEntry] | None) -> None:
+    if present is None:
+        if any(not acl.absent for acl in declared):
+            place = declared[0].place if declared else NOWHERE
+            text = "ACLs are declared, and the cluster has no authorizer: set authorizer.class.name on its nodes"
+            finding.problems.append(Problem(place, text))
+        return
+    for acl in declared:
+        if acl.absent and acl.entry in present:
+            finding.changes.append(DeleteAcl(acl.entry))
+        elif not acl.absent and acl.entry not in present:
+            finding.changes.append(CreateAcl(acl.entry, acl.description))
+    known = {acl.entry for acl in declared}
+    for entry in sorted(present - known, key=entry_order):
+        finding.extra(f"acl {entry_text(entry)}", DeleteAcl(entry))

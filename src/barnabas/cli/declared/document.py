@@ -1,0 +1,404 @@
+"""A cluster as a file declares it: topics, ACLs, quotas, users, settings of brokers.
+
+    topics:
+      orders:
+        partitions: 12
+        replicationFactor: 3
+        configs: {retention.ms: 604800000, cleanup.policy: [compact, delete]}
+      legacy: {state: absent}
+    acls:
+      - principal: User:billing
+        operations: [READ, DESCRIBE]
+        resource: topic:orders          # TYPE:NAME; `cluster`
+        pattern: LITERAL                # or PREFIXED
+        permission: ALLOW               # or DENY
+        host: "*"
+        description: Invoices are made of orders.
+    quotas:
+      - entity: {user: billing, client-id: <default>}
+        quotas: {producer_byte_rate: 1048576}
+    users:
+      billing:
+        SCRAM-SHA-512: {iterations: 8192, password: {env: BILLING_PASSWORD}}
+    brokers:
+      <default>: {log.cleaner.threads: 2}
+      1: {log.cleaner.threads: 4}
+
+Its one rule: what is not declared is not meant. A section that is absent says nothing about its things, a field that is
+absent nothing about its value; a null takes a setting or a quota away, `state: absent` a thing. Passwords are never in it, only
+where they are to be found. It reads text into values, and refuses what no cluster can be, with the place; it asks no cluster.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from barnabas.cli.declared import acl_text
+from barnabas.cli.declared.yaml_nodes import NOWHERE, DocumentError, Node, Place, Problem, Reader, is_null, kind
+from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+
+T = TypeVar("T")
+
+DEFAULT = "<default>"
+"""The name of what holds for all that have no name of their own: users, clients, addresses, brokers."""
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+LEAST_ITERATIONS = 4096
+SECTIONS = ("topics", "acls", "quotas", "users", "brokers")
+
+Entity: TypeAlias = tuple[tuple[str, str | None], ...]
+"""Whom a quota is for: types and names, sorted by type; no name is the default of the type."""
+Credential: TypeAlias = tuple[str, str]
+"""A user and a mechanism."""
+
+_ENTITY_TYPES = ("user", "client-id", "ip")
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTopic:
+    """`None` leaves to the cluster, or to what is there, what it is. A config that is None is not to be set."""
+
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    configs: Mapping[str, str | None] | None = None
+    absent: bool = False
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredAcl:
+    entry: AclEntry
+    description: str | None = None
+    absent: bool = False
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredQuota:
+    entity: Entity
+    values: Mapping[str, float | None]
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """Where a password is: the variable of this name, or the file at this path."""
+
+    env: str | None = None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        return f"${self.env}" if self.env is not None else f"file {self.file}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredUser:
+    """One credential of a user."""
+
+    user: str
+    mechanism: str
+    iterations: int | None = None
+    password: Password | None = None
+    absent: bool = False
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredBroker:
+    """Settings of one broker, or of all (DEFAULT)."""
+
+    name: str
+    configs: Mapping[str, str | None]
+    place: Place = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a file declares. A section that is None is not in it."""
+
+    topics: Mapping[str, DeclaredTopic] | None = None
+    acls: tuple[DeclaredAcl, ...] | None = None
+    quotas: Mapping[Entity, DeclaredQuota] | None = None
+    users: Mapping[Credential, DeclaredUser] | None = None
+    brokers: Mapping[str, DeclaredBroker] | None = None
+    file: str = ""
+
+    def entries(self) -> list[AclEntry]:
+        """The ACLs that are to be there."""
+        return [each.entry for each in self.acls or () if not each.absent]
+
+
+def load_document(path: Path) -> Document:
+    """Read a file. Raises `DocumentError` for what is in it, and `OSError`."""
+    return read_document(load_text(path), str(path))
+
+
+def load_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError([Problem(Place(str(path), 1, 1), f"this is not UTF-8: {error.reason}")]) from None
+
+
+def read_document(text: str, file: str = "cluster.yaml") -> Document:
+    """Read the text of a file. Raises `DocumentError` with all that is wrong."""
+    reader = Reader(file)
+    root = reader.parse(text)
+    if root is None:
+        return Document(file=file)
+    sections = reader.fields(root, "the file", SECTIONS)
+    document = Document(
+        topics=_section(reader, sections, "topics", _topics),
+        acls=_section(reader, sections, "acls", _acls),
+        quotas=_section(reader, sections, "quotas", _quotas),
+        users=_section(reader, sections, "users", _users),
+        brokers=_section(reader, sections, "brokers", _brokers),
+        file=file,
+    )
+    reader.finish()
+    return document
+
+
+def _section(reader: Reader, sections: Mapping[str, Node], name: str, read: Callable[[Reader, Node], T]) -> T | None:
+    node = sections.get(name)
+    if node is None:
+        return None
+    if is_null(node):
+        empty = "[]" if name in ("acls", "quotas") else "{}"
+        reader.wrong(node, f"{name}: nothing stands here: leave it out, or write {empty} if there are to be none")
+        return None
+    return read(reader, node)
+
+
+# --- topics
+
+
+def _topics(reader: Reader, node: Node) -> dict[str, DeclaredTopic]:
+    topics = {}
+    for name, key, value in reader.entries(node, "topics"):
+        what = f"topic {name}"
+        if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
+            reader.wrong(key, f"{what}: a name has up to 249 letters, digits, dots, underscores and hyphens")
+        if is_null(value):
+            topics[name] = DeclaredTopic(name, place=reader.place(key))
+            continue
+        fields = reader.fields(value, what, ("partitions", "replicationFactor", "configs", "state"))
+        partitions, factor = fields.get("partitions"), fields.get("replicationFactor")
+        topics[name] = DeclaredTopic(
+            name,
+            None if partitions is None else reader.integer(partitions, f"{what}: partitions", 1),
+            None if factor is None else reader.integer(factor, f"{what}: replicationFactor", 1),
+            _configs(reader, fields["configs"], what) if "configs" in fields else None,
+            _is_absent(reader, fields, value, what),
+            reader.place(key),
+        )
+    return topics
+
+
+def _configs(reader: Reader, node: Node, what: str) -> dict[str, str | None]:
+    return {
+        name: reader.setting(value, f"{what}: {name}") for name, _, value in reader.entries(node, f"configs of {what}")
+    }
+
+
+def _is_absent(reader: Reader, fields: Mapping[str, Node], node: Node, what: str, beside: Iterable[str] = ()) -> bool:
+    """Whether `state: absent` is said, beside which nothing but `beside` has a meaning."""
+    if "state" not in fields:
+        return False
+    state = reader.text(fields["state"], f"{what}: state", "absent or present")
+    if state not in (None, "absent", "present"):
+        reader.wrong(fields["state"], f"{what}: state: expected absent or present, found {state}")
+    others = [name for name in fields if name not in ("state", *beside)]
+    if state == "absent" and others:
+        reader.wrong(node, f"{what}: is to be absent, so {', '.join(others)} cannot be declared")
+    return state == "absent"
+
+
+# --- acls
+
+_ACL_FIELDS = (
+    "principal",
+    "operations",
+    "operation",
+    "resource",
+    "pattern",
+    "permission",
+    "host",
+    "description",
+    "state",
+)
+
+
+def _acls(reader: Reader, node: Node) -> tuple[DeclaredAcl, ...]:
+    acls: dict[AclEntry, DeclaredAcl] = {}
+    for item in reader.items(node, "acls"):
+        for acl in _acl(reader, item):
+            before = acls.setdefault(acl.entry, acl)
+            if before is not acl:
+                text = f"{acl_text.entry_text(acl.entry)}: declared in line {before.place.line} already"
+                reader.wrong(item, f"acl: {text}")
+    return tuple(acls.values())
+
+
+def _acl(reader: Reader, node: Node) -> list[DeclaredAcl]:
+    """An item may stand for several entries: one for each operation, resource and principal."""
+    fields = reader.fields(node, "acl", _ACL_FIELDS, ("principal", "resource"))
+    if not fields:
+        return []
+    if ("operations" in fields) == ("operation" in fields):
+        reader.wrong(node, "acl: expected either operation or operations")
+    host = reader.text(fields["host"], "acl: host") if "host" in fields else WILDCARD
+    description = reader.text(fields["description"], "acl: description") if "description" in fields else None
+    pattern: PatternType | None = PatternType.LITERAL
+    if "pattern" in fields:
+        parse_pattern = _word(acl_text.PATTERNS, "pattern")
+        pattern = reader.parsed(fields["pattern"], "acl: pattern", parse_pattern)
+    permission: AclPermissionType | None = AclPermissionType.ALLOW
+    if "permission" in fields:
+        parse_permission = _word(acl_text.PERMISSIONS, "permission")
+        permission = reader.parsed(fields["permission"], "acl: permission", parse_permission)
+    absent = _is_absent(reader, fields, node, "acl", _ACL_FIELDS)
+    principals = _several(reader, fields.get("principal"), "acl: principal", _principal)
+    resources = _several(reader, fields.get("resource"), "acl: resource", acl_text.parse_resource)
+    operations = fields.get("operations") or fields.get("operation")
+    declared = []
+    for resource_type, name in resources:
+        found = _several(reader, operations, "acl: operations", _operation_of(resource_type))
+        for principal in principals:
+            for operation in found:
+                if host is None or pattern is None or permission is None:
+                    continue
+                entry = AclEntry(resource_type, name, pattern, principal, host, operation, permission)
+                declared.append(DeclaredAcl(entry, description, absent, reader.place(node)))
+    for acl in declared:
+        try:
+            acl_text.checked_entry(acl.entry)
+        except ValueError as error:
+            reader.wrong(node, f"acl: {error}")
+    return declared
+
+
+def _several(reader: Reader, node: Node | None, what: str, parse: Callable[[str], T]) -> list[T]:
+    if node is None:
+        return []
+    found = [reader.parsed(each, what, parse) for _, each in reader.texts(node, what)]
+    return [each for each in found if each is not None]
+
+
+def _word(known: tuple[acl_text.Code, ...], what: str) -> Callable[[str], acl_text.Code]:
+    return lambda text: acl_text.parse_word(text, known, what)
+
+
+def _principal(text: str) -> str:
+    if ":" not in text:
+        raise ValueError(f"expected TYPE:NAME, as in User:{text}, found {text!r}")
+    return acl_text.parse_principal_text(text)
+
+
+def _operation_of(resource_type: ResourceType) -> Callable[[str], AclOperation]:
+    return lambda text: acl_text.parse_operation(text, resource_type)
+
+
+# --- quotas
+
+
+def _quotas(reader: Reader, node: Node) -> dict[Entity, DeclaredQuota]:
+    quotas: dict[Entity, DeclaredQuota] = {}
+    for item in reader.items(node, "quotas"):
+        fields = reader.fields(item, "quota", ("entity", "quotas"), ("entity", "quotas"))
+        if len(fields) < 2:
+            continue
+        entity = _entity(reader, fields["entity"])
+        values = {
+            name: _rate(reader, value, f"quota: {name}")
+            for name, _, value in reader.entries(fields["quotas"], "quotas of an entity")
+        }
+        if entity in quotas:
+            reader.wrong(item, f"quota: {entity_text(entity)}: declared in line {quotas[entity].place.line} already")
+        quotas[entity] = DeclaredQuota(entity, values, reader.place(item))
+    return quotas
+
+
+def _entity(reader: Reader, node: Node) -> Entity:
+    fields = reader.fields(node, "quota: entity", _ENTITY_TYPES)
+    if not fields or ("ip" in fields and len(fields) > 1):
+        reader.wrong(node, "quota: entity: expected user, client-id or both, or else ip")
+    names = {of: reader.text(value, f"quota: {of}", f"a name or {DEFAULT}") for of, value in fields.items()}
+    return tuple(sorted((of, None if name == DEFAULT else name) for of, name in names.items()))
+
+
+def entity_text(entity: Entity) -> str:
+    """`user billing, client-id <default>`."""
+    names = {of: DEFAULT if name is None else name for of, name in entity}
+    return ", ".join(f"{of} {names[of]}" for of in sorted(names, reverse=True))
+
+
+def _rate(reader: Reader, node: Node, what: str) -> float | None:
+    return None if is_null(node) else reader.parsed(node, what, _positive, "a number")
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError(f"expected a number that is not negative, found {text}")
+    return number
+
+
+# --- users
+
+
+def _users(reader: Reader, node: Node) -> dict[Credential, DeclaredUser]:
+    users = {}
+    for name, key, value in reader.entries(node, "users"):
+        if not name:
+            reader.wrong(key, "users: a name is missing")
+        for mechanism, credential in reader.fields(value, f"user {name}", MECHANISMS).items():
+            users[name, mechanism] = _user(reader, name, mechanism, credential)
+    return users
+
+
+def _user(reader: Reader, user: str, mechanism: str, node: Node) -> DeclaredUser:
+    what, place = f"user {user}: {mechanism}", reader.place(node)
+    if is_null(node):
+        return DeclaredUser(user, mechanism, place=place)
+    fields = reader.fields(node, what, ("iterations", "password", "state"))
+    iterations = None
+    if "iterations" in fields:
+        iterations = reader.integer(fields["iterations"], f"{what}: iterations", LEAST_ITERATIONS)
+    password = _password(reader, fields["password"], f"{what}: password") if "password" in fields else None
+    return DeclaredUser(user, mechanism, iterations, password, _is_absent(reader, fields, node, what), place)
+
+
+def _password(reader: Reader, node: Node, what: str) -> Password | None:
+    instead = "expected {env: VARIABLE} or {file: PATH}"
+    if kind(node) != "a mapping":
+        reader.wrong(node, f"{what}: a password does not belong into this file: {instead}")
+        return None
+    fields = reader.fields(node, what, ("env", "file"))
+    if len(fields) != 1:
+        reader.wrong(node, f"{what}: {instead}")
+        return None
+    name, value = next(iter(fields.items()))
+    text = reader.text(value, what, "a name")
+    return None if text is None else Password(**{name: text})
+
+
+# --- brokers
+
+
+def _brokers(reader: Reader, node: Node) -> dict[str, DeclaredBroker]:
+    brokers = {}
+    for name, key, value in reader.entries(node, "brokers"):
+        if name != DEFAULT and not name.isdecimal():
+            reader.wrong(key, f"brokers: expected the id of a broker, or {DEFAULT}, found {name!r}")
+        brokers[name] = DeclaredBroker(name, _configs(reader, value, f"broker {name}"), reader.place(key))
+    return brokers

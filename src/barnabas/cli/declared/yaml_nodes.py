@@ -1,0 +1,222 @@
+"""YAML with the places of its values, so that whatever is wrong with one can be said with its line.
+
+Its one rule: a reader goes on after something wrong, and says all of it at the end. Scalars stay the text that was written:
+what is a number or a name is for the one who asks to say. It knows nothing of clusters.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+
+T = TypeVar("T")
+Node = yaml.nodes.Node
+
+_NULL = "tag:yaml.org,2002:null"
+_BOOL = "tag:yaml.org,2002:bool"
+_INT = "tag:yaml.org,2002:int"
+_MERGE = "tag:yaml.org,2002:merge"
+_TRUE = frozenset(("true", "yes", "on"))
+_MAX_DEPTH = 50
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Place(NamedTuple):
+    """Where something stands, counted from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+NOWHERE = Place("", 0, 0)
+"""The place of what was not read from a file."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with a file, and where."""
+
+    place: Place
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+class DocumentError(ValueError):
+    """A file that cannot be used; `problems` has all there is to say of it, in the order of the file."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class Reader:
+    """Values from the nodes of one file; `None` stands for one that is wrong, and `finish` says what was."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+
+    def parse(self, text: str) -> Node | None:
+        """The root of the document, None if there is nothing in it. Raises `DocumentError` for what is not YAML."""
+        try:
+            _check_depth(self.file, text)
+            root: Node | None = yaml.compose(text, Loader=_Loader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            words = ", ".join(part for part in (error.problem, error.context) if part)
+            place = Place(self.file, 1, 1) if mark is None else Place(self.file, mark.line + 1, mark.column + 1)
+            raise DocumentError([Problem(place, f"this is not YAML: {words}")]) from None
+        except yaml.YAMLError as error:
+            raise DocumentError([Problem(Place(self.file, 1, 1), f"this is not YAML: {error}")]) from None
+        return root
+
+    def finish(self) -> None:
+        if self.problems:
+            raise DocumentError(self.problems)
+
+    def place(self, node: Node) -> Place:
+        return Place(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def wrong(self, node: Node, message: str) -> None:
+        self.problems.append(Problem(self.place(node), message))
+
+    # --- what has members
+
+    def entries(self, node: Node, what: str, _within: tuple[Node, ...] = ()) -> list[tuple[str, Node, Node]]:
+        """Of a mapping: each key as it was written, its node, and the node of its value."""
+        if node in _within:
+            self.wrong(node, f"{what}: this mapping is merged into itself")
+            return []
+        if not isinstance(node, yaml.MappingNode):
+            self.wrong(node, f"{what}: expected a mapping, found {kind(node)}")
+            return []
+        found: dict[str, tuple[str, Node, Node]] = {}
+        merged: dict[str, tuple[str, Node, Node]] = {}
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    merged = {**_by_name(self.entries(each, what, (*_within, node))), **merged}
+            elif not isinstance(key, yaml.ScalarNode):
+                self.wrong(key, f"{what}: expected a name, found {kind(key)}")
+            elif key.value in found:
+                first = self.place(found[key.value][1])
+                self.wrong(key, f"{what}: {key.value} stands here a second time; the first is in line {first.line}")
+            else:
+                found[key.value] = (key.value, key, value)
+        return list({**merged, **found}.values())
+
+    def fields(self, node: Node, what: str, known: Collection[str], required: Collection[str] = ()) -> dict[str, Node]:
+        """Of a mapping with fixed keys: the nodes by key."""
+        found: dict[str, Node] = {}
+        for name, key, value in self.entries(node, what):
+            if name in known:
+                found[name] = value
+                continue
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            self.wrong(key, f"{what}: there is no {name} here: expected {', '.join(known)}{hint}")
+        if isinstance(node, yaml.MappingNode):
+            for name in required:
+                if name not in found:
+                    self.wrong(node, f"{what}: {name} is missing")
+        return found
+
+    def items(self, node: Node, what: str) -> list[Node]:
+        if not isinstance(node, yaml.SequenceNode):
+            self.wrong(node, f"{what}: expected a list, found {kind(node)}")
+            return []
+        return list(node.value)
+
+    # --- what has none
+
+    def text(self, node: Node, what: str, expected: str = "a text") -> str | None:
+        """A scalar as it was written."""
+        if isinstance(node, yaml.ScalarNode) and not is_null(node):
+            return str(node.value)
+        self.wrong(node, f"{what}: expected {expected}, found {kind(node)}")
+        return None
+
+    def integer(self, node: Node, what: str, least: int) -> int | None:
+        if isinstance(node, yaml.ScalarNode) and re.fullmatch(r"[-+]?\d[\d_]*", node.value):
+            number = int(node.value)
+            if number >= least:
+                return number
+        shown = node.value if isinstance(node, yaml.ScalarNode) and not is_null(node) else kind(node)
+        self.wrong(node, f"{what}: expected a whole number of at least {least}, found {shown}")
+        return None
+
+    def truth(self, node: Node, what: str) -> bool | None:
+        if isinstance(node, yaml.ScalarNode) and node.tag == _BOOL:
+            return node.value.lower() in _TRUE
+        self.wrong(node, f"{what}: expected true or false, found {kind(node)}")
+        return None
+
+    def parsed(self, node: Node, what: str, parse: Callable[[str], T], expected: str = "a text") -> T | None:
+        """What a function makes of the text; its ValueError is what is wrong."""
+        text = self.text(node, what, expected)
+        if text is None:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            self.wrong(node, f"{what}: {error}")
+            return None
+
+    def texts(self, node: Node, what: str) -> list[tuple[str, Node]]:
+        """One text, or a list of them."""
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        found = [(self.text(each, what, "a text or a list of them"), each) for each in nodes]
+        return [(text, each) for text, each in found if text is not None]
+
+    def setting(self, node: Node, what: str) -> str | None:
+        """A value of a config as a broker wants it: numbers and truths as text, lists with commas; a null is None."""
+        if is_null(node):
+            return None
+        if isinstance(node, yaml.SequenceNode):
+            return ",".join(text for text, _ in self.texts(node, what))
+        text = self.text(node, what, "a value, or a list of them")
+        if text is None or node.tag == _BOOL:  # which quoted ones are not
+            return None if text is None else "true" if text.lower() in _TRUE else "false"
+        return text.replace("_", "") if node.tag == _INT and re.fullmatch(r"[-+]?[\d_]+", text) else text
+
+
+def _check_depth(file: str, text: str) -> None:
+    """What composes nodes goes as deep as the text does, and ends the process where the stack ends."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                mark = event.start_mark
+                place = Place(file, 1, 1) if mark is None else Place(file, mark.line + 1, mark.column + 1)
+                raise DocumentError(
+                    [Problem(place, f"more than {_MAX_DEPTH} lists and mappings lie within each other")]
+                )
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def is_null(node: Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == _NULL
+
+
+def kind(node: Node) -> str:
+    """What a node is, in words."""
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    if isinstance(node, yaml.SequenceNode):
+        return "a list"
+    return "nothing" if is_null(node) else f"{node.value!r}"
+
+
+def _by_name(entries: Iterable[tuple[str, Node, Node]]) -> dict[str, tuple[str, Node, Node]]:
+    return {entry[0]: entry for entry in entries}

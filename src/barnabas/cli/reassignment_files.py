@@ -1,0 +1,201 @@
+"""Reassignments as files, in the JSON of Kafka's own tool. Pure.
+
+Its one rule: what Kafka's tool refuses is refused here, in its words (`ReassignmentFileError`), so that a file that is taken
+here is taken there. `log_dirs` are optional, and `any` leaves the choice to the broker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from barnabas.client.admin.log_dirs import Replica
+
+T = TypeVar("T")
+Key = tuple[str, int]
+
+ANY_LOG_DIR = "any"
+_VERSION = 1
+_INT32 = 2**31
+
+
+class ReassignmentFileError(ValueError):
+    """A file that is no reassignment, or one that cannot be carried out."""
+
+
+class NotJsonError(ReassignmentFileError):
+    """Not even JSON."""
+
+
+class FieldError(ReassignmentFileError):
+    """JSON, but not of the form that was expected."""
+
+
+class Reassignment(NamedTuple):
+    """A file's partitions with their replicas, in order and as often as they stand there, and log dirs that were chosen."""
+
+    partitions: Sequence[tuple[Key, tuple[int, ...]]]
+    log_dirs: Mapping[Replica, str]
+
+    @property
+    def targets(self) -> dict[Key, tuple[int, ...]]:
+        return dict(self.partitions)
+
+
+def parse_reassignment(text: str) -> Reassignment:
+    """
+    >>> parse_reassignment('{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}').targets
+    {('orders', 0): (1, 2)}
+    """
+    whole = _document(text)
+    partitions: list[tuple[Key, tuple[int, ...]]] = []
+    log_dirs: dict[Replica, str] = {}
+    for item in _list(whole.get("partitions", [])):
+        row = _object(item)
+        topic, index = _text(_field(row, "topic")), _number(_field(row, "partition"))
+        replicas = [_number(each) for each in _list(_field(row, "replicas"))]
+        chosen = (
+            [_text(each) for each in _list(row["log_dirs"])] if "log_dirs" in row else [ANY_LOG_DIR] * len(replicas)
+        )
+        if len(replicas) != len(chosen):
+            raise ReassignmentFileError(
+                f"Size of replicas list {_java(replicas)} is different from size of log dirs list {_java(chosen)} "
+                f"for partition {topic}-{index}"
+            )
+        partitions.append(((topic, index), tuple(replicas)))
+        log_dirs |= {
+            Replica(topic, index, broker_id): path
+            for broker_id, path in zip(replicas, chosen, strict=True)
+            if path != ANY_LOG_DIR
+        }
+    return Reassignment(partitions, log_dirs)
+
+
+def parse_topics(text: str) -> list[str]:
+    """The names in a file of topics to move.
+
+    >>> parse_topics('{"topics": [{"topic": "orders"}], "version": 1}')
+    ['orders']
+    """
+    whole = _document(text)
+    topics = [_text(_field(_object(item), "topic")) for item in _list(whole.get("topics", []))]
+    if twice := duplicates(topics):
+        raise ReassignmentFileError(f"List of topics to reassign contains duplicate entries: {_java(twice)}")
+    return topics
+
+
+def parse_partitions(text: str) -> list[Key]:
+    """The partitions in a file for elections, in which none may stand twice.
+
+    >>> parse_partitions('{"partitions": [{"topic": "orders", "partition": 1}]}')
+    [('orders', 1)]
+    """
+    try:
+        whole = _object(json.loads(text))
+    except json.JSONDecodeError:
+        raise NotJsonError("Replica election data is empty") from None
+    if "partitions" not in whole:
+        raise ReassignmentFileError('Replica election data is missing "partitions" field')
+    rows = map(_object, _list(whole["partitions"]))
+    return [(_text(_field(row, "topic")), _number(_field(row, "partition"))) for row in rows]
+
+
+def check_executable(reassignment: Reassignment) -> None:
+    """Whether it can be carried out at all: partitions and replicas are there, and none twice."""
+    if not reassignment.partitions:
+        raise ReassignmentFileError("Partition reassignment list cannot be empty")
+    if any(not replicas for _, replicas in reassignment.partitions):
+        raise ReassignmentFileError("Partition replica list cannot be empty")
+    if twice := duplicates([key for key, _ in reassignment.partitions]):
+        names = ",".join(f"{topic}-{index}" for topic, index in twice)
+        raise ReassignmentFileError(f"Partition reassignment contains duplicate topic partitions: {names}")
+    doubled = [(key, again) for key, replicas in reassignment.partitions if (again := duplicates(replicas))]
+    if doubled:
+        said = ". ".join(
+            f"{topic}-{index} contains multiple entries for {','.join(map(str, again))}"
+            for (topic, index), again in doubled
+        )
+        raise ReassignmentFileError(f"Partition replica lists may not contain duplicate entries: {said}")
+
+
+def format_reassignment(targets: Mapping[Key, Sequence[int]], log_dirs: Mapping[Replica, str] | None = None) -> str:
+    """In one line, by topic and partition.
+
+    >>> format_reassignment({("orders", 0): (1, 2)})
+    '{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}'
+    """
+    chosen = log_dirs or {}
+    rows = [
+        {
+            "topic": topic,
+            "partition": index,
+            "replicas": list(targets[topic, index]),
+            "log_dirs": [chosen.get(Replica(topic, index, each), ANY_LOG_DIR) for each in targets[topic, index]],
+        }
+        for topic, index in sorted(targets)
+    ]
+    return json.dumps({"version": _VERSION, "partitions": rows}, separators=(",", ":"), ensure_ascii=False)
+
+
+def duplicates(items: Iterable[T]) -> list[T]:
+    """What stands there more than once, each once."""
+    seen: set[T] = set()
+    again: dict[T, None] = {}
+    for item in items:
+        if item in seen:
+            again[item] = None
+        seen.add(item)
+    return list(again)
+
+
+# --- JSON, in the words of Kafka's tools
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        whole = _object(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise NotJsonError(str(error)) from None
+    version = _number(whole["version"]) if "version" in whole else _VERSION
+    if version != _VERSION:
+        raise ReassignmentFileError(f"Not supported version field value {version}")
+    return whole
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FieldError(f"Expected JSON object, received {_json(value)}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise FieldError(f"Expected JSON array, received {_json(value)}")
+    return value
+
+
+def _field(row: dict[str, Any], name: str) -> Any:
+    if name not in row:
+        raise FieldError(f"No such field exists: `{name}`")
+    return row[name]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise FieldError(f"Expected `String` value, received {_json(value)}")
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -_INT32 <= value < _INT32:
+        raise FieldError(f"Expected `Integer` value, received {_json(value)}")
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _java(items: Iterable[object]) -> str:
+    return f"[{', '.join(map(str, items))}]"

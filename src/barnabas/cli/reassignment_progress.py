@@ -1,0 +1,91 @@
+"""How far reassignments are: from the sizes of replicas that are being added, beside those of their leaders. Pure.
+
+The one rule: what is not known is not guessed. A rate needs two looks at the sizes, and a time that is left needs a rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from barnabas.client.admin.reassignments import PartitionReassignment
+
+Key = tuple[str, int]
+
+
+class Look(NamedTuple):
+    """What was seen at a time: reassignments, leaders, who is in sync, and bytes of replicas on each broker that told."""
+
+    at_s: float
+    reassignments: Mapping[Key, PartitionReassignment]
+    leaders: Mapping[Key, int]
+    isr: Mapping[Key, Collection[int]]
+    sizes: Mapping[int, Mapping[Key, int]]
+
+
+class Progress(NamedTuple):
+    """How far something is: how many of the replicas that come are in sync, and bytes; None where they are not known."""
+
+    adding: int
+    in_sync: int
+    bytes_total: int | None = None
+    bytes_done: int | None = None
+    rate: float | None = None
+
+    @property
+    def percent(self) -> float | None:
+        if self.bytes_total is None or self.bytes_done is None:
+            return None
+        if not self.bytes_total:  # nothing to copy, only to come in sync
+            return 100.0 * self.in_sync / self.adding if self.adding else 100.0
+        return 100.0 * self.bytes_done / self.bytes_total
+
+    @property
+    def bytes_left(self) -> int | None:
+        return None if self.bytes_total is None or self.bytes_done is None else self.bytes_total - self.bytes_done
+
+    @property
+    def left_s(self) -> float | None:
+        if self.bytes_left is None or not self.rate:
+            return None
+        return self.bytes_left / self.rate
+
+
+def progress_of(key: Key, now: Look, before: Look | None = None) -> Progress:
+    """Of one partition; `before` is an earlier look, by which there is a rate."""
+    adding, isr = now.reassignments[key].adding_replicas, now.isr.get(key, ())
+    plain = Progress(len(adding), sum(each in isr for each in adding))
+    done = _done(key, now)
+    if done is None:
+        return plain
+    earlier = None if before is None or key not in before.reassignments else _done(key, before)
+    rate = None
+    if before is not None and earlier is not None and now.at_s > before.at_s:
+        rate = max(0.0, (done - earlier) / (now.at_s - before.at_s))
+    return plain._replace(bytes_total=len(adding) * _leader_size(key, now), bytes_done=done, rate=rate)
+
+
+def _leader_size(key: Key, look: Look) -> int:
+    return look.sizes[look.leaders[key]].get(key, 0)
+
+
+def _done(key: Key, look: Look) -> int | None:
+    """What replicas that come have; who is in sync has all, though its segments may be others than the leader's."""
+    adding, isr = look.reassignments[key].adding_replicas, look.isr.get(key, ())
+    if look.leaders.get(key) not in look.sizes or any(each not in look.sizes and each not in isr for each in adding):
+        return None
+    whole = _leader_size(key, look)
+    return sum(whole if each in isr else min(whole, look.sizes[each].get(key, 0)) for each in adding)
+
+
+def sum_of(parts: Collection[Progress]) -> Progress:
+    """All of them together; bytes are known only if they are known of all."""
+    together = Progress(sum(each.adding for each in parts), sum(each.in_sync for each in parts))
+    if any(each.bytes_left is None for each in parts):
+        return together
+    rates = [each.rate for each in parts if each.rate is not None]
+    return together._replace(
+        bytes_total=sum(each.bytes_total or 0 for each in parts),
+        bytes_done=sum(each.bytes_done or 0 for each in parts),
+        rate=sum(rates) if rates else None,
+    )
