@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from barnabas.cli.acl_audit import Kind, audit, common_prefixes, covers_pattern, finding_text
-from barnabas.cli.declared.acl_text import entry_text
+from barnabas.declared.acl_text import entry_text
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 
 READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL

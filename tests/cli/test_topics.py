@@ -13,11 +13,11 @@ from confluent_kafka import Producer
 
 from barnabas.cli.main import main
 from barnabas.cli.partition_counts import Load, plan_partitions
-from barnabas.cli.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
 from barnabas.cli.times import parse_bytes, parse_time_ms
 from barnabas.cli.topic_facts import PartitionFacts
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.admin.topics import PartitionDescription
+from barnabas.declared.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
 

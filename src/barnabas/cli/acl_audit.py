@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from barnabas.cli.declared.acl_text import entry_order, entry_text, resource_text
+from barnabas.declared.acl_text import entry_order, entry_text, resource_text
 from barnabas.security.acl import (
     WILDCARD,
     WILDCARD_PRINCIPAL,

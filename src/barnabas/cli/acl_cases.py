@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from barnabas.cli.declared import acl_text
-from barnabas.cli.declared.yaml_nodes import NOWHERE, DocumentError, Node, Place, Problem, Reader
+from barnabas.declared import acl_text
+from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, Node, Place, Problem, Reader
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, ResourceType
 from barnabas.security.acl_index import AclIndex
 from barnabas.security.authorizer import AuthorizerSettings, Decision, authorize

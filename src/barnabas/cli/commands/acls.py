@@ -1,7 +1,7 @@
 """`barnabas acls`: who may do what, and why.
 
 Reads arguments and shows. Decisions are those of `security.authorizer`; audits are in `cli.acl_audit`, cases in
-`cli.acl_cases`, words for resources and operations in `cli.declared.acl_text`.
+`cli.acl_cases`, words for resources and operations in `declared.acl_text`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import click
 
 from barnabas.cli.changes import announce, confirm, show_results
 from barnabas.cli.connecting import run
-from barnabas.cli.declared import acl_text
 from barnabas.cli.declared_cluster import documents, load
 from barnabas.cli.failures import Failure, Verdict
 from barnabas.cli.options import common_options, dry_run_option, yes_option
 from barnabas.cli.output import EXIT_NO, Column, Output, columns, note
 from barnabas.cli.profiles import Connection
+from barnabas.declared import acl_text
 from barnabas.security.acl import (
     WILDCARD,
     AclEntry,
@@ -489,7 +489,7 @@ def test(
     from dataclasses import replace  # noqa: PLC0415
 
     from barnabas.cli.acl_cases import judge, read_cases  # noqa: PLC0415
-    from barnabas.cli.declared.document import load_text  # noqa: PLC0415
+    from barnabas.declared.document import load_text  # noqa: PLC0415
 
     with documents():
         cases = read_cases(load_text(file), str(file))

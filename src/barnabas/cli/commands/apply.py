@@ -1,6 +1,6 @@
 """`barnabas apply`: make a cluster as a file declares it.
 
-Does what `plan` shows, in that order, and stops at the first failure; the doing is in `cli.declared.execute`.
+Does what `plan` shows, in that order, and stops at the first failure; the doing is in `declared.execute`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from barnabas.cli.profiles import Connection
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.cli.declared.difference import Change, Plan
-    from barnabas.cli.declared.document import Document, Password
-    from barnabas.cli.declared.execute import Outcome
     from barnabas.client.cluster import Cluster
+    from barnabas.declared.difference import Change, Plan
+    from barnabas.declared.document import Document, Password
+    from barnabas.declared.execute import Outcome
 
 _SETTLING_ATTEMPTS = 30
 _SETTLING_S = 0.1
@@ -70,7 +70,7 @@ async def _apply(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    from barnabas.cli.declared.execute import read_passwords  # noqa: PLC0415
+    from barnabas.declared.execute import read_passwords  # noqa: PLC0415
 
     plan = await compare(cluster, document, delete=delete)
     show(Output(file=sys.stderr), plan)
@@ -102,7 +102,7 @@ def _check_deletions(plan: Plan, delete: bool) -> None:
 
 async def _validate(cluster: Cluster, plan: Plan, passwords: dict[Password, str]) -> None:
     """What brokers would refuse."""
-    from barnabas.cli.declared.execute import execute  # noqa: PLC0415
+    from barnabas.declared.execute import execute  # noqa: PLC0415
 
     refused = [
         f"{outcome.change}: {_words(outcome.error)}"
@@ -114,8 +114,8 @@ async def _validate(cluster: Cluster, plan: Plan, passwords: dict[Password, str]
 
 
 async def _do(cluster: Cluster, output: Output, plan: Plan, passwords: dict[Password, str]) -> None:
-    from barnabas.cli.declared.difference import ChangeReplicationFactor  # noqa: PLC0415
-    from barnabas.cli.declared.execute import execute  # noqa: PLC0415
+    from barnabas.declared.difference import ChangeReplicationFactor  # noqa: PLC0415
+    from barnabas.declared.execute import execute  # noqa: PLC0415
 
     outcomes: list[Outcome] = []
     with output.table(_RESULT) as table:

@@ -1,6 +1,6 @@
 """`barnabas export`: the present state of a cluster as a file that `plan` and `apply` take.
 
-The text is made by `cli.declared.render`. Passwords are not in it: brokers do not tell them.
+The text is made by `declared.render`. Passwords are not in it: brokers do not tell them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from barnabas.cli.output import Output, note
 from barnabas.cli.profiles import Connection
 
 if TYPE_CHECKING:
-    from barnabas.cli.declared.observed import Observed
     from barnabas.client.cluster import Cluster
+    from barnabas.declared.observed import Observed
 
 _SECTIONS = ("topics", "acls", "quotas", "users", "brokers")  # as in `declared.document`, which is slow to import
 
@@ -53,7 +53,7 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
       barnabas export --section acls --descriptions cluster.yaml
       barnabas export -f cluster.yaml && barnabas plan -f cluster.yaml     no drift
     """
-    from barnabas.cli.declared.render import document_of, document_text  # noqa: PLC0415
+    from barnabas.declared.render import document_of, document_text  # noqa: PLC0415
 
     known = {}
     if descriptions is not None:
@@ -78,7 +78,7 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
 
 
 async def _observe(cluster: Cluster, sections: tuple[str, ...]) -> Observed:
-    from barnabas.cli.declared.observe import observe  # noqa: PLC0415
+    from barnabas.declared.observe import observe  # noqa: PLC0415
 
     if cluster.settings.bootstrap_controllers:
         raise Failure("controllers do not know of topics and users: use --bootstrap-server")

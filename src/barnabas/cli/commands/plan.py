@@ -1,6 +1,6 @@
 """`barnabas plan`: what would change to make a cluster as a file declares it. Nothing is changed.
 
-The file is read by `cli.declared.document`, the difference found by `cli.declared.difference`; what to declare is in its help.
+The file is read by `declared.document`, the difference found by `declared.difference`; what to declare is in its help.
 """
 
 from __future__ import annotations

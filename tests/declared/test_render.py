@@ -7,11 +7,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.cli.declared.difference import Plan, difference
-from barnabas.cli.declared.document import DEFAULT, MECHANISMS, Document, read_document
-from barnabas.cli.declared.observed import Observed, ObservedTopic
-from barnabas.cli.declared.render import document_of, document_text
-from barnabas.cli.declared.yaml_nodes import NOWHERE
+from barnabas.declared.difference import Plan, difference
+from barnabas.declared.document import DEFAULT, MECHANISMS, Document, read_document
+from barnabas.declared.observed import Observed, ObservedTopic
+from barnabas.declared.render import document_of, document_text
+from barnabas.declared.yaml_nodes import NOWHERE
 from barnabas.security.acl import (
     CLUSTER_NAME,
     AclEntry,

@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from barnabas.cli.declared.acl_text import entry_order, entry_text
-from barnabas.cli.declared.document import (
+from barnabas.config import broker as broker_settings
+from barnabas.config import topic as topic_settings
+from barnabas.config.values import ConfigError
+from barnabas.declared.acl_text import entry_order, entry_text
+from barnabas.declared.document import (
     DEFAULT,
     DeclaredAcl,
     DeclaredTopic,
@@ -24,12 +27,14 @@ from barnabas.cli.declared.document import (
     Password,
     entity_text,
 )
-from barnabas.cli.declared.observed import Observed, ObservedTopic
-from barnabas.cli.declared.yaml_nodes import NOWHERE, Problem
-from barnabas.cli.replication_factors import NotEnoughBrokersError, Replicas, replica_counts, with_replication_factor
-from barnabas.config import broker as broker_settings
-from barnabas.config import topic as topic_settings
-from barnabas.config.values import ConfigError
+from barnabas.declared.observed import Observed, ObservedTopic
+from barnabas.declared.replication_factors import (
+    NotEnoughBrokersError,
+    Replicas,
+    replica_counts,
+    with_replication_factor,
+)
+from barnabas.declared.yaml_nodes import NOWHERE, Problem
 from barnabas.security.acl import AclEntry, AclPermissionType
 
 DEFAULT_ITERATIONS = 4096

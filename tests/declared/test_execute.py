@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli.declared.difference import AddPartitions, Change, CreateTopic, DeleteTopic, SetUser
-from barnabas.cli.declared.document import DeclaredTopic, Password
-from barnabas.cli.declared.execute import Outcome, execute, read_passwords
 from barnabas.client.admin.part import TimedOutError
 from barnabas.client.cluster import Cluster
+from barnabas.declared.difference import AddPartitions, Change, CreateTopic, DeleteTopic, SetUser
+from barnabas.declared.document import DeclaredTopic, Password
+from barnabas.declared.execute import Outcome, execute, read_passwords
 from barnabas.testing import Broker
 from barnabas.wire import ErrorCode, KafkaError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from barnabas.cli.declared.document import Credential, Entity
+from barnabas.declared.document import Credential, Entity
 from barnabas.security.acl import AclEntry
 
 

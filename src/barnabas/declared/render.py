@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from barnabas.cli.declared.acl_text import entry_order, resource_text
-from barnabas.cli.declared.difference import number
-from barnabas.cli.declared.document import (
+from barnabas.declared.acl_text import entry_order, resource_text
+from barnabas.declared.difference import number
+from barnabas.declared.document import (
     DEFAULT,
     DeclaredAcl,
     DeclaredBroker,
@@ -20,7 +20,7 @@ from barnabas.cli.declared.document import (
     Document,
     Entity,
 )
-from barnabas.cli.declared.observed import Observed
+from barnabas.declared.observed import Observed
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissionType, PatternType
 
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

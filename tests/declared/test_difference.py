@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
-from barnabas.cli.declared.difference import ChangeReplicationFactor, Plan, difference, number, same_setting
-from barnabas.cli.declared.document import Document, read_document
-from barnabas.cli.declared.observed import Observed, ObservedTopic
-from barnabas.cli.declared.render import document_of, document_text
+from barnabas.declared.difference import ChangeReplicationFactor, Plan, difference, number, same_setting
+from barnabas.declared.document import Document, read_document
+from barnabas.declared.observed import Observed, ObservedTopic
+from barnabas.declared.render import document_of, document_text
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 
 ALICE_READS = AclEntry(

@@ -12,7 +12,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from barnabas.cli.declared.difference import (
+from barnabas.client.admin.acls import Acls, only
+from barnabas.client.admin.configs import AlterConfigOp, AlterConfigOpType, ConfigResource, Configs
+from barnabas.client.admin.part import TimedOutError
+from barnabas.client.admin.quotas import Quotas
+from barnabas.client.admin.reassignments import Reassignments
+from barnabas.client.admin.topics import NewTopic, Topics
+from barnabas.client.admin.users import ScramCredentialKey, ScramDeletion, ScramMechanism, ScramUpsertion, Users
+from barnabas.client.cluster import Cluster
+from barnabas.declared.difference import (
     AddPartitions,
     Change,
     ChangeConfigs,
@@ -25,16 +33,8 @@ from barnabas.cli.declared.difference import (
     DeleteUser,
     SetUser,
 )
-from barnabas.cli.declared.document import DEFAULT, Password
-from barnabas.cli.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
-from barnabas.client.admin.acls import Acls, only
-from barnabas.client.admin.configs import AlterConfigOp, AlterConfigOpType, ConfigResource, Configs
-from barnabas.client.admin.part import TimedOutError
-from barnabas.client.admin.quotas import Quotas
-from barnabas.client.admin.reassignments import Reassignments
-from barnabas.client.admin.topics import NewTopic, Topics
-from barnabas.client.admin.users import ScramCredentialKey, ScramDeletion, ScramMechanism, ScramUpsertion, Users
-from barnabas.client.cluster import Cluster
+from barnabas.declared.document import DEFAULT, Password
+from barnabas.declared.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
 from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
 

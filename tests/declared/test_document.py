@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.cli.declared import document as module
-from barnabas.cli.declared.document import (
+from barnabas.declared import document as module
+from barnabas.declared.document import (
     DeclaredTopic,
     Document,
     DocumentError,

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 
-from barnabas.cli.declared.document import DEFAULT, SECTIONS, Credential, Document
-from barnabas.cli.declared.observed import Observed, ObservedTopic
 from barnabas.client.admin.acls import Acls
 from barnabas.client.admin.configs import ConfigResource, Configs
 from barnabas.client.admin.part import checked
@@ -20,6 +18,8 @@ from barnabas.client.admin.users import Users
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import UnsupportedByNodeError
 from barnabas.client.state import ClusterState
+from barnabas.declared.document import DEFAULT, SECTIONS, Credential, Document
+from barnabas.declared.observed import Observed, ObservedTopic
 from barnabas.security.acl import AclEntry, validate_new
 from barnabas.wire.errors import ErrorCode, KafkaError
 
