@@ -1,0 +1,543 @@
+"""`barnabas groups`: groups of consumers, how far they have come, and how to change that.
+
+Reads arguments and shows; what is asked is in `client.admin.groups`, lag in `cli.group_offsets`, resets in `cli.offset_resets`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import announce, confirm, show_results
+from barnabas.cli.completing import complete_group, complete_topic
+from barnabas.cli.connecting import run
+from barnabas.cli.durations import duration_text, parse_duration_ms
+from barnabas.cli.failures import ADVICE, Failure, failure_of
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import EXIT_FAILED, Column, Output, columns, note
+from barnabas.cli.profiles import Connection
+from barnabas.cli.watching import watch_option, watched
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.cli.group_offsets import PartitionPosition
+    from barnabas.cli.offset_resets import Reset
+    from barnabas.client.admin.groups import GroupDescription, MemberToRemove
+    from barnabas.client.admin.leaders import TopicPartition
+    from barnabas.client.cluster import Cluster
+
+_STATES = (
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Dead",
+    "Empty",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+)
+_TYPES = ("Classic", "Consumer", "Share", "Streams")
+
+_GROUP = click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
+_GROUPS = click.argument("group_ids", metavar="GROUP...", nargs=-1, shell_complete=complete_group)
+_ALL_GROUPS = click.option("--all", "all_groups", is_flag=True, help="All groups of consumers.")
+_TOPICS = click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="TOPIC[:0,1]",
+    shell_complete=complete_topic,
+    help="A topic, or some of its partitions; may be repeated.",
+)
+
+
+def _state_color(state: Any) -> str | None:
+    return {"Stable": "green", "Empty": "dim", "Dead": "red"}.get(state, "yellow" if state else None)
+
+
+def _lag_color(lag: Any) -> str | None:
+    return "yellow" if lag else None
+
+
+def _assignment_text(rows: list[dict[str, Any]]) -> str:
+    return " ".join(f"{row['topic']}:{','.join(map(str, row['partitions']))}" for row in rows) or "-"
+
+
+_STATE = Column("state", style=_state_color)
+_LISTED = columns("groupId", "type", _STATE, "protocolType", "coordinatorId")
+_POSITIONS = columns(
+    *("topic", "partition", "currentOffset", "logEndOffset", Column("lag", style=_lag_color)),
+    *(Column("lagMs", "TIME-LAG", show=duration_text), "memberId", "clientId", "clientHost"),
+)
+_MEMBERS = columns(
+    *("groupId", "memberId", "groupInstanceId", "clientId", "clientHost", "memberEpoch"),
+    *(Column("partitions", "#PARTITIONS"), Column("assignment", show=_assignment_text)),
+)
+_DESCRIBED = columns(
+    *("groupId", "type", _STATE, "coordinator", "assignor", "groupEpoch", "assignmentEpoch"),
+    Column("members", "#MEMBERS"),
+)
+
+
+@click.group(short_help="Groups of consumers: members, lag, offsets.")
+def groups() -> None:
+    """Groups of consumers: who is in them, how far they are, and how far behind.
+
+    \b
+    Examples:
+      barnabas groups list --state Empty
+      barnabas groups describe orders-app                       offsets and lag, in records and in time
+      barnabas groups describe --all --watch 2
+      barnabas groups members orders-app
+      barnabas groups reset orders-app --topic orders --to-datetime 2026-01-31T12:00:00Z --dry-run
+      barnabas groups reset orders-app --all-topics --shift-by -100
+      barnabas groups delete old-app
+    """
+
+
+@groups.command("list")
+@click.option("--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False), help="Only these.")
+@click.option("--type", "types", multiple=True, type=click.Choice(_TYPES, case_sensitive=False), help="Only these.")
+@watch_option
+@common_options
+def list_(
+    states: tuple[str, ...], types: tuple[str, ...], watch: float | None, connection: Connection, output: Output
+) -> None:
+    """List groups, of all brokers and of all types."""
+
+    async def show(cluster: Cluster) -> None:
+        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+
+        async def once() -> None:
+            found = await Groups(cluster).list_groups(states=states, types=types)
+            rows = (
+                {
+                    "groupId": each.group_id,
+                    "type": each.type,
+                    "state": each.state,
+                    "protocolType": each.protocol_type or None,
+                    "coordinatorId": each.coordinator_id,
+                }
+                for each in sorted(found, key=lambda each: each.group_id)
+            )
+            output.rows(_LISTED, rows)
+
+        await watched(watch, once)
+
+    run(connection, show)
+
+
+# --- describing
+
+
+@groups.command("describe", short_help="Offsets of groups, and their lag in records and time.")
+@_GROUPS
+@_ALL_GROUPS
+@click.option(
+    "--time/--no-time", "with_time", default=True, help="Whether to find the lag in time: a Fetch a partition."
+)
+@watch_option
+@common_options
+def describe(
+    group_ids: tuple[str, ...],
+    all_groups: bool,
+    with_time: bool,
+    watch: float | None,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Show where groups are in each partition, and how far behind its end.
+
+    The lag in time is between the last record that the group has read and the newest one. A dash: it is not known.
+    """
+    _need_groups(group_ids, all_groups)
+
+    async def show(cluster: Cluster) -> None:
+        from barnabas.cli.group_rows import headline, position_row  # noqa: PLC0415
+
+        async def once() -> None:
+            described, failures = await _described(cluster, group_ids, all_groups)
+            found = await _positions(cluster, described, failures, with_time)
+            if output.is_for_people:
+                for group_id, rows in found.items():
+                    output.title(headline(described[group_id], rows))
+                    output.rows(_POSITIONS, [position_row(group_id, row) for row in rows])
+            else:
+                every = (position_row(group_id, row) for group_id, rows in found.items() for row in rows)
+                output.rows((Column("groupId"), *_POSITIONS), every)
+            _end_with(failures, is_watched=watch is not None)
+
+        await watched(watch, once)
+
+    run(connection, show)
+
+
+@groups.command("members", short_help="Members, and what each is assigned.")
+@_GROUPS
+@_ALL_GROUPS
+@watch_option
+@common_options
+def members(
+    group_ids: tuple[str, ...], all_groups: bool, watch: float | None, connection: Connection, output: Output
+) -> None:
+    """Show the members of groups, and what each is assigned."""
+    _need_groups(group_ids, all_groups)
+
+    async def show(cluster: Cluster) -> None:
+        from barnabas.cli.group_rows import member_row  # noqa: PLC0415
+
+        async def once() -> None:
+            described, failures = await _described(cluster, group_ids, all_groups)
+            output.rows(_MEMBERS, (member_row(group, each) for group in described.values() for each in group.members))
+            _end_with(failures, is_watched=watch is not None)
+
+        await watched(watch, once)
+
+    run(connection, show)
+
+
+@groups.command("state", short_help="State, protocol, coordinator, assignor, epochs.")
+@_GROUPS
+@_ALL_GROUPS
+@watch_option
+@common_options
+def state(
+    group_ids: tuple[str, ...], all_groups: bool, watch: float | None, connection: Connection, output: Output
+) -> None:
+    """Show the state of groups: protocol, coordinator, assignor, epochs."""
+    _need_groups(group_ids, all_groups)
+
+    async def show(cluster: Cluster) -> None:
+        from barnabas.cli.group_rows import state_row  # noqa: PLC0415
+
+        async def once() -> None:
+            described, failures = await _described(cluster, group_ids, all_groups)
+            output.rows(_DESCRIBED, map(state_row, described.values()))
+            _end_with(failures, is_watched=watch is not None)
+
+        await watched(watch, once)
+
+    run(connection, show)
+
+
+def _need_groups(group_ids: tuple[str, ...], all_groups: bool) -> None:
+    if bool(group_ids) == all_groups:
+        raise click.UsageError("Name groups, or say --all.")
+
+
+async def _described(
+    cluster: Cluster, group_ids: Iterable[str], all_groups: bool
+) -> tuple[dict[str, GroupDescription], dict[str, KafkaError]]:
+    from barnabas.client.admin.groups import CONSUMER, Groups  # noqa: PLC0415
+
+    if all_groups:
+        listed = await Groups(cluster).list_groups(types=("Classic", "Consumer"))
+        group_ids = sorted(each.group_id for each in listed if each.protocol_type in (CONSUMER, ""))
+    results = await Groups(cluster).describe_consumer_groups(group_ids)
+    failures = {group_id: result for group_id, result in results.items() if isinstance(result, KafkaError)}
+    return {key: result for key, result in results.items() if not isinstance(result, KafkaError)}, failures
+
+
+async def _positions(
+    cluster: Cluster, described: Mapping[str, GroupDescription], failures: dict[str, KafkaError], with_time: bool
+) -> dict[str, list[PartitionPosition]]:
+    from barnabas.cli.group_offsets import positions  # noqa: PLC0415
+    from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+
+    offsets = await Groups(cluster).list_consumer_group_offsets(list(described))
+    failures.update((group_id, result) for group_id, result in offsets.items() if isinstance(result, KafkaError))
+    found = {
+        group_id: (described[group_id], result)
+        for group_id, result in offsets.items()
+        if not isinstance(result, KafkaError)
+    }
+    return await positions(cluster, found, with_time=with_time)
+
+
+def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -> None:
+    """What could not be shown is said, and makes the command fail."""
+    for group_id, error in failures.items():
+        note(f"Error: group {group_id}: {error.code.name}: {error.message}")
+    for code in dict.fromkeys(error.code for error in failures.values()):
+        if code in ADVICE:
+            note(f"Try: {ADVICE[code]}")
+    if failures and not is_watched:
+        sys.exit(EXIT_FAILED)
+
+
+# --- resetting
+
+
+@groups.command("reset", short_help="Set the offsets of a group that has no members.")
+@_GROUP
+@_TOPICS
+@click.option("--all-topics", is_flag=True, help="All partitions that the group has offsets in.")
+@click.option("--to-earliest", is_flag=True, help="To the first record that is there.")
+@click.option("--to-latest", is_flag=True, help="To the end: what is there now is not read.")
+@click.option("--to-current", is_flag=True, help="Where it is; to the end where it has no offset.")
+@click.option("--to-offset", type=click.IntRange(0), metavar="OFFSET", help="To this offset.")
+@click.option("--shift-by", type=int, metavar="N", help="By so many records, forward or back (-N).")
+@click.option("--to-datetime", metavar="TIME", help="To the first record at or after a time (ISO 8601, or ms).")
+@click.option("--by-duration", metavar="DURATION", help="To what was written so long ago: 90m, 7d, PT1H30M.")
+@click.option(
+    "--from-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="To what a CSV file says: topic,partition,offset, or group,topic,partition,offset.",
+)
+@dry_run_option
+@yes_option
+@common_options
+def reset(
+    group_id: str,
+    topics: tuple[str, ...],
+    all_topics: bool,
+    from_file: Path | None,
+    dry_run: bool,
+    yes: bool,
+    connection: Connection,
+    output: Output,
+    **rules: Any,
+) -> None:
+    """Set the offsets of a group that has no members; a group that does not exist yet may be given its first.
+
+    Shows old and new offsets, and asks. An offset that the log does not have becomes the nearest that it has.
+
+    \b
+    Examples:
+      barnabas groups reset app --topic orders --to-earliest
+      barnabas groups reset app --topic orders:0,2 --shift-by -100 --dry-run
+      barnabas groups reset app --all-topics --by-duration 90m --yes
+      barnabas groups reset app --from-file offsets.csv
+    """
+    from barnabas.cli.offset_resets import parse_file  # noqa: PLC0415
+
+    wanted = _reset_asked({**rules, "from_file": from_file})
+    if from_file is not None and (topics or all_topics):
+        raise click.UsageError("--from-file names the partitions itself.")
+    if from_file is None and bool(topics) == all_topics:
+        raise click.UsageError("Say which partitions: --topic, or --all-topics.")
+    try:
+        file = None if from_file is None else parse_file(from_file.read_text(), group_id)
+    except (ValueError, OSError) as error:
+        raise Failure(str(error), resource=str(from_file)) from None
+    if file == {}:
+        raise Failure(f"has nothing for group {group_id}", resource=str(from_file))
+
+    async def work(cluster: Cluster) -> None:
+        from barnabas.cli import group_resets  # noqa: PLC0415
+        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+
+        await group_resets.need_empty(cluster, group_id)
+        committed = await group_resets.committed_offsets(cluster, group_id)
+        if topics:
+            partitions = await group_resets.named_partitions(cluster, topics)
+        else:
+            partitions = sorted(committed if file is None else file)
+        if not partitions:
+            raise Failure("has no offsets: there is nothing to reset", resource=f"group {group_id}")
+        planned = await group_resets.planned_offsets(cluster, wanted, partitions, committed, file)
+
+        def row(key: TopicPartition, _: object) -> dict[str, Any]:
+            old, new = committed.get(key), planned[key].offset
+            return {"groupId": group_id, **_partition(key), "oldOffset": old, "newOffset": new}
+
+        announce(
+            (
+                f"set the offset of {group_id} in {each} from {committed.get(each, 'none')} to {new.offset}"
+                for each, new in planned.items()
+            ),
+            dry_run=dry_run,
+        )
+        keys = ("groupId", "topic", "partition", "oldOffset", "newOffset")
+        if dry_run:
+            output.rows(columns(*keys), (row(key, None) for key in planned))
+            return
+        confirm(f"Set {len(planned)} offset{'' if len(planned) == 1 else 's'} of group {group_id}?", yes=yes)
+        new_offsets = {key: each.offset for key, each in planned.items()}
+        results = await Groups(cluster).alter_consumer_group_offsets(group_id, new_offsets)
+        show_results(output, keys, results, row)
+
+    run(connection, work)
+
+
+_RULES = {
+    "to_earliest": "EARLIEST",
+    "to_latest": "LATEST",
+    "to_current": "CURRENT",
+    "to_offset": "OFFSET",
+    "shift_by": "SHIFT",
+    "to_datetime": "TIME",
+    "by_duration": "TIME",
+    "from_file": "FILE",
+}
+
+
+def _reset_asked(rules: Mapping[str, Any]) -> Reset:
+    from barnabas.cli.offset_resets import Reset, Rule  # noqa: PLC0415
+    from barnabas.cli.times import parse_time_ms  # noqa: PLC0415
+
+    given = {name: value for name, value in rules.items() if value is not None and value is not False}
+    if len(given) != 1:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in _RULES)
+        raise click.UsageError(f"Say where to, by one of {names}.")
+    ((name, value),) = given.items()
+    now_ms = int(time.time() * 1000)
+    try:
+        if name == "by_duration":
+            value = now_ms - parse_duration_ms(value)
+        elif name == "to_datetime":
+            value = parse_time_ms(value, now_ms)
+    except ValueError as error:
+        raise click.UsageError(f"--{name.replace('_', '-')}: {error}.") from None
+    return Reset(Rule[_RULES[name]], value if isinstance(value, int) else 0)
+
+
+def _partition(key: TopicPartition) -> dict[str, Any]:
+    return {"topic": key.topic, "partition": key.partition}
+
+
+# --- deleting
+
+
+@groups.command("delete", short_help="Delete groups that have no members.")
+@click.argument("group_ids", metavar="GROUP...", nargs=-1, required=True, shell_complete=complete_group)
+@dry_run_option
+@yes_option
+@common_options
+def delete(group_ids: tuple[str, ...], dry_run: bool, yes: bool, connection: Connection, output: Output) -> None:
+    """Delete groups that have no members, with all their offsets."""
+
+    async def work(cluster: Cluster) -> None:
+        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+
+        announce((f"delete group {group_id} and its offsets" for group_id in group_ids), dry_run=dry_run)
+        if dry_run:
+            results = await _would_delete(cluster, group_ids)
+        else:
+            confirm(f"Delete {', '.join(group_ids)}?", yes=yes)
+            results = await Groups(cluster).delete_groups(group_ids)
+        show_results(output, ["groupId"], results, lambda group_id, _: {"groupId": group_id})
+
+    run(connection, work)
+
+
+async def _would_delete(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
+    from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+
+    described = await Groups(cluster).describe_consumer_groups(group_ids)
+    return {
+        group_id: found
+        if isinstance(found, KafkaError)
+        else (KafkaError(ErrorCode.NON_EMPTY_GROUP) if found.members else None)
+        for group_id, found in described.items()
+    }
+
+
+@groups.command("delete-offsets", short_help="Forget offsets of a group in some topics.")
+@_GROUP
+@_TOPICS
+@dry_run_option
+@yes_option
+@common_options
+def delete_offsets(
+    group_id: str, topics: tuple[str, ...], dry_run: bool, yes: bool, connection: Connection, output: Output
+) -> None:
+    """Forget how far a group has come in topics that none of its members is subscribed to."""
+    if not topics:
+        raise click.UsageError("Say which: --topic.")
+    from barnabas.cli.group_resets import committed_offsets, parse_topics  # noqa: PLC0415
+
+    named = parse_topics(topics)
+
+    async def work(cluster: Cluster) -> None:
+        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+
+        committed = await committed_offsets(cluster, group_id)
+        wanted = [each for each in sorted(committed) if each.topic in named]
+        wanted = [each for each in wanted if each.partition in (named[each.topic] or [each.partition])]
+        if not wanted:
+            raise Failure(f"has no offsets in {', '.join(topics)}", resource=f"group {group_id}")
+        announce(
+            (f"delete the offset of {group_id} in {each}, which is {committed[each]}" for each in wanted),
+            dry_run=dry_run,
+        )
+        results: dict[TopicPartition, KafkaError | None] = dict.fromkeys(wanted)
+        if not dry_run:
+            confirm(f"Delete {len(wanted)} offset{'' if len(wanted) == 1 else 's'} of group {group_id}?", yes=yes)
+            results = await Groups(cluster).delete_consumer_group_offsets(group_id, wanted)
+        show_results(
+            output,
+            ["groupId", "topic", "partition", "oldOffset"],
+            results,
+            lambda key, _: {"groupId": group_id, **_partition(key), "oldOffset": committed[key]},
+        )
+
+    run(connection, work)
+
+
+@groups.command("remove-members")
+@_GROUP
+@click.option("--member-id", "member_ids", multiple=True, help="A member; may be repeated.")
+@click.option("--instance-id", "instance_ids", multiple=True, help="A static member, by its group.instance.id.")
+@click.option("--all", "all_members", is_flag=True, help="All that there are.")
+@click.option("--reason", help="Why, for the broker's log.")
+@dry_run_option
+@yes_option
+@common_options
+def remove_members(
+    group_id: str,
+    member_ids: tuple[str, ...],
+    instance_ids: tuple[str, ...],
+    all_members: bool,
+    reason: str | None,
+    dry_run: bool,
+    yes: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Make members leave a group. One that still runs joins again; for those that do not, and still hold partitions."""
+    if bool(member_ids or instance_ids) == all_members:
+        raise click.UsageError("Name members by --member-id or --instance-id, or say --all.")
+
+    async def work(cluster: Cluster) -> None:
+        from barnabas.client.admin.groups import Groups, MemberToRemove  # noqa: PLC0415
+
+        wanted = [MemberToRemove(each) for each in member_ids] + [MemberToRemove("", each) for each in instance_ids]
+        if all_members:
+            wanted = await _members_of(cluster, group_id)
+        announce(
+            (f"remove {each.group_instance_id or each.member_id} from {group_id}" for each in wanted), dry_run=dry_run
+        )
+        results: dict[MemberToRemove, KafkaError | None] = dict.fromkeys(wanted)
+        if not dry_run and wanted:
+            confirm(f"Remove {len(wanted)} member{'' if len(wanted) == 1 else 's'} from group {group_id}?", yes=yes)
+            results = await Groups(cluster).remove_members(group_id, wanted, reason=reason)
+        show_results(
+            output,
+            ["groupId", "memberId", "groupInstanceId"],
+            results,
+            lambda key, _: {
+                "groupId": group_id,
+                "memberId": key.member_id or None,
+                "groupInstanceId": key.group_instance_id,
+            },
+        )
+
+    run(connection, work)
+
+
+async def _members_of(cluster: Cluster, group_id: str) -> list[MemberToRemove]:
+    from barnabas.client.admin.groups import Groups, MemberToRemove  # noqa: PLC0415
+
+    found = (await Groups(cluster).describe_consumer_groups([group_id]))[group_id]
+    if isinstance(found, KafkaError):
+        raise failure_of(found, f"group {group_id}")
+    return [
+        MemberToRemove("", each.group_instance_id) if each.group_instance_id else MemberToRemove(each.member_id)
+        for each in found.members
+    ]

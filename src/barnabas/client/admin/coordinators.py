@@ -1,0 +1,98 @@
+"""Questions that only coordinators of groups and transactional ids answer: who is asked what, and who is asked again.
+
+Its one rule: the keys of one coordinator go into one request, all coordinators are asked at once, and those keys whose
+coordinator has just moved are asked again while there is time. What a coordinator refuses is that key's result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
+
+from barnabas.client.admin.part import pieces
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import PERMANENT
+from barnabas.client.retry import NOT_DONE
+from barnabas.client.routing import CoordinatorType, node
+from barnabas.client.versions import NodeVersions
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+T = TypeVar("T")
+
+MOST_IN_A_REQUEST = 1_000
+
+
+class Deadline:
+    """How much of a call's time is left."""
+
+    def __init__(self, cluster: Cluster, timeout_ms: float | None) -> None:
+        if timeout_ms is None:
+            timeout_ms = cluster.settings.get_int("default.api.timeout.ms")
+        self._at_s = asyncio.get_running_loop().time() + timeout_ms / 1000
+
+    @property
+    def left_ms(self) -> float:
+        return max((self._at_s - asyncio.get_running_loop().time()) * 1000, 1.0)
+
+
+async def ask_coordinators(
+    cluster: Cluster,
+    keys: Iterable[str],
+    ask: Callable[[list[str], float], Awaitable[Mapping[str, T | KafkaError]]],
+    *,
+    type: CoordinatorType = CoordinatorType.GROUP,
+    timeout_ms: float | None = None,
+) -> dict[str, T | KafkaError]:
+    """The answer about each key, in their order. `ask(keys, timeout_ms)` is given keys of the same coordinator."""
+    deadline = Deadline(cluster, timeout_ms)
+    wanted = list(dict.fromkeys(keys))
+    results: dict[str, T | KafkaError] = {}
+    waiting, attempts = wanted, 0
+    while waiting:
+        asked: dict[int, list[str]] = {}
+        for key, where in (await cluster.coordinators(waiting, type, timeout_ms=deadline.left_ms)).items():
+            if isinstance(where, KafkaError):
+                results[key] = where
+            else:
+                asked.setdefault(where, []).append(key)
+        rounds = [few for known in asked.values() for few in pieces(known, MOST_IN_A_REQUEST)]
+        for answers in await asyncio.gather(*(ask(few, deadline.left_ms) for few in rounds)):
+            results.update(answers)
+        waiting = [key for few in rounds for key in few if _is_elsewhere(results.get(key))]
+        pause_ms = cluster.settings.retry_backoff.delay_ms(attempts, 0.5)
+        if not waiting or pause_ms >= deadline.left_ms:
+            break
+        for key in waiting:
+            cluster.forget_coordinator(key, type)
+        attempts += 1
+        await asyncio.sleep(pause_ms / 1000)
+    silent = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker's answer says nothing of it")
+    return {key: results.get(key, silent) for key in wanted}
+
+
+def _is_elsewhere(result: object) -> bool:
+    return isinstance(result, KafkaError) and result.code in NOT_DONE
+
+
+async def coordinator_versions(
+    cluster: Cluster, key: str, *, type: CoordinatorType = CoordinatorType.GROUP, timeout_ms: float | None = None
+) -> NodeVersions:
+    """What the coordinator of a key says of itself, for requests whose shape depends on it. Raises `KafkaError` if there
+    is no coordinator."""
+    deadline, attempts = Deadline(cluster, timeout_ms), 0
+    while True:
+        where = (await cluster.coordinators([key], type, timeout_ms=deadline.left_ms))[key]
+        if isinstance(where, KafkaError):
+            raise where
+        pause_ms = cluster.settings.retry_backoff.delay_ms(attempts, 0.5)
+        try:
+            return await cluster.versions(node(where))
+        except PERMANENT:
+            raise
+        except (OSError, KafkaError):  # it is going away, and another will take its place
+            if pause_ms >= deadline.left_ms:
+                raise
+        cluster.forget_coordinator(key, type)
+        attempts += 1
+        await asyncio.sleep(pause_ms / 1000)
