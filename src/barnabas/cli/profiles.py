@@ -20,7 +20,6 @@ Nothing is connected here, and no setting is checked but those of the command li
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,6 +165,8 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:
 
 
 def _read(path: Path, *, required: bool) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415  (most people have no such file)
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -7,7 +7,7 @@ with a partition, as Kafka's own tool judges it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -99,9 +99,10 @@ async def look_at(
     names: Iterable[str] | None,
     *,
     with_configs: bool = True,
+    config_keys: Sequence[str] | None = None,
     partition_limit: int = 2_000,
 ) -> Found:
-    """These topics, or all."""
+    """These topics, or all; of their settings all, or those with these names."""
     from barnabas.client.admin.topics import Topics  # noqa: PLC0415
     from barnabas.wire.errors import KafkaError  # noqa: PLC0415
 
@@ -113,16 +114,21 @@ async def look_at(
             errors[name] = topic
         else:
             described.append(topic)
-    return Found(await facts_of(cluster, described, with_configs=with_configs), errors)
+    facts = await facts_of(cluster, described, with_configs=with_configs, config_keys=config_keys)
+    return Found(facts, errors)
 
 
 async def facts_of(
-    cluster: Cluster, described: Iterable[TopicDescription], *, with_configs: bool = True
+    cluster: Cluster,
+    described: Iterable[TopicDescription],
+    *,
+    with_configs: bool = True,
+    config_keys: Sequence[str] | None = None,
 ) -> list[TopicFacts]:
     """What else is to be known of these topics."""
     topics = list(described)
     live = frozenset((await cluster.metadata([])).nodes)
-    settings = await _settings(cluster, [topic.name for topic in topics]) if with_configs else {}
+    settings = await _settings(cluster, [topic.name for topic in topics], config_keys) if with_configs else {}
     moving = await _reassignments(cluster) if topics else {}
     return [_facts(topic, settings.get(topic.name), moving, live) for topic in topics]
 
@@ -141,7 +147,7 @@ def _facts(
     return TopicFacts(topic, partitions, settings)
 
 
-async def _settings(cluster: Cluster, names: list[str]) -> dict[str, Settings | KafkaError]:
+async def _settings(cluster: Cluster, names: list[str], keys: Sequence[str] | None) -> dict[str, Settings | KafkaError]:
     """Asked for without `Configs`, which makes an object of each of thousands of defaults."""
     from barnabas.client.admin.part import failed, pieces  # noqa: PLC0415
     from barnabas.wire.messages.describe_configs import DescribeConfigsRequest  # noqa: PLC0415
@@ -150,7 +156,8 @@ async def _settings(cluster: Cluster, names: list[str]) -> dict[str, Settings | 
     found: dict[str, Settings | KafkaError] = {}
 
     async def ask(some: list[str]) -> None:
-        rows = [resource(resource_type=_TOPIC, resource_name=name, configuration_keys=None) for name in some]
+        wanted = None if keys is None else list(keys)
+        rows = [resource(resource_type=_TOPIC, resource_name=name, configuration_keys=wanted) for name in some]
         response = await cluster.call(DescribeConfigsRequest(resources=rows), least_version=1)
         for result in response.results:
             error = failed(result.error_code, result.error_message)

@@ -19,7 +19,7 @@ from barnabas.cli.completing import complete_topic, complete_topic_config
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure, Verdict, failure_of
 from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, utc_time
+from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, utc_time
 from barnabas.cli.profiles import Connection
 from barnabas.cli.times import bytes_text, parse_bytes, parse_time_ms
 from barnabas.cli.watching import watch_option, watched
@@ -206,10 +206,13 @@ def describe(
         if is_asked
     ]
     with_configs = configs or under_min_isr or at_min_isr
+    # Tables judge by one setting, and show the others only above topics that were named.
+    shows_configs = output.format not in (Format.TABLE, Format.TSV) or (output.is_for_people and topics and not filters)
+    config_keys = None if shows_configs else ("min.insync.replicas",)
     exit_codes = [0]
 
     async def show(cluster: Cluster) -> None:
-        found = await _look(cluster, topics, by_id, pattern, internal or bool(topics), with_configs)
+        found = await _look(cluster, topics, by_id, pattern, internal or bool(topics), with_configs, config_keys)
         if filters:
             count = _show_partitions(output, found.topics, filters)
         else:
@@ -229,6 +232,7 @@ async def _look(
     pattern: re.Pattern[str] | None,
     internal: bool,
     with_configs: bool,
+    config_keys: tuple[str, ...] | None,
 ) -> Found:
     from barnabas.cli.topic_facts import Found, facts_of, look_at  # noqa: PLC0415
     from barnabas.client.admin.topics import Topics  # noqa: PLC0415
@@ -237,12 +241,12 @@ async def _look(
         described = await Topics(cluster).describe_topics(_ids(topics))
         errors = {str(each): result for each, result in described.items() if isinstance(result, KafkaError)}
         there = [result for result in described.values() if not isinstance(result, KafkaError)]
-        return Found(await facts_of(cluster, there, with_configs=with_configs), errors)
+        return Found(await facts_of(cluster, there, with_configs=with_configs, config_keys=config_keys), errors)
     names: list[str] | None = list(topics) or None
     if pattern is not None:
         listed = await Topics(cluster).list_topics(include_internal=internal)
         names = [*topics, *(topic.name for topic in listed if pattern.fullmatch(topic.name))]
-    found = await look_at(cluster, names, with_configs=with_configs)
+    found = await look_at(cluster, names, with_configs=with_configs, config_keys=config_keys)
     return found._replace(topics=[facts for facts in found.topics if internal or not facts.topic.is_internal])
 
 
