@@ -7,6 +7,7 @@ commands without `kafka-` in their name are the better ones.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import IO, Any
 
 import click
@@ -39,6 +40,19 @@ class KafkaTool(click.Command):
             return super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
             raise Misunderstood.of(error) from None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = {*ctx.help_option_names, *(name for param in self.params for name in param.opts)}
+        return super().parse_args(ctx, [written_out(arg, known) for arg in args])
+
+
+def written_out(arg: str, known: Collection[str]) -> str:
+    """An option of which only the beginning was given, as Java's parsers take it when no other begins so."""
+    name, sign, value = arg.partition("=")
+    if not name.startswith("--") or name in known:
+        return arg
+    fitting = [option for option in known if option.startswith(name)]
+    return f"{fitting[0]}{sign}{value}" if len(fitting) == 1 and name != "--" else arg
 
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

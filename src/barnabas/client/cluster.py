@@ -39,6 +39,7 @@ from barnabas.client.errors import (
     ClosedError,
     NoAnswerError,
     NoNodesError,
+    NotConnectedError,
     UnknownHostError,
     UnsupportedByNodeError,
     error_code,
@@ -331,15 +332,23 @@ class Cluster:
         feature: str = "",
         timeout_ms: float | None = None,
         lane: str = "",
+        on_sent: Callable[[], None] | None = None,
     ) -> Any:
         """The response to a request that is sent once, whatever error codes are in it; `timeout_ms` is `request.timeout.ms`.
 
         Requests of one lane share a connection to each node, and are answered one after the other: what waits at the
-        broker, as Fetch does, belongs on a lane of its own.
+        broker, as Fetch does, belongs on a lane of its own. Who must send in order waits for `on_sent`, which is called
+        when a request is written, before the next.
         """
         connection = await self._connection(await self._locate(to or any_broker()), lane)
         return await self._exchange(
-            connection, request, timeout_ms, version=version, least_version=least_version, feature=feature
+            connection,
+            request,
+            timeout_ms,
+            version=version,
+            least_version=least_version,
+            feature=feature,
+            on_sent=on_sent,
         )
 
     async def post(self, request: Message, to: Destination, *, version: int | None = None, lane: str = "") -> None:
@@ -461,7 +470,11 @@ class Cluster:
         node = self._state.nodes.get(node_id) or self._bootstrap.get(node_id)
         if node is None:
             raise _not_there(NodeId(node_id), self._state)
-        return await self._links.connection(node, lane)
+        try:
+            return await self._links.connection(node, lane)
+        except ClosedError:  # while it was being connected to, the node has moved
+            self._check_open()
+            raise NotConnectedError(f"{node} is not there any more") from None
 
     # --- learning
 

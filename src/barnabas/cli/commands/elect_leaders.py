@@ -1,0 +1,133 @@
+"""`barnabas elect-leaders`: make preferred replicas leaders, or any that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.changes import announce, confirm, show_results
+from barnabas.cli.completing import complete_topic
+from barnabas.cli.connecting import run
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import Output, columns, note
+from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, parse_partitions
+from barnabas.cli.profiles import Connection
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.state import ClusterState
+
+_SHOWN_KEYS = 5
+_LOSS = "Records that only the lost replicas had are lost for ever. Elect unclean leaders?"
+
+
+@click.command("elect-leaders", short_help="Make preferred, or any, replicas leaders.")
+@click.argument(
+    "partitions",
+    nargs=-1,
+    metavar="[TOPIC[:PARTITION,...]]...",
+    callback=parse_partitions,
+    shell_complete=complete_topic,
+)
+@click.option("--all", "all_", is_flag=True, help="All partitions of the cluster.")
+@click.option(
+    "--preferred/--unclean",
+    default=True,
+    help="The first replica, if it is in sync [the default]; or any replica, where no leader is left: records may be lost.",
+)
+@dry_run_option
+@yes_option
+@common_options
+def elect_leaders(
+    partitions: tuple[Wanted, ...],
+    all_: bool,
+    preferred: bool,
+    dry_run: bool,
+    yes: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Make preferred, or any, replicas leaders.
+
+    A preferred election gives partitions back to the broker that stands first among their replicas, if it is in sync; nothing
+    is lost by it. An unclean one is for partitions that have no leader, when those that were in sync will not come back.
+
+    \b
+    Examples:
+      barnabas elect-leaders --all
+      barnabas elect-leaders orders payments:0,2 --dry-run
+      barnabas elect-leaders --unclean orders:3
+    """
+    if bool(partitions) == all_:
+        raise click.UsageError("Name topics or partitions, or say --all.")
+    run(connection, lambda cluster: _elect(cluster, partitions, preferred, dry_run, yes, output))
+
+
+async def _elect(
+    cluster: Cluster, wanted: tuple[Wanted, ...], preferred: bool, dry_run: bool, yes: bool, output: Output
+) -> None:
+    from barnabas.client.admin.elections import Elections, ElectionType  # noqa: PLC0415
+
+    state, keys = await find_partitions(cluster, wanted)
+    needing = [key for key in keys if _needs(state, key, preferred)]
+    kind = "the preferred leader" if preferred else "an unclean leader"
+    if needing:
+        announce([f"elect {kind} of {_names(needing)}"], dry_run=dry_run)
+    if dry_run or not needing:
+        if not needing:
+            note(f"no partition needs {kind}")
+        if needing or not output.is_for_people:
+            output.rows(columns("topic", "partition", "leader", "preferredLeader"), _rows(state, needing))
+        return
+    if not preferred:
+        confirm(_LOSS, yes=yes)
+    election = ElectionType.PREFERRED if preferred else ElectionType.UNCLEAN
+    results = await Elections(cluster).elect_leaders(election, needing if wanted else None)
+    shown = {key: results[key] for key in sorted(results) if not _is_not_needed(results[key])}
+    now = await cluster.metadata({topic for topic, _ in shown})
+
+    def row(key: Key, _: object) -> dict[str, Any]:
+        found = now.partition(*key)
+        return {
+            "topic": key[0],
+            "partition": key[1],
+            "leader": None if found is None else found.leader_id,
+            "electionType": election.name,
+        }
+
+    show_results(output, ("topic", "partition", "leader"), shown, row)
+
+
+def _needs(state: ClusterState, key: Key, preferred: bool) -> bool:
+    found = state.partition(*key)
+    assert found is not None
+    return found.leader_id != found.replicas[0] if preferred else found.leader_id == -1
+
+
+def _is_not_needed(result: KafkaError | None) -> bool:
+    """Someone, or the controller by itself, was faster."""
+    return result is not None and result.code is ErrorCode.ELECTION_NOT_NEEDED
+
+
+def _rows(state: ClusterState, keys: Iterable[Key]) -> list[dict[str, Any]]:
+    found = [(key, state.partition(*key)) for key in keys]
+    return [
+        {
+            "topic": key[0],
+            "partition": key[1],
+            "leader": None if each.leader_id == -1 else each.leader_id,
+            "preferredLeader": each.replicas[0],
+            "isr": list(each.isr),
+        }
+        for key, each in found
+        if each is not None
+    ]
+
+
+def _names(keys: list[Key]) -> str:
+    shown = ", ".join(f"{topic}-{index}" for topic, index in keys[:_SHOWN_KEYS])
+    more = len(keys) - _SHOWN_KEYS
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,594 @@
+"""`barnabas reassign`: move replicas between brokers; plan it, begin it, see how far it is, cancel it.
+
+Reads arguments and shows. Plans are made in `client.reassignment_plan`; files are those of Kafka's own tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from barnabas.cli.changes import announce, confirm, show_results
+from barnabas.cli.completing import complete_topic
+from barnabas.cli.connecting import run
+from barnabas.cli.durations import duration_text
+from barnabas.cli.failures import Failure
+from barnabas.cli.options import common_options, connection_options, dry_run_option, yes_option
+from barnabas.cli.output import Column, Output, columns, note
+from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, parse_partitions, require_brokers
+from barnabas.cli.profiles import Connection
+from barnabas.cli.reassigning import (
+    begin,
+    look_at,
+    parse_rate,
+    plan_rows,
+    progress_look,
+    throttle_option,
+    unthrottle,
+    wait_done,
+)
+from barnabas.cli.times import bytes_text
+from barnabas.cli.watching import watch_option, watched
+
+if TYPE_CHECKING:
+    from barnabas.cli.reassignment_progress import Look, Progress
+    from barnabas.client.admin.reassignments import PartitionReassignment
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.reassignment_plan import Plan
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_POLL_S = 1.0
+_BYTES = Column("bytes", show=bytes_text)
+_MOVES = columns("topic", "partition", "before", "after", "adding", "removing", _BYTES)
+_LOADS = columns(
+    *("broker", "rack", "replicasBefore", "replicasAfter", "leadersBefore", "leadersAfter"),
+    Column("bytesIn", show=bytes_text),
+)
+_STATUS = columns(
+    *("topic", "partition", "replicas", "adding", "removing"),
+    Column("percent", title="DONE", show=lambda percent: f"{percent:.0f}%"),
+    Column("bytesLeft", title="LEFT", show=bytes_text),
+    Column("bytesPerSecond", title="RATE", show=lambda rate: f"{bytes_text(int(rate))}/s"),
+    Column("secondsLeft", title="TIME-LEFT", show=lambda seconds: duration_text(int(seconds * 1000))),
+)
+_PARTITIONS = click.argument(
+    "partitions",
+    nargs=-1,
+    metavar="[TOPIC[:PARTITION,...]]...",
+    callback=parse_partitions,
+    shell_complete=complete_topic,
+)
+
+
+class Wish(NamedTuple):
+    """What a plan is to achieve."""
+
+    rebalance: bool
+    add: tuple[int, ...]
+    drain: tuple[int, ...]
+    replication_factor: int | None
+    disable_rack_aware: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.rebalance or self.add or self.drain or self.replication_factor)
+
+
+def _broker_ids(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[int, ...]:
+    try:
+        return tuple(int(each) for value in values for each in value.split(","))
+    except ValueError:
+        raise click.BadParameter("brokers are numbers, as in 4 or 4,5.", ctx, param) from None
+
+
+def _wish_options(command: F) -> F:
+    """What to achieve; the command gets `wish`."""
+
+    @click.option("--rebalance", is_flag=True, help="As many replicas and leaders on each broker; mend racks.")
+    @click.option(
+        "--add", multiple=True, metavar="ID,...", callback=_broker_ids, help="Give these new brokers their share."
+    )
+    @click.option("--drain", multiple=True, metavar="ID,...", callback=_broker_ids, help="Take all from these brokers.")
+    @click.option("--replication-factor", type=click.IntRange(1), help="Another number of replicas.")
+    @click.option("--disable-rack-aware", is_flag=True, help="Do not look at racks.")
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        rebalance: bool,
+        add: tuple[int, ...],
+        drain: tuple[int, ...],
+        replication_factor: int | None,
+        disable_rack_aware: bool,
+        **kwargs: Any,
+    ) -> Any:
+        wish = Wish(rebalance, add, drain, replication_factor, disable_rack_aware)
+        return command(*args, wish=wish, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+@click.group(short_help="Move replicas between brokers: plan, run, watch, cancel.")
+def reassign() -> None:
+    """Move replicas between brokers: plan, run, watch, cancel.
+
+    Plans look at racks, move as little as they can, and level replicas and leaders. Files are those of Kafka's own tool.
+
+    \b
+    Examples:
+      barnabas reassign plan --add 4,5 --save plan.json
+      barnabas reassign run plan.json --throttle 50MB --wait
+      barnabas reassign run orders --replication-factor 3
+      barnabas reassign status --watch 2
+      barnabas reassign cancel --all
+    """
+
+
+# --- plan
+
+
+@reassign.command("plan")
+@_PARTITIONS
+@_wish_options
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the plan to this file, as JSON.")
+@common_options
+def plan(partitions: tuple[Wanted, ...], wish: Wish, save: Path | None, connection: Connection, output: Output) -> None:
+    """Show what would move, with bytes, for these topics or all; nothing is changed.
+
+    \b
+    Examples:
+      barnabas reassign plan --rebalance
+      barnabas reassign plan --add 4 --save plan.json
+      barnabas reassign plan --drain 2
+      barnabas reassign plan orders payments:0 --replication-factor 3 -o json
+    """
+    _check(wish)
+    made, racks = run(connection, lambda cluster: _plan(cluster, partitions, wish))
+    if save is not None:
+        _save(made, save)
+    _show_plan(made, racks, output)
+
+
+def _check(wish: Wish) -> None:
+    if wish.is_empty:
+        raise click.UsageError("Say what to achieve: --rebalance, --add, --drain or --replication-factor.")
+
+
+async def _plan(cluster: Cluster, partitions: tuple[Wanted, ...], wish: Wish) -> tuple[Plan, Mapping[int, str | None]]:
+    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.client.reassignment_plan import PlanError  # noqa: PLC0415
+    from barnabas.client.reassignment_plan import plan as make_plan  # noqa: PLC0415
+
+    state, keys = await find_partitions(cluster, partitions)
+    ongoing = await Reassignments(cluster).list_partition_reassignments()
+    if moving := [key for key in keys if key in ongoing]:
+        note(f"warning: {_are_moving(moving)} now, and left out; see: barnabas reassign status")
+        keys = [key for key in keys if key not in ongoing]
+    situation = await look_at(cluster, state, keys, rack_aware=not wish.disable_rack_aware)
+    try:
+        made = make_plan(
+            situation.current,
+            situation.racks,
+            add=wish.add,
+            drain=wish.drain,
+            replication_factor=wish.replication_factor,
+            rebalance=wish.rebalance,
+            sizes=situation.sizes,
+            others=situation.others,
+        )
+    except PlanError as error:
+        there = ", ".join(map(str, sorted(state.nodes)))
+        raise Failure(str(error), advice=f"brokers that run: {there}") from None
+    return made, situation.racks
+
+
+def _save(made: Plan, path: Path) -> None:
+    from barnabas.cli.reassignment_files import format_reassignment  # noqa: PLC0415
+
+    try:
+        path.write_text(format_reassignment(made.targets) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Failure(error.strerror or str(error), resource=str(path)) from error
+    note(f"wrote {path}: begin it with: barnabas reassign run {path}")
+
+
+def _show_plan(made: Plan, racks: Mapping[int, str | None], output: Output) -> None:
+    if not made.targets:
+        note("nothing has to move")
+    if made.targets or not output.is_for_people:
+        output.rows(_MOVES, plan_rows(made))
+    if made.targets and output.is_for_people:
+        output.title("Brokers")
+        output.rows(_LOADS, _load_rows(made, racks))
+        note(_summary(made))
+
+
+def _load_rows(made: Plan, racks: Mapping[int, str | None]) -> list[dict[str, Any]]:
+    return [
+        {
+            "broker": broker_id,
+            "rack": racks.get(broker_id),
+            "replicasBefore": load.replicas_before,
+            "replicasAfter": load.replicas_after,
+            "leadersBefore": load.leaders_before,
+            "leadersAfter": load.leaders_after,
+            "bytesIn": load.bytes_in,
+        }
+        for broker_id, load in made.loads(racks).items()
+    ]
+
+
+def _summary(made: Plan) -> str:
+    copies = sum(len(made.adding(key)) for key in made.targets)
+    sizes = [made.bytes_to_copy(key) for key in made.targets]
+    size = bytes_text(sum(each or 0 for each in sizes)) + (" or more" if None in sizes else "")
+    changed = len(made.targets)
+    return (
+        f"{changed} partition{'s change' if changed != 1 else ' changes'}, "
+        f"{copies} replica{'s' if copies != 1 else ''} to copy, {size}"
+    )
+
+
+# --- run
+
+
+@reassign.command("run")
+@click.argument("what", nargs=-1, metavar="[FILE | TOPIC[:PARTITION,...]...]", shell_complete=complete_topic)
+@_wish_options
+@throttle_option
+@click.option("--wait", is_flag=True, help="Wait until it is done.")
+@click.option("--additional", is_flag=True, help="Also while other reassignments go on.")
+@dry_run_option
+@yes_option
+@common_options
+@click.pass_context
+def run_(
+    ctx: click.Context,
+    what: tuple[str, ...],
+    wish: Wish,
+    throttle: int | None,
+    wait: bool,
+    additional: bool,
+    dry_run: bool,
+    yes: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Begin a reassignment, from a file or as a plan that is made now. It asks first.
+
+    Without --wait it goes on by itself: see `barnabas reassign status`. A throttle stays then until it is cleared with
+    `barnabas reassign throttle --clear`.
+
+    \b
+    Examples:
+      barnabas reassign run plan.json --throttle 50MB --wait
+      barnabas reassign run --drain 3 --dry-run
+      barnabas reassign run orders --replication-factor 3 --yes
+    """
+    targets: dict[Key, tuple[int, ...]] | None = None
+    partitions: tuple[Wanted, ...] = ()
+    if wish.is_empty:
+        if len(what) != 1:
+            raise click.UsageError("Give the file of a plan, or say what to achieve: --rebalance, --add, --drain, ...")
+        targets = _load(Path(what[0]))
+    else:
+        partitions = parse_partitions(ctx, ctx.command.params[0], what)
+    job = _Job(throttle, wait, additional, dry_run, yes)
+    run(connection, lambda cluster: _run(cluster, targets, partitions, wish, job, output))
+
+
+class _Job(NamedTuple):
+    throttle: int | None
+    wait: bool
+    additional: bool
+    dry_run: bool
+    yes: bool
+
+
+def _load(path: Path) -> dict[Key, tuple[int, ...]]:
+    from barnabas.cli.reassignment_files import (  # noqa: PLC0415
+        ReassignmentFileError,
+        check_executable,
+        parse_reassignment,
+    )
+
+    try:
+        reassignment = parse_reassignment(path.read_text(encoding="utf-8"))
+        check_executable(reassignment)
+    except OSError as error:
+        raise Failure(error.strerror or str(error), resource=str(path)) from error
+    except (ReassignmentFileError, UnicodeDecodeError) as error:
+        advice = 'a file as of: barnabas reassign plan --save FILE, {"version": 1, "partitions": [...]}'
+        raise Failure(str(error), resource=str(path), advice=advice) from None
+    if reassignment.log_dirs:
+        note("warning: log dirs in the file are not looked at; see: barnabas log-dirs move")
+    return reassignment.targets
+
+
+async def _run(
+    cluster: Cluster,
+    targets: dict[Key, tuple[int, ...]] | None,
+    partitions: tuple[Wanted, ...],
+    wish: Wish,
+    job: _Job,
+    output: Output,
+) -> None:
+    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+
+    ongoing = await Reassignments(cluster).list_partition_reassignments()
+    if ongoing and not job.additional:
+        raise Failure(
+            f"{_are_moving(list(ongoing))} now",
+            advice="wait for it (barnabas reassign status), or say --additional",
+        )
+    if targets is None:
+        made, racks = await _plan(cluster, partitions, wish)
+    else:
+        made, racks = await _as_plan(cluster, targets)
+    if not made.targets:
+        note("nothing has to move")
+        return
+    if output.is_for_people:
+        _show_plan(made, racks, output)
+    lines = [f"reassign {_names(list(made.targets))}"]
+    if job.throttle is not None:
+        lines.append(f"throttle it to {bytes_text(job.throttle)}/s on each broker that takes part")
+    announce(lines, dry_run=job.dry_run)
+    if job.dry_run:
+        if not output.is_for_people:
+            output.rows(_MOVES, plan_rows(made))
+        return
+    confirm("Begin to move replicas?", yes=job.yes)
+    results = await begin(cluster, made.targets, made.current, job.throttle)
+    started = [key for key, result in results.items() if result is None]
+    await _follow(cluster, started, job, {topic for topic, _ in made.targets})
+
+    def row(key: Key, _: object) -> dict[str, Any]:
+        return {"topic": key[0], "partition": key[1], "replicas": list(made.targets[key])}
+
+    show_results(output, ("topic", "partition", "replicas"), results, row)
+
+
+async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: Iterable[str]) -> None:
+    """Wait, if asked to, and take the throttle away again when nothing needs it any more."""
+    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+
+    stays = "the throttle stays until it is cleared, when all is done: barnabas reassign throttle --clear"
+    if started and not job.wait:
+        note("see how far it is: barnabas reassign status --watch 2")
+        if job.throttle is not None:
+            note(stays)
+        return
+    try:
+        await wait_done(cluster, started, _POLL_S, "reassigning")
+        if job.throttle is None:
+            return
+        if not await Reassignments(cluster).list_partition_reassignments():
+            await unthrottle(cluster, topics)
+            return
+    except asyncio.CancelledError:
+        note("it goes on: barnabas reassign status")
+        if job.throttle is not None:
+            note(stays)
+        raise
+    note(stays)
+
+
+async def _as_plan(cluster: Cluster, targets: Mapping[Key, tuple[int, ...]]) -> tuple[Plan, Mapping[int, str | None]]:
+    """A file's targets beside what is there; what is as wished already is left out."""
+    from barnabas.client.reassignment_plan import Plan  # noqa: PLC0415
+
+    wanted = [Wanted(topic, (index,)) for topic, index in targets]
+    state, keys = await find_partitions(cluster, wanted)
+    unknown = sorted({each for replicas in targets.values() for each in replicas} - set(state.nodes))
+    if unknown:
+        there = ", ".join(map(str, sorted(state.nodes)))
+        raise Failure("it does not run, or is not there", resource=f"broker {unknown[0]}", advice=f"there are {there}")
+    situation = await look_at(cluster, state, keys)
+    changed = {key: target for key, target in targets.items() if situation.current[key] != target}
+    return Plan(situation.current, changed, situation.sizes), situation.racks
+
+
+def _names(keys: Sequence[Key]) -> str:
+    if len(keys) == 1:
+        return f"{keys[0][0]}-{keys[0][1]}"
+    topics = len({topic for topic, _ in keys})
+    return f"{len(keys)} partitions of {topics} topic{'s' if topics != 1 else ''}"
+
+
+def _are_moving(keys: Sequence[Key]) -> str:
+    return f"{_names(keys)} {'are' if len(keys) != 1 else 'is'} being reassigned"
+
+
+# --- status
+
+
+@reassign.command("status")
+@_PARTITIONS
+@click.option(
+    "--sample",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    metavar="SECONDS",
+    help="How long to measure the rate; 0 does not [1].",
+)
+@watch_option
+@common_options
+def status(
+    partitions: tuple[Wanted, ...], sample: float, watch: float | None, connection: Connection, output: Output
+) -> None:
+    """Show the reassignments that go on: how far, how fast, and how long still.
+
+    How far is by the bytes that new replicas have, beside those of the leader. With --watch it ends when all is done.
+
+    \b
+    Examples:
+      barnabas reassign status
+      barnabas reassign status orders --watch 2
+    """
+    run(connection, lambda cluster: _status(cluster, partitions, sample, watch, output))
+
+
+async def _status(
+    cluster: Cluster, partitions: tuple[Wanted, ...], sample: float, watch: float | None, output: Output
+) -> None:
+    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+
+    keys = (await find_partitions(cluster, partitions)).keys if partitions else None
+    part = Reassignments(cluster)
+    before: Look | None = None
+
+    async def show() -> bool:
+        nonlocal before
+        ongoing = await part.list_partition_reassignments(keys)
+        if before is None and ongoing and sample:
+            before = await progress_look(cluster, ongoing)
+            await asyncio.sleep(sample)
+            ongoing = await part.list_partition_reassignments(keys)
+        now = await progress_look(cluster, ongoing)
+        _show_status(now, before, output)
+        before = now
+        return not ongoing
+
+    await watched(watch, show)
+
+
+def _show_status(now: Look, before: Look | None, output: Output) -> None:
+    from barnabas.cli.reassignment_progress import progress_of, sum_of  # noqa: PLC0415
+
+    found = {key: progress_of(key, now, before) for key in now.reassignments}
+    if not found:
+        note("nothing is being reassigned")
+        if not output.is_for_people:
+            output.rows(_STATUS, ())
+        return
+    output.rows(_STATUS, (_status_row(key, now, each) for key, each in found.items()))
+    if len(found) > 1:
+        all_ = sum_of(found.values())
+        percent = "" if all_.percent is None else f", {all_.percent:.0f}% done"
+        left = "" if all_.left_s is None else f", {duration_text(int(all_.left_s * 1000))} left"
+        note(f"{len(found)} partitions{percent}{left}")
+
+
+def _status_row(key: Key, now: Look, progress: Progress) -> dict[str, Any]:
+    each = now.reassignments[key]
+    return {
+        "topic": key[0],
+        "partition": key[1],
+        "replicas": list(each.replicas),
+        "adding": list(each.adding_replicas),
+        "removing": list(each.removing_replicas),
+        "inSync": progress.in_sync,
+        "percent": progress.percent,
+        "bytesLeft": progress.bytes_left,
+        "bytesPerSecond": progress.rate,
+        "secondsLeft": progress.left_s,
+    }
+
+
+# --- cancel, throttle
+
+
+@reassign.command("cancel")
+@_PARTITIONS
+@click.option("--all", "all_", is_flag=True, help="All that go on.")
+@dry_run_option
+@yes_option
+@common_options
+def cancel(
+    partitions: tuple[Wanted, ...], all_: bool, dry_run: bool, yes: bool, connection: Connection, output: Output
+) -> None:
+    """Cancel reassignments: partitions keep the replicas they had, and what was copied so far is thrown away. It asks first.
+
+    \b
+    Examples:
+      barnabas reassign cancel orders:0
+      barnabas reassign cancel --all --yes
+    """
+    if bool(partitions) == all_:
+        raise click.UsageError("Name topics or partitions, or say --all.")
+    run(connection, lambda cluster: _cancel(cluster, partitions, dry_run, yes, output))
+
+
+async def _cancel(cluster: Cluster, partitions: tuple[Wanted, ...], dry_run: bool, yes: bool, output: Output) -> None:
+    from barnabas.cli.replication_throttles import throttled_topics  # noqa: PLC0415
+    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+
+    keys = (await find_partitions(cluster, partitions)).keys if partitions else None
+    part = Reassignments(cluster)
+    ongoing = await part.list_partition_reassignments(keys)
+    if not ongoing:
+        note("nothing of it is being reassigned")
+        return
+    announce((_cancelling(key, each) for key, each in ongoing.items()), dry_run=dry_run)
+    if dry_run:
+        return
+    confirm("Cancel, and throw away what was copied?", yes=yes)
+    results = await part.alter_partition_reassignments(dict.fromkeys(ongoing))
+    if cluster.state.brokers and await throttled_topics(cluster, {topic for topic, _ in ongoing}):
+        note("there is a throttle: clear it with: barnabas reassign throttle --clear")
+
+    def row(key: Key, _: object) -> dict[str, Any]:
+        each = ongoing[key]
+        back = [broker_id for broker_id in each.replicas if broker_id not in each.adding_replicas]
+        return {"topic": key[0], "partition": key[1], "replicas": back}
+
+    show_results(output, ("topic", "partition", "replicas"), results, row)
+
+
+def _cancelling(key: Key, each: PartitionReassignment) -> str:
+    parts = [("not adding", each.adding_replicas), ("not removing", each.removing_replicas)]
+    said = ", ".join(f"{what} {','.join(map(str, ids))}" for what, ids in parts if ids)
+    return f"cancel the reassignment of {key[0]}-{key[1]}: {said}"
+
+
+@reassign.command("throttle")
+@click.option(
+    "--rate", metavar="RATE", callback=parse_rate, help="Bytes a second on each broker that takes part, as 50MB."
+)
+@click.option("--clear", is_flag=True, help="Clear the throttles of all brokers and topics.")
+@dry_run_option
+@connection_options
+def throttle_(rate: int | None, clear: bool, dry_run: bool, connection: Connection) -> None:
+    """Set the throttle of the reassignments that go on, or clear all throttles when they are done.
+
+    \b
+    Examples:
+      barnabas reassign throttle --rate 100MB
+      barnabas reassign throttle --clear
+    """
+    if (rate is None) != clear:
+        raise click.UsageError("Give either --rate or --clear.")
+    run(connection, lambda cluster: _throttle(cluster, rate, dry_run))
+
+
+async def _throttle(cluster: Cluster, rate: int | None, dry_run: bool) -> None:
+    from barnabas.cli import replication_throttles as throttles  # noqa: PLC0415
+    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+
+    require_brokers(cluster)
+    ongoing = await Reassignments(cluster).list_partition_reassignments()
+    if rate is None:
+        if ongoing:
+            note(f"warning: {_are_moving(list(ongoing))} still")
+        topics = sorted((await cluster.metadata(None)).topics)
+        throttled = await throttles.throttled_topics(cluster, topics)
+        brokers = ", ".join(map(str, sorted(cluster.state.nodes)))
+        announce(
+            [f"clear the throttles of topics ({', '.join(throttled) or 'none'}) and brokers {brokers}"], dry_run=dry_run
+        )
+        if not dry_run:
+            await unthrottle(cluster, throttled)
+        return
+    if not ongoing:
+        raise Failure("nothing is being reassigned", advice="give --throttle when you begin: barnabas reassign run")
+    moves = throttles.proposed_moves(ongoing, {}, {})
+    brokers = ", ".join(map(str, throttles.brokers_of(moves.values())))
+    announce([f"throttle {len(ongoing)} reassignments to {bytes_text(rate)}/s on brokers {brokers}"], dry_run=dry_run)
+    if not dry_run:
+        await throttles.throttle(cluster, moves, rate)
