@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tools.apache_kafka import Missing, NotStarted
 
-from bench import admin, cli, codec, log, server
+from bench import admin, cli, clients, codec, log, server
 from bench.table import Row, render, write_json
 
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
@@ -19,6 +19,7 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "admin": admin.run,
     "log": log.run,
     "cli": cli.run,
+    "clients": clients.run,
 }
 RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 

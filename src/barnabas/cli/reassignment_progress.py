@@ -12,6 +12,8 @@ from barnabas.client.admin.reassignments import PartitionReassignment
 
 Key = tuple[str, int]
 
+_NOT_DONE = 99.0  # per cent: not before all are in sync
+
 
 class Look(NamedTuple):
     """What was seen at a time: reassignments, leaders, who is in sync, and bytes of replicas on each broker that told."""
@@ -38,7 +40,8 @@ class Progress(NamedTuple):
             return None
         if not self.bytes_total:  # nothing to copy, only to come in sync
             return 100.0 * self.in_sync / self.adding if self.adding else 100.0
-        return 100.0 * self.bytes_done / self.bytes_total
+        percent = 100.0 * self.bytes_done / self.bytes_total
+        return percent if self.in_sync == self.adding else min(percent, _NOT_DONE)
 
     @property
     def bytes_left(self) -> int | None:

@@ -112,18 +112,25 @@ class Connection(asyncio.Protocol):
         timeout_ms: float = 30_000,
         least_version: int = 0,
         feature: str = "",
+        on_sent: Callable[[], None] | None = None,
     ) -> Any:
         """The response to a request, in the best common version unless one is given (`versions.encode_best`).
 
-        Raises TimeoutError when the answer does not come; it is dropped if it comes later.
+        `on_sent` is called when the request is written, before it is answered. Raises TimeoutError when the answer does
+        not come; it is dropped if it comes later.
         """
         async with asyncio.timeout(timeout_ms / 1000):
             if self.before_call is not None:
                 await self.before_call()
-            return await self.exchange(request, version, least_version, feature)
+            return await self.exchange(request, version, least_version, feature, on_sent)
 
     async def exchange(
-        self, request: Message, version: int | None = None, least_version: int = 0, feature: str = ""
+        self,
+        request: Message,
+        version: int | None = None,
+        least_version: int = 0,
+        feature: str = "",
+        on_sent: Callable[[], None] | None = None,
     ) -> Any:
         """As `call`, for as long as it takes, and also while the login is renewed."""
         key, version, body = self._encoded(request, version, least_version, feature)
@@ -131,6 +138,8 @@ class Connection(asyncio.Protocol):
         correlation_id = self._write(key, version, body)
         answer = asyncio.get_running_loop().create_future()
         self._waiting[correlation_id] = _Waiting(APIS[key], version, answer)
+        if on_sent is not None:
+            on_sent()
         try:
             return await answer
         finally:

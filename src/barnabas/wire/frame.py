@@ -66,7 +66,7 @@ class FrameBuffer:
         while data and self._large is not None and self._filled < self._large_size:
             room = self._large_room(self._large)
             taken = min(len(room), len(data))
-            room[:taken] = data[:taken]
+            room[:taken] = data if taken == len(data) else data[:taken]
             self._filled += taken
             data = data[taken:]
         if self._position == len(self._data):

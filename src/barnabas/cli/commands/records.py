@@ -1,0 +1,371 @@
+"""`barnabas records`: write, read and delete records.
+
+Reads arguments and shows rows; lines become records in `cli.record_input`, records rows in `cli.record_output`; they are
+written by `cli.record_writing`, read by `cli.record_reading`, and deleted by `client.admin.records`. Exit code 1: not all of
+it could be done.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from barnabas.cli import record_reading, record_writing
+from barnabas.cli.changes import announce, confirm, show_results
+from barnabas.cli.completing import complete_group, complete_topic
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import ADVICE, Failure, failure_of
+from barnabas.cli.options import common_options, dry_run_option, yes_option
+from barnabas.cli.output import Output, note
+from barnabas.cli.partition_arguments import Wanted, find_partitions, parse_partitions
+from barnabas.cli.profiles import Connection
+from barnabas.cli.record_input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
+from barnabas.cli.record_output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
+from barnabas.cli.times import parse_time_ms
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+
+    Place = tuple[str, int]
+
+
+def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else parse_time_ms(value, round(time.time() * 1000))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+@click.group(short_help="Write, read and delete records.")
+def records() -> None:
+    """Write, read and delete records.
+
+    \b
+    Examples:
+      echo 'alice:two apples' | barnabas records produce orders --key-separator :
+      barnabas records consume orders --tail 10
+      barnabas records consume orders --follow --where 'order.total>=100' -o jsonl
+      barnabas records delete orders --before 30d
+    """
+
+
+# --- produce
+
+
+@records.command("produce")
+@click.argument("topic", shell_complete=complete_topic)
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.File("rb"))
+@click.option(
+    "--format",
+    "-f",
+    "form",
+    type=click.Choice(["lines", "json", "tsv"]),
+    default="lines",
+    show_default=True,
+    help="What a line is: a value, an object with key, value, headers, partition and timestamp, or cells with tabs.",
+)
+@click.option("--key-separator", "-K", metavar="TEXT", help="In lines, what stands between key and value.")
+@click.option("--key", "-k", metavar="TEXT", help="The key of all records that have none.")
+@click.option("--partition", "-p", type=click.IntRange(0), help="The partition, where the record does not say it.")
+@click.option("--header", "-H", "headers", multiple=True, metavar="NAME=VALUE", help="A header of all records.")
+@click.option("--null", metavar="TEXT", help="A key or value of this text is none, as tombstones have it.")
+@click.option(
+    "--compression", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), help="Codec of batches [none]."
+)
+@click.option("--transactional-id", metavar="ID", help="Write all or nothing, in a transaction of this id.")
+@dry_run_option
+@common_options
+def produce(
+    connection: Connection,
+    output: Output,
+    topic: str,
+    files: tuple[BinaryIO, ...],
+    form: str,
+    key_separator: str | None,
+    key: str | None,
+    partition: int | None,
+    headers: tuple[str, ...],
+    null: str | None,
+    compression: str | None,
+    transactional_id: str | None,
+    dry_run: bool,
+) -> None:
+    """Write the lines of files, or of the standard input, to a topic. What is shown is where they went.
+
+    \b
+    Examples:
+      barnabas records produce orders < orders.txt
+      barnabas records produce orders -K : --compression zstd orders.txt
+      barnabas records consume orders -o jsonl | barnabas records produce copies --format json
+      echo 'alice:-' | barnabas records produce users -K : --null -
+    """
+    if key_separator is not None and form != "lines":
+        raise click.UsageError("--key-separator is for --format lines.")
+    more = tuple(_header(each) for each in headers)
+    parse: Parser = _parser(form, key_separator, null)
+
+    def completed() -> Iterator[NewRecord]:
+        for file in files or [sys.stdin.buffer]:
+            for record in parse_lines(file, parse):
+                yield record._replace(
+                    key=key.encode() if key is not None and record.key is None else record.key,
+                    partition=partition if record.partition is None else record.partition,
+                    headers=(*record.headers, *more),
+                )
+
+    own = {"compression.type": compression, "transactional.id": transactional_id}
+    written = record_writing.Written()
+    try:
+        if dry_run:
+            count = sum(1 for _ in completed())
+            note(f"would write {count:,} records to {topic}")
+            return
+        record_writing.produce(connection, own, topic, completed(), written)
+    except BadLineError as error:
+        raise Failure(str(error), resource=topic, advice=_said(written)) from None
+    finally:
+        written.show(output, topic)
+    if written.failure is not None:
+        raise failure_of(written.failure, f"topic {topic}")
+
+
+def _said(written: record_writing.Written) -> str | None:
+    return f"what came before it was written: {written.count:,} records" if written.count else None
+
+
+def _header(text: str) -> tuple[str, bytes | None]:
+    name, sign, value = text.partition("=")
+    if not name:
+        raise click.UsageError(f"--header {text}: it takes NAME=VALUE.")
+    return name, value.encode() if sign else None
+
+
+def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
+    if form == "json":
+        return parse_json
+    return tsv_parser(null) if form == "tsv" else line_parser(key_separator, null)
+
+
+# --- consume
+
+
+@records.command("consume")
+@click.argument(
+    "partitions",
+    nargs=-1,
+    required=True,
+    metavar="TOPIC[:PARTITION,...]...",
+    callback=parse_partitions,
+    shell_complete=complete_topic,
+)
+@click.option("--from-beginning", is_flag=True, help="Begin with the first record; so it is without a group.")
+@click.option("--offset", metavar="OFFSET", help="Begin at this offset; -5 is five before the end.")
+@click.option(
+    "--from", "from_ms", callback=_time, metavar="TIME|AGE", help="Begin with what came at or after this time."
+)
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N records of each partition.")
+@click.option("--max", "-n", "max_records", type=click.IntRange(1), metavar="N", help="No more than N records.")
+@click.option(
+    "--until-end/--follow", "until_end", default=True, help="End where partitions ended, or go on [until-end]."
+)
+@click.option(
+    "--until", "until_ms", callback=_time, metavar="TIME|AGE", help="Nothing that came at or after this time."
+)
+@click.option("--key", metavar="REGEX", help="Only records whose key matches.")
+@click.option("--value", metavar="REGEX", help="Only records whose value matches.")
+@click.option("--header", "headers", multiple=True, metavar="NAME[=VALUE]", help="Only records with this header.")
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Only JSON in which this holds; also != ~ > < >= <=.",
+)
+@click.option("--format", "-f", "form", type=click.Choice(FORMATS), default="text", help="How values are shown [text].")
+@click.option("--key-format", type=click.Choice(FORMATS), help="How keys are shown, if not as values.")
+@click.option("--values", "values_only", is_flag=True, help="Values alone, as they are, a line to each.")
+@click.option("--group", "-g", metavar="GROUP", shell_complete=complete_group, help="Read as a member of this group.")
+@click.option(
+    "--isolation-level",
+    type=click.Choice(["read_uncommitted", "read_committed"]),
+    default="read_uncommitted",
+    help="With read_committed, nothing of open or aborted transactions.",
+)
+@common_options
+def consume(
+    connection: Connection,
+    output: Output,
+    partitions: tuple[Wanted, ...],
+    from_beginning: bool,
+    offset: str | None,
+    from_ms: int | None,
+    tail: int | None,
+    max_records: int | None,
+    until_end: bool,
+    until_ms: int | None,
+    key: str | None,
+    value: str | None,
+    headers: tuple[str, ...],
+    conditions: tuple[str, ...],
+    form: str,
+    key_format: str | None,
+    values_only: bool,
+    group: str | None,
+    isolation_level: str,
+) -> None:
+    """Show the records of topics, of all their partitions or of some: from the beginning to the end, unless told otherwise.
+
+    \b
+    Examples:
+      barnabas records consume orders
+      barnabas records consume orders:0 --offset 1200 --max 5
+      barnabas records consume orders --from 2h --key '^alice$' --follow
+      barnabas records consume events --where 'user.age>30' --format json -o jsonl
+      barnabas records consume orders --group billing --max 100
+    """
+    begins = [
+        name
+        for name, given in (
+            ("--from-beginning", from_beginning),
+            ("--offset", offset is not None),
+            ("--from", from_ms is not None),
+            ("--tail", tail is not None),
+        )
+        if given
+    ]
+    if len(begins) > 1:
+        raise click.UsageError(f"{begins[0]} and {begins[1]} cannot both be given.")
+    if group is not None and (any(each.partitions for each in partitions) or begins not in ([], ["--from-beginning"])):
+        raise click.UsageError("--group reads whole topics from where it was: no partitions, offsets or times with it.")
+    wanted = _filters(key, value, headers, conditions)
+    begin = record_reading.Begin(_offset(offset), from_ms, tail)
+    stop = record_reading.Stop(max_records, not until_end, until_ms)
+    show = record_reading.Show(output, key_format or form, form, values_only)
+    record_reading.consume(connection, partitions, group, from_beginning, isolation_level, begin, stop, wanted, show)
+
+
+def _filters(key: str | None, value: str | None, headers: Iterable[str], conditions: Iterable[str]) -> Filter:
+    try:
+        return all_of(
+            [
+                *([regex_filter("key", key)] if key is not None else []),
+                *([regex_filter("value", value)] if value is not None else []),
+                *map(header_filter, headers),
+                *map(where_filter, conditions),
+            ]
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _offset(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise click.UsageError(f"--offset {text}: it takes a number; negative ones count from the end.") from None
+
+
+# --- delete
+
+
+@records.command("delete")
+@click.argument(
+    "partitions",
+    nargs=-1,
+    required=True,
+    metavar="TOPIC[:PARTITION,...]...",
+    callback=parse_partitions,
+    shell_complete=complete_topic,
+)
+@click.option("--before-offset", type=click.IntRange(0), metavar="OFFSET", help="Delete what comes before this offset.")
+@click.option("--before", "before_ms", callback=_time, metavar="TIME|AGE", help="Delete what came before this time.")
+@click.option("--all", "everything", is_flag=True, help="Delete all there is.")
+@yes_option
+@dry_run_option
+@common_options
+def delete(
+    connection: Connection,
+    output: Output,
+    partitions: tuple[Wanted, ...],
+    before_offset: int | None,
+    before_ms: int | None,
+    everything: bool,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Delete the oldest records of topics, of all their partitions or of some. They cannot be had back.
+
+    \b
+    Examples:
+      barnabas records delete orders --before 30d --dry-run
+      barnabas records delete orders:0 --before-offset 1200
+      barnabas records delete test-results --all --yes
+    """
+    given = [before_offset is not None, before_ms is not None, everything]
+    if sum(given) != 1:
+        raise click.UsageError("One of --before-offset, --before and --all is needed.")
+
+    async def work(cluster: Cluster) -> None:
+        from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+        from barnabas.client.admin.records import Records  # noqa: PLC0415
+
+        keys = (await find_partitions(cluster, partitions)).keys
+        first, last, targets = await _targets(Records(cluster), keys, before_offset, before_ms)
+        plan = {TopicPartition(*place): targets[place] for place in keys if first[place] < targets[place]}
+        total = sum(target - first[place] for place, target in plan.items())
+        announce(
+            (
+                f"delete {target - first[place]:,} records of {place}: {first[place]} to {target - 1}"
+                f"{', all there are' if target == last[place] else ''}"
+                for place, target in plan.items()
+            ),
+            dry_run=dry_run,
+        )
+        if not plan:
+            note("there is nothing to delete")
+        if dry_run or not plan:
+            return
+        confirm(f"Delete up to {total:,} records for good?", yes=yes)
+        results = await Records(cluster).delete_records(plan)
+        show_results(
+            output,
+            ("topic", "partition", "lowWatermark"),
+            results,
+            lambda place, low: {"topic": place.topic, "partition": place.partition, "lowWatermark": low},
+        )
+
+    run(connection, work)
+
+
+async def _targets(
+    records: Any, keys: list[Place], before_offset: int | None, before_ms: int | None
+) -> tuple[dict[Any, int], dict[Any, int], dict[Any, int]]:
+    """Where partitions begin and end, and up to where records go."""
+    from barnabas.client.admin.records import OffsetSpec  # noqa: PLC0415
+
+    first = _offsets(await records.list_offsets(dict.fromkeys(keys, OffsetSpec.EARLIEST)))
+    last = _offsets(await records.list_offsets(dict.fromkeys(keys, OffsetSpec.LATEST)))
+    if before_offset is not None:
+        for place, end in last.items():
+            if before_offset > end:
+                raise Failure(
+                    f"it ends at {end}, before offset {before_offset}", resource=f"partition {place[0]}-{place[1]}"
+                )
+        return first, last, dict.fromkeys(keys, before_offset)
+    if before_ms is None:
+        return first, last, last
+    found = _offsets(await records.list_offsets(dict.fromkeys(keys, before_ms)))
+    return first, last, {place: each if each >= 0 else last[place] for place, each in found.items()}
+
+
+def _offsets(found: Mapping[Any, Any]) -> dict[Any, int]:
+    for place, each in found.items():
+        if isinstance(each, KafkaError):
+            advice = ADVICE.get(each.code)
+            raise Failure(f"{each.code.name}: {each.message}", resource=f"partition {place}", advice=advice)
+    return {tuple(place): each.offset for place, each in found.items()}

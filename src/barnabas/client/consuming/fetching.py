@@ -1,0 +1,271 @@
+"""Fetches: one request at a time to each broker that leads something that is read, while there is room for the answer.
+
+A broker is asked when everything that is read from it has room, so that a partition with many records does not wait behind
+those with none. When positions change, the request that waits at the broker is left behind, and the next goes by another
+connection, because answers come in order. API: Fetch, without sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from barnabas.batches import BatchError, iterate_batches
+from barnabas.client.cluster import Cluster
+from barnabas.client.consuming.partition import PartitionState
+from barnabas.client.consuming.settings import ConsumerSettings
+from barnabas.client.errors import error_code
+from barnabas.client.records import TopicPartition
+from barnabas.client.routing import node
+from barnabas.client.shared import begin, end
+from barnabas.client.state import NO_LEADER, Node
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+
+log = logging.getLogger(__name__)
+
+FIRST_WITH_TOPIC_IDS = 13
+_REFRESH_EVERY_S = 0.1
+_PASSES = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+    }
+)
+
+
+class Fetcher:
+    """Fills the buffers of partitions. `failed` is told what a broker says of a partition that no new leader heals."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ConsumerSettings,
+        states: Mapping[TopicPartition, PartitionState],
+        news: asyncio.Event,
+        failed: Callable[[PartitionState, ErrorCode], None],
+    ) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._states = states
+        self._news = news
+        self._failed = failed
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._lanes: dict[int, int] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def wake(self) -> None:
+        """Ask whoever is not being asked and has something to say."""
+        if self._is_closed:
+            return
+        by_node: dict[int, list[PartitionState]] = {}
+        cluster_state = self._cluster.state
+        is_stale = False
+        for place, state in self._states.items():
+            if state.position is None or state.is_paused:
+                continue
+            known = cluster_state.partition(*place)
+            if known is None or known.leader_id == NO_LEADER or known.leader_id not in cluster_state.nodes:
+                is_stale = True
+            else:
+                by_node.setdefault(known.leader_id, []).append(state)
+        for node_id, states in by_node.items():
+            if node_id not in self._tasks and all(state.has_room for state in states):
+                task = begin(self._fetch(node_id, states))
+                self._tasks[node_id] = task
+                task.add_done_callback(partial(self._done, node_id))
+        if is_stale:
+            self._refresh_soon()
+
+    def interrupt(self) -> None:
+        """Positions have changed: what waits at a broker is not what is wanted."""
+        for node_id, task in list(self._tasks.items()):
+            self._lanes[node_id] = self._lanes.get(node_id, 0) ^ 1
+            del self._tasks[node_id]
+            task.cancel()
+        self.wake()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        await end([*self._tasks.values(), self._refreshing])
+
+    def _done(self, node_id: int, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(node_id) is task:
+            del self._tasks[node_id]
+            if not task.cancelled():
+                if task.exception() is not None:
+                    log.error("a fetch failed", exc_info=task.exception())
+                    self._later()
+                else:
+                    self.wake()
+
+    def _later(self, seconds: float = _REFRESH_EVERY_S) -> None:
+        if self._timer is None and not self._is_closed:
+
+            def due() -> None:
+                self._timer = None
+                self.wake()
+
+            self._timer = asyncio.get_running_loop().call_later(seconds, due)
+
+    def _refresh_soon(self) -> None:
+        """Ask who leads, and then go on."""
+        if self._refreshing is None and not self._is_closed:
+            self._refreshing = begin(self._refresh())
+
+    async def _refresh(self) -> None:
+        try:
+            with contextlib.suppress(KafkaError, OSError):
+                await self._cluster.refresh({place.topic for place in self._states})
+            await asyncio.sleep(_REFRESH_EVERY_S)
+        finally:
+            self._refreshing = None
+        self.wake()
+
+    # --- one request
+
+    async def _fetch(self, node_id: int, states: list[PartitionState]) -> None:
+        asked = {state.place: (state, state.generation, state.fetch_offset) for state in states}
+        topics = self._cluster.state.topics
+        ids = {place.topic: topics[place.topic].id if place.topic in topics else ZERO_UUID for place in asked}
+        lane = f"fetch-{self._lanes.get(node_id, 0)}"
+        wait_ms = self._settings.fetch_max_wait_ms
+        try:
+            versions = await self._cluster.versions(node(node_id))
+            version = versions.best("Fetch")
+            if version is not None and version >= FIRST_WITH_TOPIC_IDS and ZERO_UUID in ids.values():
+                version = FIRST_WITH_TOPIC_IDS - 1
+            self._cluster.follow(ids)
+            response: FetchResponse = await self._cluster.send(
+                self._request(asked, ids),
+                node(node_id),
+                version=version,
+                timeout_ms=self._settings.request_timeout_ms + wait_ms,
+                lane=lane,
+            )
+        except (OSError, KafkaError, MalformedError) as error:
+            log.info("node %d cannot be fetched from: %s", node_id, error)
+            self._refresh_soon()
+            await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
+            return
+        except UnsupportedVersionError as error:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from error
+        if response.error_code:
+            log.info("node %d refuses a fetch: %s", node_id, error_code(response.error_code).name)
+            self._refresh_soon()
+            await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
+            return
+        if not self._answered(response, asked, {each: name for name, each in ids.items()}):
+            await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
+
+    def _request(
+        self, asked: Mapping[TopicPartition, tuple[PartitionState, int, int]], ids: Mapping[str, Any]
+    ) -> FetchRequest:
+        settings, cluster_state = self._settings, self._cluster.state
+        rows: dict[str, list[FetchRequest.FetchPartition]] = {}
+        for place, (_, _, offset) in asked.items():
+            known = cluster_state.partition(*place)
+            rows.setdefault(place.topic, []).append(
+                FetchRequest.FetchPartition(
+                    partition=place.partition,
+                    current_leader_epoch=-1 if known is None else known.leader_epoch,
+                    fetch_offset=offset,
+                    partition_max_bytes=settings.max_partition_fetch_bytes,
+                )
+            )
+        return FetchRequest(
+            max_wait_ms=settings.fetch_max_wait_ms,
+            min_bytes=settings.fetch_min_bytes,
+            max_bytes=settings.fetch_max_bytes,
+            isolation_level=settings.isolation_level,
+            rack_id=settings.client_rack,
+            topics=[
+                FetchRequest.FetchTopic(topic=topic, topic_id=ids[topic], partitions=partitions)
+                for topic, partitions in rows.items()
+            ],
+        )
+
+    def _answered(
+        self,
+        response: FetchResponse,
+        asked: Mapping[TopicPartition, tuple[PartitionState, int, int]],
+        names: Mapping[Any, str],
+    ) -> bool:
+        """Whether all went well, so that the next may be asked for at once."""
+        moved: list[tuple[str, int, int, int]] = []
+        is_stale = has_records = has_failed = False
+        for topic in response.responses:
+            name = topic.topic or names.get(topic.topic_id, "")
+            for row in topic.partitions:
+                place = TopicPartition(name, row.partition_index)
+                state, generation, offset = asked.get(place, (None, 0, 0))
+                if state is None or state.generation != generation or self._states.get(place) is not state:
+                    continue
+                if row.error_code:
+                    code = error_code(row.error_code)
+                    if row.current_leader.leader_id >= 0:
+                        moved.append((*place, row.current_leader.leader_id, row.current_leader.leader_epoch))
+                    if code in _PASSES:
+                        is_stale = True
+                    else:
+                        self._failed(state, code)
+                        has_failed = True
+                    continue
+                state.high_watermark = row.high_watermark
+                state.last_stable_offset = row.last_stable_offset
+                state.log_start_offset = row.log_start_offset
+                if row.records:
+                    has_records = self._keep(state, row, offset) or has_records
+        if moved:
+            nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
+            self._cluster.learn_leaders(moved, nodes)
+        if is_stale:
+            self._refresh_soon()
+        if has_records:
+            self._news.set()
+        return not (is_stale or has_failed) or bool(moved)
+
+    def _keep(self, state: PartitionState, row: FetchResponse.PartitionData, offset: int) -> bool:
+        data = row.records
+        assert data is not None
+        aborted = [(each.producer_id, each.first_offset) for each in row.aborted_transactions or ()]
+        try:
+            end_offset = _end(data, offset)
+        except BatchError:
+            end_offset = offset  # the reader says what is wrong when it gets there
+        if end_offset == offset and len(data) > 0 and not _has_whole_batch(data):
+            log.warning("%s: a batch at %d is larger than an answer may be", state.place, offset)
+            return False
+        state.fetched(data, aborted, end_offset)
+        return True
+
+
+def _end(data: bytes, offset: int) -> int:
+    """The offset after the last whole batch."""
+    for _, header in iterate_batches(data, tolerate_truncated=True):
+        offset = header.next_offset
+    return offset
+
+
+def _has_whole_batch(data: bytes) -> bool:
+    try:
+        return next(iterate_batches(data, tolerate_truncated=True), None) is not None
+    except BatchError:
+        return True

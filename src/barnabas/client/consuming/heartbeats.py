@@ -1,0 +1,172 @@
+"""Membership by the protocol of KIP-848: one heartbeat says what is wanted and what is owned, its answer what to own.
+
+The rule: what is to be given up is given up before it is reported, and what is new is begun when it is told. API:
+ConsumerGroupHeartbeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+
+from barnabas.client.consuming.membership import COORDINATOR_MOVED, Membership, log
+from barnabas.client.errors import error_code
+from barnabas.client.records import TopicPartition
+from barnabas.client.routing import coordinator
+from barnabas.client.state import ClusterState
+from barnabas.wire import ErrorCode, KafkaError, Uuid
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+LEAVE_FOR_NOW_EPOCH = -2
+_FIRST_INTERVAL_MS = 5_000
+_FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+
+
+class HeartbeatMembership(Membership):
+    """A member whose broker shares out."""
+
+    _sent_topics: tuple[str, ...] | None = None
+    _sent_owned: dict[Uuid, list[int]] | None = None
+    _target: dict[Uuid, list[int]] | None = None
+    _interval_ms = _FIRST_INTERVAL_MS
+
+    async def _run(self) -> None:
+        unsubscribe = self.cluster.subscribe(self._look_at)
+        self._begin_anew()
+        failures = 0
+        try:
+            while True:
+                self._changed.clear()
+                try:
+                    wait_ms = await self._beat()
+                    failures = 0
+                except OSError as error:
+                    log.info("group %s cannot be reached: %s", self.group_id, error)
+                    self._sent_topics = self._sent_owned = None  # say everything again
+                    failures += 1
+                    await self.back_off(failures)
+                    continue
+                except KafkaError as error:
+                    if not error.code.retriable and error.code not in COORDINATOR_MOVED:
+                        raise
+                    self._sent_topics = self._sent_owned = None
+                    failures += 1
+                    await self.back_off(failures)
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait_ms / 1000):
+                        await self._changed.wait()
+        finally:
+            unsubscribe()
+
+    def _begin_anew(self) -> None:
+        self.member_id = self.member_id or str(Uuid(uuid.uuid4().bytes))
+        self.generation = JOIN_EPOCH
+        self._sent_topics = self._sent_owned = self._target = None
+
+    def _look_at(self, old: ClusterState, new: ClusterState) -> None:
+        if self._sent_topics is not None and self.reader.subscribed_topics() != self._sent_topics:
+            self._changed.set()
+
+    async def _beat(self) -> float:
+        """One heartbeat, and what follows of its answer; how long to wait until the next."""
+        if self.is_poll_late():
+            log.warning("group %s: no poll in max.poll.interval.ms; leaving", self.group_id)
+            await self.leave()
+            await self.reader.lose_all()
+            while self.is_poll_late():
+                await asyncio.sleep(1)
+            self._begin_anew()
+        response: ConsumerGroupHeartbeatResponse = await self.ask(self._request(), self.settings.request_timeout_ms)
+        code = error_code(response.error_code)
+        if code in _FENCED:
+            await self.reader.lose_all()
+            self._begin_anew()
+            return 0
+        if code is ErrorCode.UNRELEASED_INSTANCE_ID and self.generation == JOIN_EPOCH:
+            self._begin_anew()
+            return 1_000  # the one before has not gone yet
+        if code is not ErrorCode.NONE:
+            raise self.failed(code, response.error_message)
+        self.member_id = response.member_id or self.member_id
+        self.generation = response.member_epoch
+        self._interval_ms = response.heartbeat_interval_ms or self._interval_ms
+        if response.assignment is not None:
+            self._target = {row.topic_id: sorted(row.partitions) for row in response.assignment.topic_partitions}
+        return 0 if await self._reconcile() else self._interval_ms
+
+    def _request(self) -> ConsumerGroupHeartbeatRequest:
+        topics, owned = self.reader.subscribed_topics(), self._owned()
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self.group_id, member_id=self.member_id, member_epoch=self.generation
+        )
+        is_joining = self.generation == JOIN_EPOCH
+        if is_joining or self._sent_topics is None:
+            request.instance_id = self.settings.group_instance_id
+            request.rack_id = self.settings.client_rack or None
+            request.rebalance_timeout_ms = self.settings.max_poll_interval_ms
+            request.server_assignor = self.settings.group_remote_assignor
+        if is_joining or topics != self._sent_topics:
+            request.subscribed_topic_names = list(topics)
+        if is_joining or owned != self._sent_owned:
+            request.topic_partitions = [
+                ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in ({} if is_joining else owned).items()
+            ]
+        self._sent_topics, self._sent_owned = topics, owned
+        return request
+
+    def _owned(self) -> dict[Uuid, list[int]]:
+        topics = self.cluster.state.topics
+        found: dict[Uuid, list[int]] = {}
+        for topic, partition in sorted(self.reader.owned()):
+            if topic in topics:
+                found.setdefault(topics[topic].id, []).append(partition)
+        return found
+
+    async def _reconcile(self) -> bool:
+        """Come nearer to what the broker wants; whether there is news to tell it at once."""
+        if self._target is None:
+            return False
+        names = await self._names(self._target)
+        wanted = {
+            TopicPartition(names[each], index) for each, rows in self._target.items() if each in names for index in rows
+        }
+        owned = set(self.reader.owned())
+        if gone := owned - wanted:
+            await self.reader.take_away(gone)
+        if new := wanted - owned:
+            await self.reader.give(sorted(new))
+        if len(names) == len(self._target):
+            self._target = None
+        return bool(gone or new)
+
+    async def _names(self, ids: dict[Uuid, list[int]]) -> dict[Uuid, str]:
+        known = {topic.id: name for name, topic in self.cluster.state.topics.items()}
+        if any(each not in known for each in ids):
+            state = await self.cluster.metadata([each for each in ids if each not in known])
+            known |= {topic.id: name for name, topic in state.topics.items()}
+            await self.cluster.refresh(topic.name for topic in state.topics.values())
+        return {each: known[each] for each in ids if each in known}
+
+    async def leave(self) -> None:
+        """A static member says that it comes back."""
+        if not self.member_id or self.generation <= 0:
+            return
+        epoch = LEAVE_EPOCH if self.settings.group_instance_id is None else LEAVE_FOR_NOW_EPOCH
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self.group_id,
+            member_id=self.member_id,
+            member_epoch=epoch,
+            instance_id=self.settings.group_instance_id,
+            topic_partitions=None,
+        )
+        self.generation = -1
+        with contextlib.suppress(KafkaError, OSError):
+            await self.cluster.call(request, coordinator(self.group_id), timeout_ms=5_000)

@@ -1,0 +1,339 @@
+"""Batches on their way to a partition: records that are gathered, sent, sent again, split, and answered for.
+
+Its one rule: the records of a partition are written in the order in which they were given, each once. So an idempotent
+partition keeps the batches that have a sequence in order until they are answered for, and of batches that are sent again only
+the first goes out. No I/O and no clock: times are passed in, in seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections import deque
+from collections.abc import Generator
+from typing import Any
+
+from barnabas.batches import (
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    Compression,
+    Headers,
+    Record,
+    build_batch,
+    crc32c,
+)
+from barnabas.batches.format import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_SIZE, MAX_INT32
+from barnabas.client.producing.settings import MAX_ORDERED_IN_FLIGHT
+from barnabas.client.records import RecordMetadata, TopicPartition
+
+__all__ = ["Batch", "Delivery", "PartitionQueue", "record_size", "stamp_producer"]
+
+_RECORD_OVERHEAD = 21  # the most that lengths, deltas and attributes of a record take
+_PRODUCER_POSITION = 43
+_PRODUCER = struct.Struct(">qhi")
+_CRC = struct.Struct(">I")
+
+
+def record_size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    """No less than the record takes in a batch."""
+    size = _RECORD_OVERHEAD + (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
+    for name, content in headers:
+        size += 10 + 3 * len(name) + (len(content) if content is not None else 0)
+    return size
+
+
+def stamp_producer(batch: bytearray, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+    """Say who wrote a batch, and which of their records it begins with."""
+    _PRODUCER.pack_into(batch, _PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
+    with memoryview(batch) as view:
+        _CRC.pack_into(batch, CRC_POSITION, crc32c(view[ATTRIBUTES_POSITION:]))
+
+
+class Delivery:
+    """One record on its way: awaited, it is its `RecordMetadata`, or raises why it was not written."""
+
+    __slots__ = ("_batch", "_index")
+
+    def __init__(self, batch: Batch, index: int) -> None:
+        self._batch = batch
+        self._index = index
+
+    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+        batch, index = self._batch, self._index
+        while True:
+            yield from batch.answered().__await__()
+            if batch.parts is None:
+                return batch.metadata(index)
+            for part in batch.parts:  # it was too large, and was split
+                if index < part.count:
+                    batch = part
+                    break
+                index -= part.count
+
+    def done(self) -> bool:
+        """Whether it is known what became of the record."""
+        batch, index = self._batch, self._index
+        while batch.parts is not None:
+            first = batch.parts[0]
+            batch, index = (first, index) if index < first.count else (batch.parts[1], index - first.count)
+        return batch.is_done
+
+
+class Batch:
+    """Records of one partition that are sent together. It is open until it is encoded."""
+
+    __slots__ = (
+        "_answer",
+        "attempts",
+        "base_offset",
+        "base_sequence",
+        "count",
+        "created_s",
+        "data",
+        "error",
+        "is_done",
+        "last_error",
+        "log_append_time_ms",
+        "maybe_written",
+        "not_before_s",
+        "partition",
+        "parts",
+        "producer",
+        "records",
+        "size",
+        "was_rewritten",
+    )
+
+    def __init__(self, partition: TopicPartition, created_s: float) -> None:
+        self.partition = partition
+        self.created_s = created_s
+        self.records: list[Record] = []
+        self.count = 0
+        self.size = HEADER_SIZE
+        self.data: bytearray | None = None
+        self.producer = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        self.base_sequence = NO_SEQUENCE
+        self.attempts = 0
+        self.not_before_s = 0.0
+        self.maybe_written = False
+        self.was_rewritten = False
+        self.parts: list[Batch] | None = None
+        self.is_done = False
+        self.base_offset = -1
+        self.log_append_time_ms = -1
+        self.error: Exception | None = None
+        self.last_error: Exception | None = None  # why it is sent again
+        self._answer: asyncio.Future[None] | None = None
+
+    @property
+    def has_sequence(self) -> bool:
+        return self.base_sequence != NO_SEQUENCE
+
+    def encode(self, compression: Compression, level: int | None, *, is_transactional: bool) -> None:
+        if self.data is None:
+            self.data = bytearray(
+                build_batch(
+                    self.records,
+                    compression=compression,
+                    level=level,
+                    is_transactional=is_transactional,
+                    partition_leader_epoch=NO_LEADER_EPOCH,
+                )
+            )
+
+    def stamp(self, producer: tuple[int, int], base_sequence: int) -> None:
+        """Take a place in the producer's order; the same batch may be given another after a new beginning."""
+        self.producer, self.base_sequence = producer, base_sequence
+        if self.data is not None:
+            stamp_producer(self.data, *producer, base_sequence)
+
+    def split(self) -> list[Batch]:
+        """Two halves in its place, with its place in the order; who waits for its records waits for theirs."""
+        middle = self.count // 2
+        halves = []
+        for records in (self.records[:middle], self.records[middle:]):
+            half = Batch(self.partition, self.created_s)
+            half.records, half.count, half.attempts = records, len(records), self.attempts + 1
+            half.size = HEADER_SIZE + sum(record_size(each.key, each.value, each.headers) for each in records)
+            halves.append(half)
+        if self.base_sequence != NO_SEQUENCE:
+            halves[0].stamp(self.producer, self.base_sequence)
+            halves[1].stamp(self.producer, (self.base_sequence + middle) & MAX_INT32)
+        self.parts = halves
+        self._finish()
+        return halves
+
+    # --- its end
+
+    @property
+    def payload_size(self) -> int:
+        """What it takes of `buffer.memory`."""
+        return self.size - HEADER_SIZE
+
+    async def settled(self) -> None:
+        """Returns when it is known what became of its records, in halves if need be."""
+        await self.answered()
+        for part in self.parts or ():
+            await part.settled()
+
+    def answered(self) -> asyncio.Future[None]:
+        """A future for those who wait; made only if somebody does."""
+        if self._answer is None:
+            self._answer = asyncio.get_running_loop().create_future()
+            if self.is_done:
+                self._answer.set_result(None)
+        return self._answer if self._answer.done() else asyncio.shield(self._answer)
+
+    def succeed(self, base_offset: int, log_append_time_ms: int) -> None:
+        self.base_offset, self.log_append_time_ms = base_offset, log_append_time_ms
+        self._finish()
+
+    def fail(self, error: Exception) -> None:
+        self.error = error
+        self._finish()
+
+    def _finish(self) -> None:
+        self.is_done = True
+        self.data = None
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(None)
+
+    def metadata(self, index: int) -> RecordMetadata:
+        if self.error is not None:
+            raise self.error
+        offset = -1 if self.base_offset < 0 else self.base_offset + index
+        timestamp_ms = self.log_append_time_ms if self.log_append_time_ms >= 0 else self.records[index].timestamp
+        return RecordMetadata(*self.partition, offset, timestamp_ms)
+
+
+class PartitionQueue:
+    """What waits for one partition, in order, and what is under way to it."""
+
+    __slots__ = (
+        "in_flight",
+        "is_unresolved",
+        "last_acked_offset",
+        "next_sequence",
+        "node_id",
+        "on_the_wire",
+        "open",
+        "partition",
+        "producer",
+        "waiting",
+    )
+
+    def __init__(self, partition: TopicPartition) -> None:
+        self.partition = partition
+        self.waiting: deque[Batch] = deque()
+        self.open: Batch | None = None  # the last of `waiting`, if records may be added to it
+        self.in_flight: list[
+            Batch
+        ] = []  # those with a sequence that are not answered for, in order; some may wait again
+        self.on_the_wire = 0
+        self.producer = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        self.next_sequence = 0
+        self.node_id = -1  # where to, what is on the wire
+        self.last_acked_offset = -1
+        self.is_unresolved = False  # a batch was given up that may have been written
+
+    def append(self, record: Record, size: int, batch_size: int, now_s: float) -> Delivery:
+        """Add a record; a batch takes records until it is full, and one that is larger than a batch alone."""
+        batch = self.open
+        if batch is None or batch.size + size > batch_size:
+            batch = self.open = Batch(self.partition, now_s)
+            self.waiting.append(batch)
+        index = batch.count
+        batch.records.append(record)
+        batch.count = index + 1
+        batch.size += size
+        return Delivery(batch, index)
+
+    # --- what may be sent
+
+    def ready_in_s(self, now_s: float, linger_s: float, batch_size: int, *, is_flushing: bool) -> float | None:
+        """How long until the first batch may be sent: 0 is now, None is that nothing waits."""
+        if not self.waiting:
+            return None
+        batch = self.waiting[0]
+        if batch.attempts:
+            return max(0.0, batch.not_before_s - now_s)
+        if is_flushing or batch is not self.open or batch.size >= batch_size:
+            return 0.0
+        return max(0.0, batch.created_s + linger_s - now_s)
+
+    def may_drain(self, producer: tuple[int, int] | None) -> bool:
+        """Whether the first batch may go out now, beside those that are under way; `producer` is None if not idempotent."""
+        if producer is None:
+            return True
+        first = self.waiting[0]
+        if first.has_sequence:  # only the first in line is sent again, so that they stay in order
+            return bool(self.in_flight) and self.in_flight[0] is first
+        if self.is_unresolved or len(self.in_flight) >= MAX_ORDERED_IN_FLIGHT:
+            return False
+        if any(batch.attempts and batch in self.waiting for batch in self.in_flight):
+            return False
+        # A new id or epoch begins when everything of the old one is answered for.
+        return self.producer == producer or not self.in_flight
+
+    def drain(self, producer: tuple[int, int] | None) -> Batch:
+        """Take the first batch, with its place in the producer's order."""
+        batch = self.waiting.popleft()
+        if batch is self.open:
+            self.open = None
+        self.on_the_wire += 1
+        if producer is not None and not batch.has_sequence:
+            if self.producer != producer:
+                self.begin_anew(producer)
+            batch.stamp(producer, self.next_sequence)
+            self.next_sequence = (self.next_sequence + batch.count) & MAX_INT32
+            self.in_flight.append(batch)
+        return batch
+
+    def begin_anew(self, producer: tuple[int, int]) -> None:
+        """With a new id or epoch the order begins at 0, also for what is under way: none of that was written."""
+        self.producer = producer
+        self.is_unresolved = False
+        sequence = 0
+        for batch in self.in_flight:
+            batch.stamp(producer, sequence)
+            batch.was_rewritten = True
+            sequence = (sequence + batch.count) & MAX_INT32
+        self.next_sequence = sequence
+
+    # --- what became of it
+
+    def put_back(self, batch: Batch) -> None:
+        """It is to be sent again: before everything that comes after it."""
+        place = 0
+        if batch.has_sequence:
+            order = {id(each): at for at, each in enumerate(self.in_flight)}
+            mine = order[id(batch)]
+            while place < len(self.waiting) and order.get(id(self.waiting[place]), len(order)) < mine:
+                place += 1
+        else:
+            while place < len(self.waiting) and 0 < self.waiting[place].attempts <= batch.attempts:
+                place += 1
+        self.waiting.insert(place, batch)
+
+    def acked(self, batch: Batch, base_offset: int) -> None:
+        if batch in self.in_flight:
+            self.in_flight.remove(batch)
+        self.last_acked_offset = max(self.last_acked_offset, base_offset + batch.count - 1)
+
+    def given_up(self, batch: Batch) -> None:
+        if batch in self.in_flight:
+            self.in_flight.remove(batch)
+
+    def replace(self, batch: Batch, halves: list[Batch]) -> None:
+        """Halves of a batch that was too large, to be sent in its place."""
+        if batch in self.in_flight:
+            at = self.in_flight.index(batch)
+            self.in_flight[at : at + 1] = halves
+        for half in halves:
+            self.put_back(half)
+
+    def is_first(self, batch: Batch) -> bool:
+        """Whether everything before the batch is answered for."""
+        return not self.in_flight or self.in_flight[0] is batch

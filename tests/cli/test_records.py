@@ -1,0 +1,452 @@
+"""`barnabas records`, and the console tools, against a node of barnabas."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.cli.console_tools import LineReader, ToolError, default_formatter
+from barnabas.cli.main import main
+from barnabas.client.records import ConsumerRecord
+from barnabas.testing import Broker
+from tests.client.admin.guarded import guarded_broker
+
+T0_MS = 1_700_000_000_000
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    settings = {"auto.create.topics.enable": False, "group.initial.rebalance.delay.ms": 0}
+    with Broker(["bad", "slowly"], config=settings) as started:
+        yield started
+
+
+def run(broker: Broker, *arguments: object, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments), "-b", broker.bootstrap_servers], input=stdin or b"")
+
+
+def produce(broker: Broker, topic: str, stdin: str | bytes, *arguments: object) -> list[dict[str, Any]]:
+    result = run(broker, "records", "produce", topic, *arguments, "-o", "json", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    found: list[dict[str, Any]] = json.loads(result.stdout or "[]")
+    return found
+
+
+def consume(broker: Broker, *arguments: object) -> list[dict[str, Any]]:
+    result = run(broker, "records", "consume", *arguments, "-o", "jsonl")
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def values(broker: Broker, *arguments: object) -> list[Any]:
+    return [row["value"] for row in consume(broker, *arguments)]
+
+
+def tool(broker: Broker, name: str, *arguments: object, stdin: str | bytes = b"") -> Result:
+    whole = [name, "--bootstrap-server", broker.bootstrap_servers, *map(str, arguments)]
+    return CliRunner().invoke(main, whole, input=stdin)
+
+
+# --- produce
+
+
+def test_lines_become_records_and_where_they_went_is_shown(broker: Broker) -> None:
+    broker.create_topic("lines", 1)
+    assert produce(broker, "lines", "one\ntwo\r\n\nlast") == [
+        {"topic": "lines", "partition": 0, "records": 4, "firstOffset": 0, "lastOffset": 3}
+    ]
+    assert values(broker, "lines") == ["one", "two", "", "last"]
+
+
+def test_keys_headers_and_null_are_told_apart(broker: Broker, tmp_path: Path) -> None:
+    broker.create_topic("keyed", 2)
+    file = tmp_path / "lines.txt"
+    file.write_text("alice:two apples\nbob:-\n")
+    produce(broker, "keyed", "", file, "-K", ":", "--null", "-", "--header", "source=web", "-H", "empty", "-p", 1)
+    first, second = consume(broker, "keyed")
+    assert (first["key"], first["value"], first["partition"]) == ("alice", "two apples", 1)
+    assert first["headers"] == [{"key": "source", "value": "web"}, {"key": "empty", "value": None}]
+    assert (second["key"], second["value"]) == ("bob", None)
+
+
+def test_json_and_tsv_say_everything(broker: Broker) -> None:
+    broker.create_topic("said", 3)
+    lines = [
+        {"key": "k", "value": {"a": [1]}, "headers": {"h": "1"}, "partition": 2, "timestamp": T0_MS},
+        {"value": {"base64": "/wA="}, "headers": [["x", None]], "partition": 2},
+        {"partition": 2},
+    ]
+    produce(broker, "said", "\n".join(map(json.dumps, lines)), "--format", "json")
+    first, second, third = consume(broker, "said:2", "--format", "json")
+    assert (first["key"], first["value"], first["timestamp"]) == ("k", {"a": [1]}, T0_MS)
+    assert (second["value"], second["headers"]) == ({"base64": "/wA="}, [{"key": "x", "value": None}])
+    assert (third["key"], third["value"], third["headers"]) == (None, None, [])
+    produce(broker, "said", "key\tline\\none\th=1\n\\N\t\\N\n", "--format", "tsv", "--null", "\\N", "-p", 0)
+    first, second = consume(broker, "said:0")
+    assert (first["key"], first["value"], first["headers"]) == ("key", "line\none", [{"key": "h", "value": "1"}])
+    assert (second["key"], second["value"]) == (None, None)
+
+
+def test_what_was_consumed_can_be_produced_again(broker: Broker) -> None:
+    broker.create_topic("source", 1)
+    broker.create_topic("copy", 1)
+    produce(broker, "source", b'{"n": 1}\nplain\n\xff\xfe\n', "--key", "k", "--header", "h=v", "--compression", "zstd")
+    shown = run(broker, "records", "consume", "source", "-o", "jsonl").stdout
+    produce(broker, "copy", shown, "--format", "json")
+    assert [record[2:] for record in broker.records("copy")] == [record[2:] for record in broker.records("source")]
+
+
+def test_a_transaction_writes_all_or_nothing(broker: Broker) -> None:
+    broker.create_topic("whole", 1)
+    produce(broker, "whole", "a\nb\n", "--transactional-id", "cli")
+    failed = run(broker, "records", "produce", "whole", "-K", ":", "--transactional-id", "cli", stdin="k:c\nbad\n")
+    assert failed.exit_code == 1
+    assert "line 2: no key separator ':': 'bad'" in failed.stderr
+    assert values(broker, "whole", "--isolation-level", "read_committed") == ["a", "b"]
+
+
+def test_a_dry_run_writes_nothing(broker: Broker) -> None:
+    broker.create_topic("dry", 1)
+    result = run(broker, "records", "produce", "dry", "--dry-run", stdin="a\nb\n")
+    assert (result.exit_code, result.stderr) == (0, "would write 2 records to dry\n")
+    assert values(broker, "dry") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "says"),
+    [
+        (["--format", "json"], "{", "Error: bad: line 1: this is no JSON"),
+        (["--format", "json"], "[]", "an object is needed"),
+        (["--format", "json"], '{"partition": "x"}', "partition must be a whole number"),
+        (["--format", "json"], '{"value": {"base64": "?"}}', "base64 must be Base64"),
+        (["--format", "tsv"], "one", "a key, a tab and a value are needed"),
+        (["-p", "7"], "x", "topic bad has no partition 7"),
+        (["-X", "acks=7"], "x", "acks"),
+    ],
+)
+def test_what_cannot_be_written_is_said_with_its_line(
+    broker: Broker, arguments: list[str], stdin: str, says: str
+) -> None:
+    result = run(broker, "records", "produce", "bad", *arguments, stdin=stdin)
+    assert result.exit_code == 1, result.output
+    assert says in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["records", "produce", "slowly", "-b"],
+        ["kafka-console-producer", "--topic", "slowly", "--timeout", "0", "--bootstrap-server"],
+    ],
+    ids=["records", "console"],
+)
+def test_a_line_that_comes_slowly_is_written_at_once(broker: Broker, command: list[str]) -> None:
+    before = len(broker.records("slowly"))
+    arguments = [sys.executable, "-m", "barnabas", *command, broker.bootstrap_servers]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        for number in range(1, 3):
+            process.stdin.write(b"line %d\n" % number)
+            process.stdin.flush()
+            assert broker.records("slowly", before + number, timeout_s=20)[-1].value == b"line %d" % number
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+# --- consume
+
+
+@pytest.fixture(scope="module")
+def history(broker: Broker) -> str:
+    """Ten records in each of two partitions, a second apart."""
+    broker.create_topic("history", 2)
+    lines = [
+        {
+            "key": f"user-{number % 3}",
+            "value": {"n": number, "who": {"name": "abc"[number % 3], "tags": ["x", number]}},
+            "headers": {"kind": "even" if number % 2 == 0 else "odd"},
+            "partition": partition,
+            "timestamp": T0_MS + number * 1000,
+        }
+        for partition in range(2)
+        for number in range(10)
+    ]
+    produce(broker, "history", "\n".join(map(json.dumps, lines)), "--format", "json")
+    return "history"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "offsets"),
+    [
+        ([], range(10)),
+        (["--offset", "7"], range(7, 10)),
+        (["--offset", "-2"], range(8, 10)),
+        (["--tail", "3"], range(7, 10)),
+        (["--tail", "300"], range(10)),
+        (["--from", T0_MS + 5_500], range(6, 10)),
+        (["--from", "2023-11-14T22:13:25Z", "--until", T0_MS + 8_000], range(5, 8)),
+        (["--max", "4"], range(4)),
+        (["--key", "^user-1$"], [1, 4, 7]),
+        (["--value", r'"n":[23]\b'], [2, 3]),
+        (["--header", "kind=odd"], [1, 3, 5, 7, 9]),
+        (["--header", "kind", "--offset", "9"], [9]),
+        (["--header", "nothing"], []),
+        (["--where", "n>=8"], [8, 9]),
+        (["--where", "who.name=b", "--where", "n<5"], [1, 4]),
+        (["--where", "who.tags[1]=6"], [6]),
+        (["--where", "who.name~^[ab]$", "--where", "n>6"], [7, 9]),
+        (["--where", "nobody!=1", "--max", "2"], [0, 1]),
+    ],
+)
+def test_records_are_chosen_by_place_time_and_what_they_say(
+    broker: Broker, history: str, arguments: list[object], offsets: Any
+) -> None:
+    assert [row["offset"] for row in consume(broker, f"{history}:1", *arguments)] == list(offsets)
+
+
+def test_all_partitions_are_read_unless_some_are_named(broker: Broker, history: str) -> None:
+    assert len(consume(broker, history)) == 20
+    assert {row["partition"] for row in consume(broker, f"{history}:0")} == {0}
+
+
+def test_forms_show_the_same_bytes(broker: Broker) -> None:
+    broker.create_topic("forms", 1)
+    produce(broker, "forms", b'k:{"a": 1}\nk:\xff\n', "-K", ":")
+    assert values(broker, "forms") == ['{"a": 1}', {"base64": "/w=="}]
+    assert values(broker, "forms", "-f", "json") == [{"a": 1}, {"base64": "/w=="}]
+    assert values(broker, "forms", "-f", "hex") == ["7b2261223a20317d", "ff"]
+    assert consume(broker, "forms", "-f", "base64", "--key-format", "hex")[1]["key"] == "6b"
+    assert run(broker, "records", "consume", "forms", "--values").stdout_bytes == b'{"a": 1}\n\xff\n'
+    table = run(broker, "records", "consume", "forms", "--max", "1").stdout.splitlines()
+    assert table[0].split() == ["TOPIC", "PARTITION", "OFFSET", "TIMESTAMP", "KEY", "VALUE", "HEADERS"]
+    assert table[1].split()[:3] == ["forms", "0", "0"]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
+    broker.create_topic(f"read-{protocol}", 1)
+    produce(broker, f"read-{protocol}", "\n".join(map(str, range(10))))
+    how = ["--group", f"readers-{protocol}", "-X", f"group.protocol={protocol}"]
+    assert values(broker, f"read-{protocol}", *how, "--max", 3) == ["0", "1", "2"]
+    assert values(broker, f"read-{protocol}", *how) == [str(number) for number in range(3, 10)]
+    assert values(broker, f"read-{protocol}", *how) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["consume", "nowhere"], 1, "Error: topic nowhere: UNKNOWN_TOPIC_OR_PARTITION"),
+        (["consume", "history:9"], 1, "topic history: it has partitions 0 to 1, not 9"),
+        (["consume", "history", "--offset", "99"], 1, "partition history-0: it ends at 10, before offset 99"),
+        (["consume", "history", "--offset", "x"], 2, "it takes a number"),
+        (["consume", "history", "--offset", "1", "--tail", "1"], 2, "--offset and --tail cannot both be given"),
+        (["consume", "history", "--from", "never"], 2, "'never' is no time"),
+        (["consume", "history", "--value", "("], 2, "'(' is no regular expression"),
+        (["consume", "history", "--where", "x"], 2, "is no condition"),
+        (["consume", "history:0", "--group", "g"], 2, "--group reads whole topics"),
+        (["produce", "nowhere", "-X", "max.block.ms=200"], 1, "UNKNOWN_TOPIC_OR_PARTITION: topic nowhere"),
+        (["produce", "history", "--format", "json", "-K", ":"], 2, "--key-separator is for --format lines"),
+        (["delete", "history"], 2, "One of --before-offset, --before and --all is needed"),
+        (
+            ["delete", "history", "--before-offset", "99", "-y"],
+            1,
+            "partition history-0: it ends at 10, before offset 99",
+        ),
+        (["delete", "nowhere", "--all", "-y"], 1, "topic nowhere: UNKNOWN_TOPIC_OR_PARTITION"),
+    ],
+)
+def test_what_cannot_be_is_said_without_a_traceback(
+    broker: Broker, history: str, arguments: list[str], code: int, says: str
+) -> None:
+    result = run(broker, "records", *arguments, stdin="x\n")
+    assert (result.exit_code, says in result.stderr) == (code, True), result.output
+    assert "Traceback" not in result.output
+
+
+def test_who_may_not_is_told_which_right_is_missing() -> None:
+    with guarded_broker() as guarded:
+        for arguments in (["consume", "secret"], ["produce", "secret"], ["delete", "secret", "--all", "-y"]):
+            result = run(guarded, "records", *arguments, stdin="x\n")
+            assert result.exit_code == 1
+            assert "TOPIC_AUTHORIZATION_FAILED" in result.stderr
+            assert "the principal needs an ACL on this topic" in result.stderr
+
+
+# --- delete
+
+
+def test_records_are_deleted_up_to_an_offset_or_a_time_after_a_preview(broker: Broker) -> None:
+    broker.create_topic("old", 2)
+    lines = [json.dumps({"partition": number % 2, "timestamp": T0_MS + number}) for number in range(20)]
+    produce(broker, "old", "\n".join(lines), "--format", "json")
+    dry = run(broker, "records", "delete", "old:0", "--before-offset", 4, "--dry-run")
+    assert (dry.exit_code, dry.stdout) == (0, "")
+    assert dry.stderr == "would delete 4 records of old-0: 0 to 3\n"
+    unasked = run(broker, "records", "delete", "old:0", "--before-offset", 4)
+    assert unasked.exit_code == 1
+    assert "say it with --yes" in unasked.stderr
+    done = run(broker, "records", "delete", "old:0", "--before-offset", 4, "--yes", "-o", "json")
+    assert json.loads(done.stdout) == [
+        {"topic": "old", "partition": 0, "lowWatermark": 4, "error": None, "message": None}
+    ]
+    run(broker, "records", "delete", "old:1", "--before", T0_MS + 11, "--yes")
+    assert [len(consume(broker, f"old:{partition}")) for partition in range(2)] == [6, 5]
+    everything = run(broker, "records", "delete", "old", "--all", "--yes")
+    assert "delete 6 records of old-0: 4 to 9, all there are" in everything.stderr
+    assert consume(broker, "old") == []
+    assert "there is nothing to delete" in run(broker, "records", "delete", "old", "--all", "--yes").stderr
+
+
+# --- Kafka's console tools
+
+
+def test_the_console_tools_write_and_show_lines(broker: Broker) -> None:
+    broker.create_topic("console", 1)
+    written = tool(
+        *(broker, "kafka-console-producer", "--topic", "console"),
+        *("--reader-property", "parse.key=true", "--reader-property", "parse.headers=true"),
+        *("--reader-property", "null.marker=NULL", "--timeout", 0),
+        stdin="h1:v1,h2:NULL\tkey\tvalue\nNULL\tNULL\tNULL\n",
+    )
+    assert (written.exit_code, written.output) == (0, "")
+    shown = tool(
+        *(broker, "kafka-console-consumer", "--topic", "console", "--from-beginning", "--max-messages", 2),
+        *(
+            each
+            for name in ("key", "headers", "offset", "partition")
+            for each in ("--formatter-property", f"print.{name}=true")
+        ),
+    )
+    assert shown.exit_code == 0
+    assert (
+        shown.stdout
+        == "Partition:0\tOffset:0\th1:v1,h2:null\tkey\tvalue\nPartition:0\tOffset:1\tNO_HEADERS\tnull\tnull\n"
+    )
+    assert shown.stderr.endswith("Processed a total of 2 messages\n")
+
+
+def test_the_console_consumer_reads_a_partition_from_an_offset_until_nothing_comes(broker: Broker) -> None:
+    broker.create_topic("placed", 2)
+    produce(broker, "placed", "a\nb\nc\n", "-p", 1)
+    how = ["--topic", "placed", "--partition", 1, "--timeout-ms", 700]
+    assert tool(broker, "kafka-console-consumer", *how, "--offset", 1).stdout == "b\nc\n"
+    assert tool(broker, "kafka-console-consumer", *how, "--offset", "earliest").stdout == "a\nb\nc\n"
+    late = tool(broker, "kafka-console-consumer", *how)
+    assert (late.exit_code, late.stdout) == (0, "")
+    assert "TimeoutException" in late.stderr
+
+
+def test_the_console_consumer_includes_topics_by_pattern_and_keeps_offsets_of_its_group(broker: Broker) -> None:
+    broker.create_topic("incl-a", 1)
+    broker.create_topic("incl-b", 1)
+    produce(broker, "incl-a", "a\n")
+    produce(broker, "incl-b", "b\n")
+    how = ["--include", "incl-.*", "--group", "including", "--from-beginning"]
+    assert sorted(tool(broker, "kafka-console-consumer", *how, "--max-messages", 2).stdout) == ["\n", "\n", "a", "b"]
+    assert tool(broker, "kafka-console-consumer", *how, "--timeout-ms", 700).stdout == ""
+
+
+def test_the_console_consumer_shows_kafkas_own_topics(broker: Broker) -> None:
+    broker.create_topic("owned", 1)
+    produce(broker, "owned", "a\n", "--transactional-id", "shown")
+    consume(broker, "owned", "--group", "shown")
+    how = ["--from-beginning", "--timeout-ms", 1_000, "--formatter"]
+    name = "org.apache.kafka.tools.consumer."
+    offsets = tool(
+        broker, "kafka-console-consumer", "--topic", "__consumer_offsets", *how, name + "OffsetsMessageFormatter"
+    )
+    found = [row for row in _documents(offsets.stdout) if row["key"]["data"]["group"] == "shown"]
+    assert found[0]["key"] == {"type": 1, "data": {"group": "shown", "topic": "owned", "partition": 0}}
+    assert found[0]["value"]["data"]["offset"] == 2  # the record and its marker
+    log = tool(
+        broker,
+        "kafka-console-consumer",
+        "--topic",
+        "__transaction_state",
+        *how,
+        name + "TransactionLogMessageFormatter",
+    )
+    assert {row["key"]["data"]["transactionalId"] for row in _documents(log.stdout)} >= {"shown"}
+
+
+def _documents(text: str) -> list[dict[str, Any]]:
+    """JSON, one after the other without anything between."""
+    decoder, found, at = json.JSONDecoder(), [], 0
+    while at < len(text):
+        document, at = decoder.raw_decode(text, at)
+        found.append(document)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["kafka-console-producer", "--topic", "t"], "Error while validating the bootstrap address"),
+        (["kafka-console-producer", "--bootstrap-server", "x:1"], 'Missing required argument "[topic]"'),
+        (["kafka-console-producer", "--topic", "t", "--bootstrap-server", "x"], "Please provide valid host:port"),
+        (["kafka-console-consumer", "--bootstrap-server", "x:1"], "Exactly one of the following arguments is required"),
+        (["kafka-console-consumer", "--topic", "t"], 'Missing required argument "[bootstrap-server]"'),
+        (["kafka-console-consumer", "--topic", "t", "--offset", "1"], "The partition is required when offset"),
+        (["kafka-console-consumer", "--nothing"], "nothing is not a recognized option"),
+        (
+            ["kafka-console-consumer", "--topic", "t", "--bootstrap-server", "x:1", "--formatter", "a.B"],
+            "a.B",
+        ),
+        (
+            [
+                "kafka-console-consumer",
+                "--topic",
+                "t",
+                "--bootstrap-server",
+                "x:1",
+                "--partition",
+                "0",
+                "--offset",
+                "-1",
+            ],
+            "The provided offset value '-1' is incorrect.",
+        ),
+        (
+            ["kafka-console-consumer", "--topic", "t", "--bootstrap-server", "x:1", "--partition", "0", "--group", "g"],
+            "Options group and partition cannot be specified together.",
+        ),
+    ],
+)
+def test_the_console_tools_refuse_in_kafkas_words(arguments: list[str], says: str) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[0].startswith(says)
+
+
+def test_lines_that_the_reader_cannot_split_are_numbered() -> None:
+    reader = LineReader({"parse.key": "true"})
+    with pytest.raises(ToolError, match="No key separator found on line number 2: 'x'"):
+        list(reader.records(["a\tb", "x"]))
+    assert next(LineReader({"parse.key": "true", "ignore.error": "true"}).records(["x"]))[:2] == (None, b"x")
+    with pytest.raises(ToolError, match="No header key separator found in pair 'h' on line number 1"):
+        list(LineReader({"parse.headers": "true"}).records(["h\tb"]))
+    for properties, says in (
+        ({"headers.separator": "\t"}, r"headers.delimiter and headers.separator may not be equal"),
+        ({"null.marker": ","}, r"null.marker and headers.separator may not be equal"),
+    ):
+        with pytest.raises(ToolError, match=says):
+            LineReader(properties)
+
+
+def test_the_formatter_shows_what_it_is_told_to() -> None:
+    record = ConsumerRecord("t", 3, 7, 5, (42).to_bytes(4, "big"), None, (("h", b"1"),))
+    everything = {f"print.{name}": "true" for name in ("timestamp", "key", "offset", "epoch", "partition", "headers")}
+    integers = {"key.deserializer": "org.apache.kafka.common.serialization.IntegerDeserializer"}
+    other = {"key.separator": "|", "line.separator": ";\n", "null.literal": "NIL"}
+    assert default_formatter({**everything, **integers, **other})(record, "CreateTime") == (
+        b"CreateTime:5|Partition:3|Offset:7|Epoch:NOT_PRESENT|h:1|42|NIL;\n"
+    )
+    assert default_formatter({"print.value": "false"})(record, "CreateTime") == b""

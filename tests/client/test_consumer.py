@@ -1,0 +1,451 @@
+"""The consumer, against a node of barnabas: positions, isolation, groups of both protocols."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from barnabas.client import ClosedError, Cluster, controller, leader
+from barnabas.client.consumer import Consumer, ConsumerRecord, OffsetAndMetadata, TopicPartition
+from barnabas.client.producer import Producer
+from barnabas.config.values import ConfigError
+from barnabas.testing import Broker
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
+from barnabas.wire.messages.delete_records import DeleteRecordsRequest
+
+PROTOCOLS = ["classic", "consumer"]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    hurry = {"group.consumer.heartbeat.interval.ms": 100, "group.consumer.min.heartbeat.interval.ms": 100}
+    with Broker(config={"group.initial.rebalance.delay.ms": 0, **hurry}) as started:
+        yield started
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def guarded() -> None:
+        async with asyncio.timeout(30):
+            await main()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(guarded())
+
+
+def consumer_of(broker: Broker, topics: list[str] | None = None, **settings: Any) -> Consumer:
+    given = {"bootstrap.servers": broker.bootstrap_servers, "auto.offset.reset": "earliest"}
+    return Consumer(given | {name.replace("_", "."): value for name, value in settings.items()}, topics=topics or ())
+
+
+async def write(broker: Broker, topic: str, count: int, partitions: int = 1, **settings: Any) -> None:
+    async with Producer({"bootstrap.servers": broker.bootstrap_servers, **settings}) as producer:
+        for number in range(count):
+            await producer.send(topic, b"%d" % number, partition=number % partitions, timestamp_ms=1_000 + number)
+
+
+async def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
+    found: list[ConsumerRecord] = []
+    while len(found) < count:
+        found += await consumer.poll(10_000, max_records=count - len(found))
+    return found
+
+
+# --- assigned
+
+
+def test_records_come_in_order_with_all_they_have(broker: Broker) -> None:
+    broker.create_topic("all", 1)
+
+    async def main() -> None:
+        async with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+            await producer.send("all", b"v", b"k", headers=[("h", b"1"), ("h", None)], timestamp_ms=5)
+            await producer.send("all", None)
+        async with consumer_of(broker) as consumer:
+            consumer.assign([("all", 0)])
+            first, second = await read(consumer, 2)
+            assert first == ("all", 0, 0, 5, b"k", b"v", (("h", b"1"), ("h", None)))
+            assert (second.offset, second.key, second.value, second.headers) == (1, None, None, ())
+            assert await consumer.position(("all", 0)) == 2
+            assert await consumer.poll(10) == []
+
+    run(main)
+
+
+def test_a_poll_returns_no_more_than_is_asked_for_and_loses_nothing(broker: Broker) -> None:
+    broker.create_topic("limited", 2)
+
+    async def main() -> None:
+        await write(broker, "limited", 1_000, 2)
+        async with consumer_of(broker, max_poll_records=70, max_partition_fetch_bytes=2_000) as consumer:
+            consumer.assign([("limited", 0), ("limited", 1)])
+            seen: dict[int, list[int]] = {0: [], 1: []}
+            while sum(map(len, seen.values())) < 1_000:
+                found = await consumer.getmany(timeout_ms=5_000)
+                assert sum(map(len, found.values())) <= 70
+                for (_, partition), records in found.items():
+                    seen[partition] += [record.offset for record in records]
+            assert seen == {0: list(range(500)), 1: list(range(500))}
+
+    run(main)
+
+
+def test_seek_goes_where_it_is_told(broker: Broker) -> None:
+    broker.create_topic("seek", 2)
+
+    async def main() -> None:
+        await write(broker, "seek", 200, 2)
+        place = TopicPartition("seek", 0)
+        async with consumer_of(broker) as consumer:
+            consumer.assign([place])
+            for offset in (50, 99, 7, 0):
+                consumer.seek(place, offset)
+                assert [record.offset for record in await read(consumer, 1)] == [offset]
+            consumer.seek_to_end()
+            assert await consumer.position(place) == 100
+            consumer.seek_to_beginning(place)
+            assert await consumer.position(place) == 0
+            assert await consumer.beginning_offsets([place]) == {place: 0}
+            assert await consumer.end_offsets([place, ("seek", 1)]) == {place: 100, ("seek", 1): 100}
+            found = await consumer.offsets_for_times({place: 1_020, ("seek", 1): 99_999})
+            assert found[place] is not None and found[place].offset == 10
+            assert found[TopicPartition("seek", 1)] is None
+            with pytest.raises(KafkaError, match="seek-1 is not assigned"):
+                consumer.seek(("seek", 1), 0)
+
+    run(main)
+
+
+def test_paused_partitions_are_silent_until_they_are_resumed(broker: Broker) -> None:
+    broker.create_topic("paused", 2)
+
+    async def main() -> None:
+        await write(broker, "paused", 20, 2)
+        async with consumer_of(broker) as consumer:
+            consumer.assign([("paused", 0), ("paused", 1)])
+            consumer.pause([("paused", 1)])
+            assert {record.partition for record in await read(consumer, 10)} == {0}
+            assert await consumer.poll(100) == []
+            assert consumer.paused() == {("paused", 1)}
+            consumer.resume([("paused", 1)])
+            assert {record.partition for record in await read(consumer, 10)} == {1}
+
+    run(main)
+
+
+@pytest.mark.parametrize(("reset", "expected"), [("earliest", 5), ("latest", 10), ("none", None)])
+def test_an_offset_that_is_gone_is_reset_as_the_setting_says(broker: Broker, reset: str, expected: int | None) -> None:
+    topic = f"gone-{reset}"
+    broker.create_topic(topic, 1)
+
+    async def main() -> None:
+        await write(broker, topic, 10)
+        async with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            row = DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=5)
+            rows = [DeleteRecordsRequest.DeleteRecordsTopic(name=topic, partitions=[row])]
+            await cluster.call(DeleteRecordsRequest(topics=rows, timeout_ms=5_000), leader(topic, 0))
+        async with consumer_of(broker, auto_offset_reset=reset) as consumer:
+            consumer.assign([(topic, 0)])
+            consumer.seek((topic, 0), 1)
+            if expected is None:
+                with pytest.raises(KafkaError, match=r"OFFSET_OUT_OF_RANGE: .* offset 1 is not there"):
+                    await consumer.poll(5_000)
+                return
+            await consumer.poll(500, max_records=1)
+            assert await consumer.position((topic, 0)) in (expected, expected + 1)
+
+    run(main)
+
+
+def test_without_an_offset_a_duration_says_where_to_begin(broker: Broker) -> None:
+    broker.create_topic("lately", 1)
+
+    async def main() -> None:
+        now_ms = int(time.time() * 1000)
+        async with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+            for age_s in (7_200, 1_800, 10):
+                await producer.send("lately", b"%d" % age_s, timestamp_ms=now_ms - age_s * 1000)
+        async with consumer_of(broker, auto_offset_reset="by_duration:PT1H") as consumer:
+            consumer.assign([("lately", 0)])
+            assert [record.value for record in await read(consumer, 2)] == [b"1800", b"10"]
+
+    run(main)
+
+
+def test_what_is_aborted_or_open_is_not_read_when_only_what_is_committed_is_wanted(broker: Broker) -> None:
+    broker.create_topic("isolated", 1)
+
+    async def main() -> None:
+        settings = {"bootstrap.servers": broker.bootstrap_servers}
+        async with Producer({**settings, "transactional.id": "isolated"}) as producer, Producer(settings) as plain:
+            await producer.init_transactions()
+            for number in range(6):
+                producer.begin_transaction()
+                for part in range(3):
+                    await producer.send_and_wait("isolated", b"%d%d" % (number, part))
+                    await plain.send_and_wait("isolated", b"plain")
+                await (producer.abort_transaction() if number % 2 else producer.commit_transaction())
+            producer.begin_transaction()
+            await producer.send_and_wait("isolated", b"open")
+            async with consumer_of(broker, isolation_level="read_committed") as consumer:
+                consumer.assign([("isolated", 0)])
+                seen = [record.value for record in await read(consumer, 27)]
+                assert [value for value in seen if value != b"plain"] == [
+                    b"%d%d" % (number, part) for number in (0, 2, 4) for part in range(3)
+                ]
+                assert seen.count(b"plain") == 18
+                assert await consumer.poll(200) == []
+                end = (await consumer.end_offsets([("isolated", 0)]))[TopicPartition("isolated", 0)]
+                assert await consumer.position(("isolated", 0)) == end
+            async with consumer_of(broker) as consumer:
+                consumer.assign([("isolated", 0)])
+                assert len(await read(consumer, 37)) == 37  # all six transactions, what is plain, and the open one
+
+    run(main)
+
+
+def test_a_topic_that_is_not_there_is_said_to_be_unknown(broker: Broker) -> None:
+    async def main() -> None:
+        async with consumer_of(broker, default_api_timeout_ms=500, request_timeout_ms=500) as consumer:
+            with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION: nowhere-0"):
+                await consumer.end_offsets([("nowhere", 0)])
+
+    run(main)
+
+
+def test_a_node_that_restarts_is_read_on_where_it_was() -> None:
+    with Broker({"restarted": 1}) as broker:
+
+        async def main() -> None:
+            await write(broker, "restarted", 10)
+            async with consumer_of(broker) as consumer:
+                consumer.assign([("restarted", 0)])
+                assert len(await read(consumer, 10)) == 10
+                await asyncio.to_thread(broker.restart)
+                await write(broker, "restarted", 5)
+                assert [record.offset for record in await read(consumer, 5)] == list(range(10, 15))
+
+        run(main)
+
+
+# --- groups
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_group_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
+    topic = f"goes-on-{protocol}"
+    broker.create_topic(topic, 1)
+
+    async def main() -> None:
+        await write(broker, topic, 10)
+        how = {"group_id": topic, "group_protocol": protocol}
+        async with consumer_of(broker, [topic], **how) as consumer:
+            assert [record.offset for record in await read(consumer, 4)] == [0, 1, 2, 3]
+        async with consumer_of(broker, [topic], **how, enable_auto_commit=False) as consumer:
+            assert [record.offset for record in await read(consumer, 2)] == [4, 5]
+        async with consumer_of(broker, [topic], **how, enable_auto_commit=False) as consumer:
+            assert [record.offset for record in await read(consumer, 3)] == [4, 5, 6]
+            await consumer.commit()
+            assert await consumer.committed([(topic, 0)]) == {(topic, 0): OffsetAndMetadata(7, "", -1)}
+            await consumer.commit({(topic, 0): OffsetAndMetadata(9, "noted")})
+        async with consumer_of(broker, [topic], **how) as consumer:
+            assert [record.offset async for record in _first(consumer, 1)] == [9]
+
+    run(main)
+
+
+async def _first(consumer: Consumer, count: int) -> Any:
+    async for record in consumer:
+        yield record
+        count -= 1
+        if not count:
+            return
+
+
+@pytest.mark.parametrize(
+    ("protocol", "assignor"),
+    [("classic", "range"), ("classic", "roundrobin"), ("classic", "cooperative-sticky"), ("consumer", None)],
+)
+def test_members_share_partitions_and_take_over_from_those_who_leave(
+    broker: Broker, protocol: str, assignor: str | None
+) -> None:
+    topic = f"shared-{protocol}-{assignor}"
+    broker.create_topic(topic, 4)
+    how: dict[str, Any] = {"group_id": topic, "group_protocol": protocol}
+    if assignor is not None:
+        how |= {"partition_assignment_strategy": assignor, "heartbeat_interval_ms": 100}
+
+    async def main() -> None:
+        everything = {TopicPartition(topic, partition) for partition in range(4)}
+        seen: list[int] = []
+
+        async def keep_reading(consumer: Consumer) -> None:
+            while True:
+                seen.extend(int(record.value or b"") for record in await consumer.poll(100))
+
+        async with consumer_of(broker, [topic], **how) as first:
+            one = asyncio.create_task(keep_reading(first))
+            await _until(lambda: first.assignment() == everything)
+            second = await consumer_of(broker, [topic], **how).start()
+            two = asyncio.create_task(keep_reading(second))
+            await _until(lambda: len(first.assignment()) == len(second.assignment()) == 2)
+            assert first.assignment() | second.assignment() == everything
+            await write(broker, topic, 400, 4)
+            await _until(lambda: len(seen) >= 400)
+            two.cancel()
+            await asyncio.wait([two])
+            await second.close()
+            await _until(lambda: first.assignment() == everything)
+            one.cancel()
+            await asyncio.wait([one])
+        assert sorted(seen) == list(range(400))
+
+    run(main)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_listener_is_told_what_comes_and_goes(broker: Broker, protocol: str) -> None:
+    topic = f"told-{protocol}"
+    broker.create_topic(topic, 2)
+    told: list[tuple[str, list[TopicPartition]]] = []
+
+    class Listener:
+        def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+            told.append(("assigned", partitions))
+
+        async def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+            told.append(("revoked", partitions))
+
+    async def main() -> None:
+        async with consumer_of(broker, group_id=topic, group_protocol=protocol) as consumer:
+            await consumer.subscribe([topic], Listener())
+            await _until(lambda: len(consumer.assignment()) == 2)
+            await _until(lambda: bool(told))
+            await consumer.unsubscribe()
+            assert consumer.assignment() == frozenset()
+        both = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+        assert told == [("assigned", both), ("revoked", both)]
+
+    run(main)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_pattern_takes_in_topics_that_come_later(broker: Broker, protocol: str) -> None:
+    broker.create_topic(f"pattern-{protocol}-a", 1)
+
+    async def main() -> None:
+        how = {"metadata_max_age_ms": 100, "group_id": f"pattern-{protocol}", "group_protocol": protocol}
+        async with consumer_of(broker, **how) as consumer:
+            await consumer.subscribe(re.compile(f"pattern-{protocol}-.*"))
+            await _until(lambda: len(consumer.assignment()) == 1)
+            await asyncio.to_thread(broker.create_topic, f"pattern-{protocol}-b", 1)
+            await _until(lambda: len(consumer.assignment()) == 2)
+
+    run(main)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_static_member_comes_back_to_what_it_had(broker: Broker, protocol: str) -> None:
+    topic = f"static-{protocol}"
+    broker.create_topic(topic, 2)
+
+    async def main() -> None:
+        how = {"group_id": topic, "group_protocol": protocol, "group_instance_id": "one"}
+        for _ in range(2):
+            async with consumer_of(broker, [topic], **how) as consumer:
+                await _until(lambda: len(consumer.assignment()) == 2)
+                assert consumer.group_metadata().group_instance_id == "one"
+
+    run(main)
+
+
+def test_more_partitions_are_shared_out_by_the_leader(broker: Broker) -> None:
+    broker.create_topic("grown", 1)
+
+    async def main() -> None:
+        async with consumer_of(broker, ["grown"], group_id="grown", metadata_max_age_ms=100) as consumer:
+            await _until(lambda: len(consumer.assignment()) == 1)
+            async with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+                row = CreatePartitionsRequest.CreatePartitionsTopic(name="grown", count=3, assignments=None)
+                await cluster.call(CreatePartitionsRequest(topics=[row], timeout_ms=5_000), controller())
+            await _until(lambda: len(consumer.assignment()) == 3)
+
+    run(main)
+
+
+def test_a_member_that_does_not_poll_leaves(broker: Broker) -> None:
+    broker.create_topic("lazy", 1)
+
+    async def main() -> None:
+        how = {"group_id": "lazy", "max_poll_interval_ms": 300, "heartbeat_interval_ms": 50}
+        async with consumer_of(broker, ["lazy"], **how) as consumer:
+            await _until(lambda: len(consumer.assignment()) == 1)
+            await asyncio.sleep(0.6)
+            assert consumer.assignment() == frozenset()
+            polling = asyncio.create_task(read(consumer, 1))
+            await _until(lambda: len(consumer.assignment()) == 1)
+            polling.cancel()
+            await asyncio.wait([polling])
+
+    run(main)
+
+
+# --- what is refused
+
+
+def test_calls_that_need_something_say_what(broker: Broker) -> None:
+    broker.create_topic("needs", 1)
+
+    async def main() -> None:
+        async with consumer_of(broker) as consumer:
+            with pytest.raises(KafkaError, match=r"a group\.id is needed to subscribe"):
+                await consumer.subscribe(["needs"])
+            with pytest.raises(KafkaError, match=r"a group\.id is needed to keep"):
+                await consumer.commit()
+        with pytest.raises(ClosedError):
+            await consumer.poll()
+        async with consumer_of(broker, ["needs"], group_id="needs") as consumer:
+            with pytest.raises(KafkaError, match="exclude each other"):
+                consumer.assign([("needs", 0)])
+
+    run(main)
+
+
+def test_a_group_that_cannot_be_joined_is_told_by_the_next_poll(broker: Broker) -> None:
+    broker.create_topic("refused", 1)
+
+    async def main() -> None:
+        how = {"group_id": "refused", "session_timeout_ms": 1}
+        async with consumer_of(broker, ["refused"], **how) as consumer:
+            with pytest.raises(KafkaError) as caught:
+                await consumer.poll(5_000)
+            assert caught.value.code is ErrorCode.INVALID_SESSION_TIMEOUT
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"enable.auto.commit": True}, "enable.auto.commit"),
+        ({"group.id": "g", "group.protocol": "consumer", "session.timeout.ms": 1}, "session.timeout.ms"),
+        ({"group.id": "g", "partition.assignment.strategy": "chance"}, "partition.assignment.strategy"),
+        ({"group.id": "g", "group.remote.assignor": "range"}, "group.remote.assignor"),
+        ({"max.poll.records": 0}, "max.poll.records"),
+        ({"auto.offset.reset": "somewhere"}, "auto.offset.reset"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(settings: dict[str, Any], name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Consumer({"bootstrap.servers": "localhost:1", **settings})
+    assert caught.value.key == name
