@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from click.testing import CliRunner
 
-from barnabas.cli.drop_in import written_out
+from barnabas.cli.kafka.drop_in import written_out
 from barnabas.cli.main import main
 from barnabas.testing import Broker
 

@@ -12,7 +12,7 @@ from barnabas.batches.format import Compression, Record
 from barnabas.cli.group_offsets import positions, record_times
 from barnabas.client import Cluster
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription
-from barnabas.client.admin.leaders import TopicPartition
+from barnabas.client.records import TopicPartition
 from barnabas.wire import Message
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsResponse

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli.commands.kafka_broker_api_versions import versions_text
+from barnabas.cli.kafka.quorum_lines import nodes_text, replication_lines, status_lines, table_lines
 from barnabas.cli.main import main
-from barnabas.cli.quorum_lines import nodes_text, replication_lines, status_lines, table_lines
 from barnabas.client.admin.quorum import QuorumInfo, RaftEndpoint, ReplicaState
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID, Uuid

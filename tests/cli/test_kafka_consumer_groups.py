@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.consumer_groups_tool import ToolProblem, members_text, parse_datetime_ms
+from barnabas.cli.kafka.consumer_groups_tool import ToolProblem, members_text, parse_datetime_ms
 from barnabas.cli.main import main
 from barnabas.client.admin.groups import GroupDescription, GroupMember
-from barnabas.client.admin.leaders import TopicPartition
+from barnabas.client.records import TopicPartition
 from barnabas.testing import Broker
 from tests.client.admin.group_scenes import commit, committed, fill, member
 

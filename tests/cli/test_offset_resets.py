@@ -6,12 +6,13 @@ import doctest
 
 import pytest
 
-from barnabas.cli import consumer_groups_tool, durations, group_resets, java_text, offset_resets
+from barnabas.cli import durations, group_resets, offset_resets
 from barnabas.cli.commands import kafka_transactions
 from barnabas.cli.durations import parse_duration_ms, parse_iso_duration_ms
-from barnabas.cli.java_text import csv_line, exception_name, hash_order, partition_hash, string_hash
+from barnabas.cli.kafka import consumer_groups_tool, java_text
+from barnabas.cli.kafka.java_text import csv_line, exception_name, hash_order, partition_hash, string_hash
 from barnabas.cli.offset_resets import Log, NoOffsetError, Planned, Reset, Rule, parse_file, parse_topic, plan
-from barnabas.client.admin.leaders import TopicPartition
+from barnabas.client.records import TopicPartition
 from barnabas.wire import ErrorCode
 
 HERE = TopicPartition("orders", 0)

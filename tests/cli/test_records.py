@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.console_tools import LineReader, ToolError, default_formatter
+from barnabas.cli.kafka.console_tools import LineReader, ToolError, default_formatter
 from barnabas.cli.main import main
 from barnabas.client.records import ConsumerRecord
 from barnabas.testing import Broker

@@ -17,10 +17,10 @@ from tools.apache_kafka import VERSION, ApacheKafka, run_tool
 from barnabas.cli.main import main
 from barnabas.client import Cluster
 from barnabas.client.admin.groups import GroupDescription, Groups, MemberToRemove
-from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.admin.part import checked
 from barnabas.client.admin.producers import Producers
 from barnabas.client.admin.transactions import Transactions
+from barnabas.client.records import TopicPartition
 from barnabas.wire import ErrorCode, KafkaError
 from tests.client.admin.group_scenes import (
     WAIT_S,

@@ -18,7 +18,6 @@ from tools.apache_kafka import ApacheKafka
 
 from barnabas.cli.main import main
 from barnabas.client import Cluster
-from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.admin.part import checked
 from barnabas.client.admin.records import (
     TO_HIGH_WATERMARK,
@@ -29,6 +28,7 @@ from barnabas.client.admin.records import (
     Records,
 )
 from barnabas.client.admin.topics import NewPartitions, NewTopic, TopicDescription, Topics
+from barnabas.client.records import TopicPartition
 from barnabas.wire import ErrorCode, KafkaError
 from tests.interop.tool_process import ToolProcess
 

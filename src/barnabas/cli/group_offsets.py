@@ -16,10 +16,11 @@ from barnabas.batches.errors import BatchError
 from barnabas.batches.reader import decode_records, iterate_batches
 from barnabas.cli.offset_resets import Log
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription, GroupMember, GroupOffsets
-from barnabas.client.admin.leaders import Answers, TopicPartition, ask_leaders
+from barnabas.client.admin.leaders import Answers, ask_leaders
 from barnabas.client.admin.records import ListedOffset, OffsetSpec, Records
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import UnsupportedByNodeError
+from barnabas.client.records import TopicPartition
 from barnabas.client.routing import node
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse

@@ -14,8 +14,8 @@ from barnabas.cli.group_offsets import logs_of
 from barnabas.cli.offset_resets import Log, NoOffsetError, Planned, Reset, Rule, parse_topic, plan
 from barnabas.cli.output import note
 from barnabas.client.admin.groups import Groups
-from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.cluster import Cluster
+from barnabas.client.records import TopicPartition
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from barnabas.cli.group_offsets import PartitionPosition
 from barnabas.client.admin.groups import GroupDescription, GroupMember
-from barnabas.client.admin.leaders import TopicPartition
+from barnabas.client.records import TopicPartition
 
 
 def headline(group: GroupDescription, rows: Iterable[PartitionPosition]) -> str:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.admin.records import ListedOffset
     from barnabas.client.admin.topics import TopicListing
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
 
 class Activity(NamedTuple):
@@ -31,9 +31,9 @@ class Activity(NamedTuple):
 
 async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], since_ms: int) -> list[Activity]:
     """The activity of each topic, with whether it is idle since then. Brokers before Kafka 3.0 do not tell the last time."""
-    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
     from barnabas.client.admin.records import OffsetSpec, Records  # noqa: PLC0415
     from barnabas.client.errors import UnsupportedByNodeError  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     listed = list(topics)
     partitions = [TopicPartition(topic.name, number) for topic in listed for number in range(topic.num_partitions)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from barnabas.client.admin.leaders import TopicPartition
+from barnabas.client.records import TopicPartition
 
 
 class Rule(Enum):

@@ -3,7 +3,7 @@
     async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster:
         response = await cluster.call(DescribeClusterRequest(), to=any_broker())
 
-`Admin`, `Producer` and `Consumer` stand on it; `barnabas.client.sync` has them for code without an event loop. What they stand on:
+`Admin`, `Producer` and `Consumer` stand on it, and `barnabas.client.sync` has them without an event loop. What they stand on:
 
     Cluster(config: ClientSettings | Mapping[str, object])      settings by the names of Kafka's clients
         state -> ClusterState                                   what is known now: a value

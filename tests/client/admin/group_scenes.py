@@ -14,8 +14,8 @@ from barnabas.batches.builder import build_batch
 from barnabas.batches.format import Record
 from barnabas.client import Cluster, leader
 from barnabas.client.admin.groups import Groups
-from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.admin.part import checked
+from barnabas.client.records import TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest
 
 WAIT_S = 30

@@ -11,8 +11,8 @@ import pytest
 
 from barnabas.client import Cluster, UnsupportedByNodeError
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription, Groups, MemberToRemove
-from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.admin.part import TimedOutError, checked
+from barnabas.client.records import TopicPartition
 from barnabas.testing import Broker
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.delete_groups import DeleteGroupsResponse

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from barnabas.client import Cluster, UnsupportedByNodeError
-from barnabas.client.admin.leaders import TopicPartition, by_leader
+from barnabas.client.admin.leaders import by_leader
 from barnabas.client.admin.part import TimedOutError, checked
 from barnabas.client.admin.records import (
     TO_HIGH_WATERMARK,
@@ -20,6 +20,7 @@ from barnabas.client.admin.records import (
     OffsetSpec,
     Records,
 )
+from barnabas.client.records import TopicPartition
 from barnabas.client.state import ClusterState, Node, Partition, Topic
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Message

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import KafkaException
 
 from barnabas.client import Cluster, UnsupportedByNodeError
-from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.admin.part import checked
 from barnabas.client.admin.producers import Producers
 from barnabas.client.admin.transactions import ProducerIdAndEpoch, TransactionDescription, Transactions
+from barnabas.client.records import TopicPartition
 from barnabas.testing import Broker
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.list_transactions import ListTransactionsResponse

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from barnabas.cli.group_offsets import PartitionPosition
     from barnabas.cli.offset_resets import Reset
     from barnabas.client.admin.groups import GroupDescription, MemberToRemove
-    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
 _STATES = (
     "PreparingRebalance",

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from barnabas.cli import acl_command, profiles
-from barnabas.cli.acl_command import Entry, Options, Pattern, UsageProblem
+from barnabas.cli import profiles
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
-from barnabas.cli.java_text import exception_text
-from barnabas.cli.java_tool import JavaTool, refuse
+from barnabas.cli.kafka import acl_command
+from barnabas.cli.kafka.acl_command import Entry, Options, Pattern, UsageProblem
+from barnabas.cli.kafka.java_text import exception_text
+from barnabas.cli.kafka.java_tool import JavaTool, refuse
 from barnabas.cli.output import EXIT_FAILED, Output
 from barnabas.security.acl import PatternType
 from barnabas.wire.errors import ErrorCode, KafkaError

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import click
 
 from barnabas.cli.connecting import run
-from barnabas.cli.java_tool import JavaTool, connection_of, refuse
+from barnabas.cli.kafka.java_tool import JavaTool, connection_of, refuse
 from barnabas.client.admin.brokers import Brokers
 from barnabas.client.cluster import Cluster
 from barnabas.client.state import Node

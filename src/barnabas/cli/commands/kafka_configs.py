@@ -9,8 +9,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli import config_command, profiles
-from barnabas.cli.config_command import (
+from barnabas.cli import profiles
+from barnabas.cli.connecting import run
+from barnabas.cli.failures import Failure
+from barnabas.cli.kafka import config_command
+from barnabas.cli.kafka.config_command import (
     BROKER_LOGGERS,
     BROKERS,
     CLIENT_METRICS,
@@ -25,9 +28,7 @@ from barnabas.cli.config_command import (
     Options,
     RefusedError,
 )
-from barnabas.cli.connecting import run
-from barnabas.cli.drop_in import KafkaTool
-from barnabas.cli.failures import Failure
+from barnabas.cli.kafka.drop_in import KafkaTool
 from barnabas.cli.output import EXIT_FAILED, Output, note
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource, ConfigResourceType
 from barnabas.config.hash_order import hash_order

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from barnabas.cli.connecting import run
-from barnabas.cli.console_tools import LineReader, ToolError, parse_properties
 from barnabas.cli.failures import Failure
-from barnabas.cli.java_tool import JavaTool, java_text, refuse
+from barnabas.cli.kafka.console_tools import LineReader, ToolError, parse_properties
+from barnabas.cli.kafka.java_tool import JavaTool, java_text, refuse
 from barnabas.cli.output import EXIT_FAILED, note
 from barnabas.cli.profiles import Connection, Setting
 from barnabas.cli.record_input import NewRecord

@@ -1,6 +1,6 @@
 """`barnabas kafka-consumer-groups`: Kafka's script of this name, with its options and its lines.
 
-Reads options; what is asked and said is in `cli.consumer_groups_command`.
+Reads options; what is asked and said is in `cli.kafka.consumer_groups_command`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import click
 
 from barnabas.cli import profiles
 from barnabas.cli.connecting import run
-from barnabas.cli.drop_in import KafkaTool
 from barnabas.cli.failures import Failure
+from barnabas.cli.kafka.drop_in import KafkaTool
 from barnabas.cli.output import EXIT_FAILED, note
 
 _MANY: dict[str, Any] = {"multiple": True}
@@ -59,8 +59,8 @@ _OPTIONAL: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 @click.pass_context
 def kafka_consumer_groups(ctx: click.Context, /, **given: Any) -> None:
     """List, describe, reset and delete groups as Kafka's script of this name does. See also: barnabas groups."""
-    from barnabas.cli.consumer_groups_command import act, say_error, validate_regex  # noqa: PLC0415  (brings asyncio)
-    from barnabas.cli.consumer_groups_tool import (  # noqa: PLC0415
+    from barnabas.cli.kafka.consumer_groups_command import act, say_error, validate_regex  # noqa: PLC0415  (brings asyncio)
+    from barnabas.cli.kafka.consumer_groups_tool import (  # noqa: PLC0415
         NOT_EXECUTED,
         ToolProblem,
         UsageProblem,

@@ -11,14 +11,14 @@ import click
 
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
-from barnabas.cli.java_text import exception_text
-from barnabas.cli.java_tool import JavaTool, connection_of, refuse
+from barnabas.cli.kafka.java_text import exception_text
+from barnabas.cli.kafka.java_tool import JavaTool, connection_of, refuse
 from barnabas.cli.output import EXIT_FAILED, Output, note
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
 _RANGES = {"Integer": 2**31, "Long": 2**63}
 
@@ -69,7 +69,7 @@ async def _delete(cluster: Cluster, offsets: dict[TopicPartition, int]) -> dict[
 
 def _parse_offsets(text: str) -> dict[TopicPartition, int]:
     """Raises ValueError in Kafka's words."""
-    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     try:
         document = json.loads(text)

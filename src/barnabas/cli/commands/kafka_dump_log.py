@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.drop_in import KafkaTool
-from barnabas.cli.dump_log import Decode, DumpError, Mismatches, Options, dump_file
 from barnabas.cli.failures import Failure
+from barnabas.cli.kafka.drop_in import KafkaTool
+from barnabas.cli.kafka.dump_log import Decode, DumpError, Mismatches, Options, dump_file
 from barnabas.cli.log_records import LogKind
 from barnabas.cli.output import Output, note
 

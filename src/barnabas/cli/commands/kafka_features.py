@@ -10,9 +10,9 @@ import click
 
 from barnabas.cli import profiles
 from barnabas.cli.connecting import run
-from barnabas.cli.drop_in import KafkaToolGroup, Terse
 from barnabas.cli.feature_updates import level_text, parse_level, parse_release, updates_for_release, updates_of
-from barnabas.cli.java_text import exception_text
+from barnabas.cli.kafka.drop_in import KafkaToolGroup, Terse
+from barnabas.cli.kafka.java_text import exception_text
 from barnabas.client.admin.features import Features, FeatureUpdate, UpgradeType
 from barnabas.metadata.versions import FEATURES, METADATA_VERSION
 from barnabas.wire.errors import KafkaError

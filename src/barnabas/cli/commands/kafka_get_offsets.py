@@ -11,15 +11,15 @@ import click
 
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
-from barnabas.cli.java_text import exception_text
-from barnabas.cli.java_tool import JavaTool, TopicPattern, connection_of, refuse
+from barnabas.cli.kafka.java_text import exception_text
+from barnabas.cli.kafka.java_tool import JavaTool, TopicPattern, connection_of, refuse
 from barnabas.cli.output import EXIT_FAILED, Output, note
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.admin.records import ListedOffset
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
 _PREFIX = "Error occurred: "
 _SPECS = ("latest", "earliest", "max-timestamp", "earliest-local", "latest-tiered", "earliest-pending-upload")
@@ -118,8 +118,8 @@ def _parse_rule(text: str) -> _Rule:
 async def _look(
     cluster: Cluster, rules: Iterable[_Rule], spec: int, exclude_internal: bool
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
     from barnabas.client.admin.records import Records  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     partitions = [
         TopicPartition(name, number)

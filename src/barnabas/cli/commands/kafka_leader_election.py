@@ -11,8 +11,8 @@ import click
 from barnabas.cli import profiles
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
-from barnabas.cli.java_text import exception_text, hash_order, partition_hash
-from barnabas.cli.java_tool import JavaTool, java_int
+from barnabas.cli.kafka.java_text import exception_text, hash_order, partition_hash
+from barnabas.cli.kafka.java_tool import JavaTool, java_int
 from barnabas.cli.output import EXIT_FAILED, Output, note
 from barnabas.cli.reassignment_files import FieldError, Key, duplicates, parse_partitions
 from barnabas.wire.errors import ErrorCode, KafkaError

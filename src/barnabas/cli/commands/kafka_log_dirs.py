@@ -11,8 +11,8 @@ import click
 
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
-from barnabas.cli.java_text import exception_name, exception_text, hash_order, partition_hash, string_hash
-from barnabas.cli.java_tool import JavaTool, connection_of, refuse
+from barnabas.cli.kafka.java_text import exception_name, exception_text, hash_order, partition_hash, string_hash
+from barnabas.cli.kafka.java_tool import JavaTool, connection_of, refuse
 from barnabas.cli.output import EXIT_FAILED, Output, note
 from barnabas.wire.errors import KafkaError
 

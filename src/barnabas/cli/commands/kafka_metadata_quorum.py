@@ -11,9 +11,9 @@ import click
 
 from barnabas.cli import profiles
 from barnabas.cli.connecting import run
-from barnabas.cli.drop_in import KafkaToolGroup, Terse
-from barnabas.cli.java_text import exception_text
-from barnabas.cli.quorum_lines import replication_lines, status_lines, uuid_problem
+from barnabas.cli.kafka.drop_in import KafkaToolGroup, Terse
+from barnabas.cli.kafka.java_text import exception_text
+from barnabas.cli.kafka.quorum_lines import replication_lines, status_lines, uuid_problem
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.primitives import Uuid
 

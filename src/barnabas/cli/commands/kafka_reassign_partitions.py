@@ -14,8 +14,8 @@ import click
 from barnabas.cli import profiles
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
-from barnabas.cli.java_text import exception_text
-from barnabas.cli.java_tool import JavaTool, refuse
+from barnabas.cli.kafka.java_text import exception_text
+from barnabas.cli.kafka.java_tool import JavaTool, refuse
 from barnabas.cli.output import EXIT_FAILED, Output
 from barnabas.wire.errors import KafkaError
 
@@ -79,7 +79,7 @@ def kafka_reassign_partitions(ctx: click.Context, /, **values: Any) -> None:
     """Move replicas between brokers as Kafka's script of this name does. See also: barnabas reassign."""
     action = _check(ctx, {name.replace("_", "-"): value for name, value in values.items()})
     output = Output()
-    from barnabas.cli.reassign_partitions_tool import ToolError  # noqa: PLC0415
+    from barnabas.cli.kafka.reassign_partitions_tool import ToolError  # noqa: PLC0415
 
     try:
         values |= {name: _number(name, values[name], default) for name, default in _DEFAULTS.items()}
@@ -141,7 +141,7 @@ def _check(ctx: click.Context, values: dict[str, Any]) -> str:
 
 
 async def _act(cluster: Cluster, action: str, text: str, values: dict[str, Any], output: Output) -> None:
-    from barnabas.cli import reassign_partitions_tool as tool  # noqa: PLC0415
+    from barnabas.cli.kafka import reassign_partitions_tool as tool  # noqa: PLC0415
 
     def out(line: str, end: str = "\n") -> None:
         output.write(line, end)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from barnabas.cli.commands.storage import storage
-from barnabas.cli.drop_in import KafkaToolGroup
+from barnabas.cli.kafka.drop_in import KafkaToolGroup
 
 
 @click.group(

@@ -13,16 +13,16 @@ import click
 
 from barnabas.cli import profiles
 from barnabas.cli.connecting import run
-from barnabas.cli.drop_in import KAFKA_VERSION
 from barnabas.cli.failures import Failure
+from barnabas.cli.kafka.drop_in import KAFKA_VERSION
 from barnabas.cli.output import EXIT_FAILED, note
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.admin.producers import ProducerState
     from barnabas.client.admin.transactions import OpenTransaction
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
 _PROGRAM = "kafka-transactions.sh"
 _MINUTE_MS = 60_000
@@ -240,8 +240,8 @@ async def _producers(
     cluster: Cluster, topic: str, partition: int, broker_id: int | None = None
 ) -> list[ProducerState] | KafkaError:
     """The producers of a partition, or why not, in the words of Kafka's client."""
-    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
     from barnabas.client.admin.producers import Producers  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     wanted = TopicPartition(topic, partition)
     found = (await Producers(cluster).describe_producers([wanted], broker_id=broker_id))[wanted]
@@ -350,8 +350,8 @@ def find_hanging(
     """Find hanging transactions."""
 
     async def work(cluster: Cluster) -> str:
-        from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
         from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
         if topic is None and broker_id is None:
             raise _Refused(

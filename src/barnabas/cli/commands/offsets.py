@@ -24,9 +24,9 @@ from barnabas.cli.watching import watch_option, watched
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.admin.records import IsolationLevel, ListedOffset
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
     Listed = Mapping[TopicPartition, ListedOffset | KafkaError]
 
@@ -198,7 +198,7 @@ async def _partitions(
     cluster: Cluster, topics: tuple[str, ...], numbers: tuple[int, ...], internal: bool
 ) -> list[TopicPartition]:
     """The partitions that are asked for. Raises Failure for topics and partitions that are not there."""
-    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     state = await cluster.metadata(topics or None)
     for name, code in state.errors.items():

@@ -20,9 +20,9 @@ from barnabas.cli.watching import watch_option, watched
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.leaders import TopicPartition
     from barnabas.client.admin.producers import ProducerState
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
 _COLUMNS = columns(
     *("topic", "partition", "producerId", "producerEpoch", "lastSequence", Column("lastTimestamp", show=utc_time)),
@@ -87,7 +87,7 @@ async def topic_partitions(
     cluster: Cluster, topic: str, partitions: tuple[int, ...] = (), broker_id: int | None = None
 ) -> list[TopicPartition]:
     """The partitions of a topic, or those that are named, which exist; with `broker_id` those with a replica there."""
-    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     state = await cluster.metadata([topic])
     if (code := state.errors.get(topic)) is not None:

@@ -311,8 +311,8 @@ def delete(
         raise click.UsageError("One of --before-offset, --before and --all is needed.")
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
         from barnabas.client.admin.records import Records  # noqa: PLC0415
+        from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
         keys = (await find_partitions(cluster, partitions)).keys
         first, last, targets = await _targets(Records(cluster), keys, before_offset, before_ms)

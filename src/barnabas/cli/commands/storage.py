@@ -8,7 +8,7 @@ from random import SystemRandom
 
 import click
 
-from barnabas.cli.drop_in import Terse
+from barnabas.cli.kafka.drop_in import Terse
 from barnabas.config import server
 from barnabas.config.definitions import ConfigError
 from barnabas.config.server_config import ServerConfig

@@ -206,7 +206,7 @@ def find_hanging(
 
 
 def _hanging_row(found: OpenTransaction) -> dict[str, Any]:
-    from barnabas.client.admin.leaders import TopicPartition  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     row = producer_row(TopicPartition(found.topic, found.partition), found.producer)
     return {**row, "durationMs": int(time.time() * 1000) - found.producer.last_timestamp}

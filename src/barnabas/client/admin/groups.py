@@ -15,10 +15,11 @@ from typing import TypeAlias
 
 from barnabas import wire
 from barnabas.client.admin.coordinators import MOST_IN_A_REQUEST, Deadline, ask_coordinators, coordinator_versions
-from barnabas.client.admin.leaders import TopicPartition, by_topic
+from barnabas.client.admin.leaders import by_topic
 from barnabas.client.admin.part import Part, change, failed, pieces
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import UnsupportedByNodeError
+from barnabas.client.records import TopicPartition
 from barnabas.client.routing import coordinator, node
 from barnabas.client.state import Node
 from barnabas.client.versions import NodeVersions

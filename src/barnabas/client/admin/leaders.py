@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from barnabas.client.admin.part import pieces
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import PERMANENT
+from barnabas.client.records import TopicPartition
 from barnabas.client.retry import NOT_DONE
 from barnabas.client.state import NO_LEADER, ClusterState
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -29,16 +30,6 @@ _ASKED_AGAIN = NOT_DONE | {
     ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.NETWORK_EXCEPTION,
 }
-
-
-class TopicPartition(NamedTuple):
-    """The name of a partition."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 Answers: TypeAlias = dict[TopicPartition, T | KafkaError]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from barnabas.client.admin.leaders import Answers, TopicPartition, ask_leaders, by_topic
+from barnabas.client.admin.leaders import Answers, ask_leaders, by_topic
 from barnabas.client.admin.part import Part, failed, pieces
+from barnabas.client.records import TopicPartition
 from barnabas.client.retry import NOT_DONE
 from barnabas.client.routing import node
 from barnabas.wire.errors import KafkaError

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from barnabas.client.admin.leaders import Answers, TopicPartition, ask_leaders, by_topic
+from barnabas.client.admin.leaders import Answers, ask_leaders, by_topic
 from barnabas.client.admin.part import Part, change, failed
+from barnabas.client.records import TopicPartition
 from barnabas.client.routing import node
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest

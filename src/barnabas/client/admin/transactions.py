@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.client.admin.coordinators import Deadline, ask_coordinators
-from barnabas.client.admin.leaders import Answers, TopicPartition, ask_leaders
+from barnabas.client.admin.leaders import Answers, ask_leaders
 from barnabas.client.admin.part import Part, change, checked, failed
 from barnabas.client.admin.producers import Producers, ProducerState
 from barnabas.client.cluster import Cluster
+from barnabas.client.records import TopicPartition
 from barnabas.client.routing import CoordinatorType, coordinator, node
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse

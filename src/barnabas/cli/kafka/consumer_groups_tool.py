@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from barnabas.cli.java_text import csv_line, hash_order, padded, partition_hash, string_hash
+from barnabas.cli.kafka.java_text import csv_line, hash_order, padded, partition_hash, string_hash
 from barnabas.cli.offset_resets import parse_topic
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription, GroupMember
-from barnabas.client.admin.leaders import TopicPartition
+from barnabas.client.records import TopicPartition
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")
 SCENARIOS = (

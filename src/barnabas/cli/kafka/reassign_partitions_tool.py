@@ -12,7 +12,7 @@ from random import Random
 from typing import Protocol
 
 from barnabas.cli import replication_throttles as throttles
-from barnabas.cli.java_text import exception_text, hash_order, string_hash
+from barnabas.cli.kafka.java_text import exception_text, hash_order, string_hash
 from barnabas.cli.reassignment_files import (
     Key,
     NotJsonError,

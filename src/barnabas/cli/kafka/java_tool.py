@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 import click
 
 from barnabas.cli import profiles
-from barnabas.cli.drop_in import KafkaTool
-from barnabas.cli.java_text import exception_text as java_text
+from barnabas.cli.kafka.drop_in import KafkaTool
+from barnabas.cli.kafka.java_text import exception_text as java_text
 from barnabas.cli.output import EXIT_FAILED, note
 from barnabas.cli.profiles import Connection
 

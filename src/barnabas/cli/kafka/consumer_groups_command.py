@@ -1,6 +1,6 @@
 """Kafka's kafka-consumer-groups: what it asks of a cluster, in its order, and says of it.
 
-The lines are in `cli.consumer_groups_tool`, resets in `cli.offset_resets`. What Kafka's tool would end with is raised.
+The lines are in `cli.kafka.consumer_groups_tool`, resets in `cli.offset_resets`. What Kafka's tool would end with is raised.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 
 import click
 
-from barnabas.cli.consumer_groups_tool import (
+from barnabas.cli.durations import parse_iso_duration_ms
+from barnabas.cli.group_offsets import logs_of
+from barnabas.cli.kafka.consumer_groups_tool import (
     SCENARIOS,
     TYPES,
     OffsetRow,
@@ -33,15 +35,13 @@ from barnabas.cli.consumer_groups_tool import (
     resets_text,
     state_text,
 )
-from barnabas.cli.durations import parse_iso_duration_ms
-from barnabas.cli.group_offsets import logs_of
-from barnabas.cli.java_text import exception_text, hash_order, partition_hash, string_hash
+from barnabas.cli.kafka.java_text import exception_text, hash_order, partition_hash, string_hash
 from barnabas.cli.offset_resets import Log, NoOffsetError, Reset, Rule, parse_file, plan
 from barnabas.cli.output import note
 from barnabas.client.admin.groups import CONSUMER, CommittedOffset, GroupDescription, GroupMember, Groups
-from barnabas.client.admin.leaders import TopicPartition
 from barnabas.client.admin.records import OffsetSpec, Records
 from barnabas.client.cluster import Cluster
+from barnabas.client.records import TopicPartition
 from barnabas.client.state import ClusterState
 from barnabas.wire.errors import ErrorCode, KafkaError
 
