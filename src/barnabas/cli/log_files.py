@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +52,8 @@ class Problem(NamedTuple):
 
 
 Item = Row | Problem
+Chunk = Callable[[], Iterator[Item]]
+CHUNK_BYTES = 1 << 18
 
 
 class FileKind(Enum):
@@ -109,6 +112,8 @@ class Section(NamedTuple):
     kind: str
     columns: tuple[Column, ...]
     items: Iterator[Item]
+    chunks: Iterator[Chunk] | None = None
+    """In place of `items`, of a log that is long: its rows in pieces, each made when it is called."""
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
@@ -183,7 +188,8 @@ def _log_section(path: Path, found: LogKind, batches: Iterator[OfflineBatch | Da
     keys: Sequence[str] = ("key",) if has_key else ()
     values: Sequence[str] = () if wanted.keys_only else ("value",)
     shown = columns("offset", _TIMESTAMP, *named, *keys, *values)
-    return Section(path, "records", shown, _record_items(path, kind, batches, wanted))
+    chunks = _record_chunks(path, kind, batches, wanted)
+    return Section(path, "records", shown, (item for chunk in chunks for item in chunk()), chunks)
 
 
 def _chosen(path: Path, batches: Iterator[OfflineBatch | Damage], wanted: Wanted) -> Iterator[OfflineBatch | Problem]:
@@ -245,11 +251,24 @@ def _codec(header: BatchHeader) -> str:
         return str(error)
 
 
-def _record_items(
+def _record_chunks(
     path: Path, kind: LogKind, batches: Iterator[OfflineBatch | Damage], wanted: Wanted
-) -> Iterator[Item]:
-    start, end = wanted.start, wanted.end
+) -> Iterator[Chunk]:
+    gathered: list[OfflineBatch | Problem] = []
+    size = 0
     for item in _chosen(path, batches, wanted):
+        gathered.append(item)
+        size += 0 if isinstance(item, Problem) else item.header.size_in_bytes
+        if size >= CHUNK_BYTES:
+            yield partial(_record_items, path, kind, gathered, wanted)
+            gathered, size = [], 0
+    if gathered:
+        yield partial(_record_items, path, kind, gathered, wanted)
+
+
+def _record_items(path: Path, kind: LogKind, chosen: list[OfflineBatch | Problem], wanted: Wanted) -> Iterator[Item]:
+    start, end = wanted.start, wanted.end
+    for item in chosen:
         if isinstance(item, Problem):
             yield item
             continue
@@ -289,11 +308,14 @@ def _plain_items(records: list[Record], of_batch: Fields) -> Iterator[Item]:
             shown_value = None if value is None else value.decode()
         except UnicodeDecodeError:
             shown_key, shown_value = show_bytes(key), show_bytes(value)
-        row: Row = {"offset": offset, "timestamp": timestamp, "key": shown_key, "value": shown_value}
         if headers:
-            row["headers"] = [{"key": name, "value": show_bytes(text)} for name, text in headers]
-        row.update(of_batch)
-        yield row
+            shown = [{"key": name, "value": show_bytes(text)} for name, text in headers]
+            yield {
+                **{"offset": offset, "timestamp": timestamp, "key": shown_key, "value": shown_value},
+                **{"headers": shown, **of_batch},
+            }
+        else:
+            yield {"offset": offset, "timestamp": timestamp, "key": shown_key, "value": shown_value, **of_batch}
 
 
 _LOG_COLUMNS = columns("partition", "state", "topicId", "segments", "size", "startOffset", "endOffset")

@@ -10,12 +10,15 @@ No library draws the tables: what would be used of one is this file, and importi
 
 from __future__ import annotations
 
+import functools
+import io
 import json
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -211,10 +214,9 @@ class _Table(Rows):
         self._since = time.monotonic()
         self._widths: list[int] = []
         self._right: list[bool] = []
-        self._format = ""
         self._keys = [(column.key, column.show) for column in self.columns]
         self._is_styled = self._color and any(column.style for column in self.columns)
-        self._shown = self._line
+        self._shown: Callable[[Row], str] = self._styled_line
 
     def add(self, row: Row) -> None:
         self.count += 1
@@ -242,35 +244,17 @@ class _Table(Rows):
             self._widths.append(max(len(heading), widest))
         if self._right and not self._right[-1]:
             self._widths[-1] = 0  # nothing follows the last column
-        self._format = "  ".join(
-            f"{{:{'>' if right else '<'}{width or ''}}}" for right, width in zip(self._right, self._widths, strict=True)
-        )
-        heading = self._format.format(*headings).rstrip()
+        formats = [
+            f"{'>' if right else '<'}{width or ''}" for right, width in zip(self._right, self._widths, strict=True)
+        ]
+        heading = "  ".join(map(format, headings, formats)).rstrip()
         self._write(_paint(heading, "bold") if self._color else heading)
-        self._shown = self._styled_line if self._is_styled else self._line
+        self._shown = self._styled_line if self._is_styled else _line_writer(self._keys, formats)
         for row in rows:
             self._write(self._shown(row))
 
     def _cells(self, row: Row) -> list[str]:
-        # Most of a long dump is spent here, so texts and numbers do without a call.
-        cells = []
-        get = row.get
-        for key, show in self._keys:
-            value = get(key)
-            if value is None:
-                cells.append("-")
-            elif show is not None:
-                cells.append(show(value))
-            elif type(value) is int:
-                cells.append(str(value))
-            elif (type(value) is str or type(value) is JsonText) and value.isprintable():
-                cells.append(value)
-            else:
-                cells.append(cell(value))
-        return cells
-
-    def _line(self, row: Row) -> str:
-        return self._format.format(*self._cells(row)).rstrip()
+        return ["-" if (value := row.get(key)) is None else (show or cell)(value) for key, show in self._keys]
 
     def _styled_line(self, row: Row) -> str:
         padded = [
@@ -281,6 +265,28 @@ class _Table(Rows):
             color = column.style(row.get(column.key)) if column.style is not None else None
             padded[index] = _paint(padded[index], color) if color else padded[index]
         return "  ".join(padded).rstrip()
+
+
+def _line_writer(keys: list[tuple[str, Callable[[Any], str] | None]], formats: list[str]) -> Callable[[Row], str]:
+    """`line(row)`, compiled for these columns: most of a long table is spent there, so texts and numbers do without a call."""
+    names: dict[str, Any] = {"cell": cell, "JsonText": JsonText}
+    lines = ["def line(row):", "    get = row.get"]
+    for at, (key, show) in enumerate(keys):
+        lines.append(f"    v = get({key!r})")
+        if show is None:
+            lines.append("    kind = type(v)")
+            lines.append("    if kind is int: pass")
+            lines.append("    elif (kind is str or kind is JsonText) and v.isprintable(): pass")
+            lines.append("    else: v = '-' if v is None else cell(v)")
+            lines.append(f"    c{at} = v")
+        else:
+            names[f"show{at}"] = show
+            lines.append(f"    c{at} = '-' if v is None else show{at}(v)")
+    pieces = [f"{{c{at}:{form}}}" for at, form in enumerate(formats)]
+    lines.append(f"    return f'{'  '.join(pieces)}'.rstrip()")
+    exec(compile("\n".join(lines), "<line of a table>", "exec"), names)  # of our own columns alone
+    writer: Callable[[Row], str] = names["line"]
+    return writer
 
 
 class _JsonLines(Rows):
@@ -413,6 +419,18 @@ class Output:
         self._drain()
         self._file.flush()
 
+    @contextmanager
+    def captured(self) -> Iterator[io.StringIO]:
+        """What is written here goes to a text instead."""
+        text, file = io.StringIO(), self._file
+        self._drain()
+        self._file = text
+        try:
+            yield text
+        finally:
+            self._drain()
+            self._file = file
+
     def _drain(self) -> None:
         text, self._pieces = "".join(self._pieces), []
         self._has_written = self._has_written or bool(text)
@@ -473,6 +491,7 @@ class Progress:
             sys.stderr.flush()
 
 
+@functools.lru_cache(maxsize=4096)  # the records of a batch often have the same
 def utc_time(timestamp_ms: int) -> str:
     """A timestamp for people, as in ISO 8601; -1, which stands for none, is a dash."""
     seconds, rest = divmod(timestamp_ms, 1000)

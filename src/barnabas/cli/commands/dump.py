@@ -7,14 +7,15 @@ something is damaged, and the standard error says what and where; what is good w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import click
 
 from barnabas.cli.failures import Failure, failures
+from barnabas.cli.forked import in_order, processes
 from barnabas.cli.log_checks import check
-from barnabas.cli.log_files import Item, Problem, Section, Wanted, file_kind, open_as_log, sections
+from barnabas.cli.log_files import Chunk, Item, Problem, Section, Wanted, file_kind, open_as_log, sections
 from barnabas.cli.log_records import LogKind
 from barnabas.cli.options import output_options
 from barnabas.cli.output import Column, Format, Output, Progress, Rows, columns, note
@@ -94,6 +95,9 @@ def dump(
         raise SystemExit(1)
 
 
+_CHUNKS_ALONE = 4
+
+
 def _open(path: Path, wanted: Wanted) -> Iterator[Section]:
     if wanted.kind is not None and path.is_file() and file_kind(path) is None:
         yield open_as_log(path, wanted)
@@ -103,12 +107,36 @@ def _open(path: Path, wanted: Wanted) -> Iterator[Section]:
 
 def _show(section: Section, rows: Rows, output: Output, max_records: int | None) -> int:
     """How many problems there were."""
+    if max_records is not None:
+        return _show_items(section, _first(_with_damage(section, section.items), max_records), rows, output)
+    if section.chunks is None or (count := processes()) < 2:
+        return _show_items(section, _with_damage(section, section.items), rows, output)
+    # The first chunks decide how wide columns are; a log that has more of them is long enough for help.
+    damaged = 0
+    chunks = _chunks_with_damage(section, section.chunks)
+    for number, chunk in enumerate(chunks, 1):
+        damaged += _show_items(section, _with_damage(section, chunk()), rows, output)
+        if rows.count and number >= _CHUNKS_ALONE:
+            break
+    following = next(chunks, None)
+    if following is None:
+        return damaged
+    rows.flush()
+    for chunk, made in in_order(
+        chain((following,), chunks), lambda chunk: _text_of(section, chunk, rows, output), count
+    ):
+        if made is None:
+            damaged += _show_items(section, _with_damage(section, chunk()), rows, output)
+        else:
+            output.write(made[0], end="")
+            rows.count += made[1]
+    return damaged
+
+
+def _show_items(section: Section, items: Iterator[Item], rows: Rows, output: Output) -> int:
     damaged = 0
     name = str(section.path)
     is_for_programs = output.format not in (Format.TABLE, Format.TSV)
-    items = _with_damage(section)
-    if max_records is not None:
-        items = _first(items, max_records)
     for item in items:
         if isinstance(item, Problem):
             damaged += 1
@@ -121,9 +149,29 @@ def _show(section: Section, rows: Rows, output: Output, max_records: int | None)
     return damaged
 
 
-def _with_damage(section: Section) -> Iterator[Item]:
+def _text_of(section: Section, chunk: Chunk, rows: Rows, output: Output) -> tuple[str, int] | None:
+    """The text of a chunk in which nothing is wrong."""
+    before = rows.count
+    with output.captured() as text:
+        items = list(_with_damage(section, chunk()))
+        if any(isinstance(item, Problem) for item in items):
+            return None
+        _show_items(section, iter(items), rows, output)
+    made, rows.count = rows.count - before, before
+    return text.getvalue(), made
+
+
+def _chunks_with_damage(section: Section, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     try:
-        yield from section.items
+        yield from chunks
+    except StorageError as error:
+        problem = Problem(section.path, "", str(error).removeprefix(f"{section.path} "))
+        yield lambda: iter((problem,))
+
+
+def _with_damage(section: Section, items: Iterator[Item]) -> Iterator[Item]:
+    try:
+        yield from items
     except StorageError as error:
         yield Problem(section.path, "", str(error).removeprefix(f"{section.path} "))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from barnabas.cli.kafka import topic_command as lines
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
+from barnabas.cli.kafka import topic_command as lines
 from barnabas.cli.kafka.java_tool import INTERNAL_TOPICS, JavaTool, TopicPattern, connection_of, java_int, refuse
 from barnabas.cli.kafka.topic_command import UsageError
 from barnabas.cli.output import EXIT_FAILED, Output, note
