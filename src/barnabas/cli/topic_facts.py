@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -108,13 +109,25 @@ async def look_at(
 
     described: list[TopicDescription] = []
     errors: dict[str, KafkaError] = {}
+    asking: list[asyncio.Task[dict[str, Settings | KafkaError]]] = []
+    asked = 0
     pages = Topics(cluster).describe_topic_partitions(names, response_partition_limit=partition_limit)
-    async for name, topic in pages:
-        if isinstance(topic, KafkaError):
-            errors[name] = topic
-        else:
+    try:
+        async for name, topic in pages:
+            if isinstance(topic, KafkaError):
+                errors[name] = topic
+                continue
             described.append(topic)
-    facts = await facts_of(cluster, described, with_configs=with_configs, config_keys=config_keys)
+            if with_configs and len(described) - asked == _TOPICS_IN_A_REQUEST:
+                # While the next page is read here, the broker makes this answer.
+                some = [topic.name for topic in described[asked:]]
+                asking.append(asyncio.create_task(_settings(cluster, some, config_keys)))
+                asked = len(described)
+        early = {name: each for found in await asyncio.gather(*asking) for name, each in found.items()}
+    finally:
+        for task in asking:
+            task.cancel()
+    facts = await facts_of(cluster, described, with_configs=with_configs, config_keys=config_keys, known=early)
     return Found(facts, errors)
 
 
@@ -124,11 +137,14 @@ async def facts_of(
     *,
     with_configs: bool = True,
     config_keys: Sequence[str] | None = None,
+    known: Mapping[str, Settings | KafkaError] = MappingProxyType({}),
 ) -> list[TopicFacts]:
-    """What else is to be known of these topics."""
+    """What else is to be known of these topics; settings that are `known` are not asked for."""
     topics = list(described)
     live = frozenset((await cluster.metadata([])).nodes)
-    settings = await _settings(cluster, [topic.name for topic in topics], config_keys) if with_configs else {}
+    settings = dict(known)
+    if with_configs:
+        settings |= await _settings(cluster, [each.name for each in topics if each.name not in known], config_keys)
     moving = await _reassignments(cluster) if topics else {}
     return [_facts(topic, settings.get(topic.name), moving, live) for topic in topics]
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from barnabas.client.errors import error_code
 from barnabas.config.endpoints import address_text
-from barnabas.security.acl import AclOperation
 from barnabas.wire import ZERO_UUID, ErrorCode, Uuid
 from barnabas.wire.messages.describe_cluster import DescribeClusterResponse
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+if TYPE_CHECKING:
+    from barnabas.security.acl import AclOperation
 
 NO_LEADER = -1
 NO_EPOCH = -1
@@ -229,6 +231,8 @@ def operations_of(bits: int) -> frozenset[AclOperation] | None:
     """
     if bits == _NOT_ASKED:
         return None
+    from barnabas.security.acl import AclOperation  # noqa: PLC0415  (few ask for this, and it takes long to import)
+
     return frozenset(operation for operation in AclOperation if operation > AclOperation.ALL and bits >> operation & 1)
 
 

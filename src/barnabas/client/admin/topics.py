@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from barnabas.client.admin.part import Part, change, failed, pieces
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import error_code
 from barnabas.client.routing import controller
 from barnabas.client.state import ClusterState, Topic, operations_of
-from barnabas.security.acl import AclOperation
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -25,6 +24,9 @@ from barnabas.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
+
+if TYPE_CHECKING:
+    from barnabas.security.acl import AclOperation
 
 K = TypeVar("K")
 
