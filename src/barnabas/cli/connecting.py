@@ -27,14 +27,14 @@ FIRST_CONTACT_MS = 5_000
 _PATIENCE = "default.api.timeout.ms"
 
 
-def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:
-    """Do this with a client of the cluster, which is closed at the end."""
+def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
+    """Do this with a client of the cluster, which is closed at the end; long work gets the faster loop, which loads slowly."""
 
     async def main() -> T:
         async with connected(connection) as cluster:
             return await work(cluster)
 
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=_fast_loop() if is_long else None) as runner:
         return runner.run(main())
 
 
@@ -81,7 +81,7 @@ def _origin(connection: Connection, name: str) -> str:
     return setting.origin if setting is not None else connection.address
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop  # noqa: PLC0415
     except ImportError:  # not on every platform

@@ -111,7 +111,7 @@ def consume(
             if group is not None:
                 await consumer.commit()
 
-    run(rest, work)
+    run(rest, work, is_long=True)
 
 
 async def _joined(consumer: Consumer) -> dict[Any, int]:

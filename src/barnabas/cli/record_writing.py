@@ -69,7 +69,7 @@ def produce(
             if "transactional.id" in settings and written.failure is None:
                 await producer.commit_transaction()
 
-    run(rest, work)
+    run(rest, work, is_long=True)
 
 
 async def _write(producer: Producer, topic: str, wanted: Iterable[NewRecord], written: Written) -> None:

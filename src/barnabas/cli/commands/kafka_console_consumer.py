@@ -223,7 +223,7 @@ def _consume(settings: dict[str, str], wanted: _Wanted, write: Formatter, count:
             await _begin(consumer, wanted)
             await _show(consumer, wanted, write, count)
 
-    run(rest, work)
+    run(rest, work, is_long=True)
 
 
 async def _begin(consumer: Consumer, wanted: _Wanted) -> None:

@@ -174,7 +174,7 @@ def _produce(settings: dict[str, str], topic: str, records: Iterator[NewRecord],
         async with Producer(cluster, own) as producer:
             await _send_all(producer, topic, records, sync=sync)
 
-    run(rest, work)
+    run(rest, work, is_long=True)
 
 
 async def _send_all(producer: Producer, topic: str, records: Iterator[NewRecord], *, sync: bool) -> None:
