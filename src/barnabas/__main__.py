@@ -1,6 +1,6 @@
 """`python -m barnabas`: the same as the command `barnabas`."""
 
-from barnabas.cli.main import main
+from barnabas.cli.main import run
 
 if __name__ == "__main__":
-    main(prog_name="barnabas")
+    run()
