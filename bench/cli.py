@@ -42,6 +42,7 @@ def short_ones() -> list[Row]:
     with Barnabas() as node, admin.Client(node) as client:
         for number in range(TOPICS // 200):
             admin._create(client, f"described-{number}", 200)
+        admin._wait_logs(client, TOPICS * admin.PARTITIONS)  # a node that is still beginning them answers late
         questions: dict[str, tuple[Command, Command, int]] = {
             f"describe {TOPICS:,} topics of {admin.PARTITIONS} partitions": (
                 _ours("topics", "describe", "-b", node.bootstrap),
