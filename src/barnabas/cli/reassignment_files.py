@@ -17,7 +17,7 @@ Key = tuple[str, int]
 
 ANY_LOG_DIR = "any"
 _VERSION = 1
-_INT32 = 2**31
+_RANGES = {"Integer": 2**31, "Long": 2**63}
 
 
 class ReassignmentFileError(ValueError):
@@ -51,12 +51,12 @@ def parse_reassignment(text: str) -> Reassignment:
     whole = _document(text)
     partitions: list[tuple[Key, tuple[int, ...]]] = []
     log_dirs: dict[Replica, str] = {}
-    for item in _list(whole.get("partitions", [])):
-        row = _object(item)
-        topic, index = _text(_field(row, "topic")), _number(_field(row, "partition"))
-        replicas = [_number(each) for each in _list(_field(row, "replicas"))]
+    for item in list_of(whole.get("partitions", [])):
+        row = object_of(item)
+        topic, index = text_of(field_of(row, "topic")), number_of(field_of(row, "partition"))
+        replicas = [number_of(each) for each in list_of(field_of(row, "replicas"))]
         chosen = (
-            [_text(each) for each in _list(row["log_dirs"])] if "log_dirs" in row else [ANY_LOG_DIR] * len(replicas)
+            [text_of(each) for each in list_of(row["log_dirs"])] if "log_dirs" in row else [ANY_LOG_DIR] * len(replicas)
         )
         if len(replicas) != len(chosen):
             raise ReassignmentFileError(
@@ -79,7 +79,7 @@ def parse_topics(text: str) -> list[str]:
     ['orders']
     """
     whole = _document(text)
-    topics = [_text(_field(_object(item), "topic")) for item in _list(whole.get("topics", []))]
+    topics = [text_of(field_of(object_of(item), "topic")) for item in list_of(whole.get("topics", []))]
     if twice := duplicates(topics):
         raise ReassignmentFileError(f"List of topics to reassign contains duplicate entries: {_java(twice)}")
     return topics
@@ -92,13 +92,13 @@ def parse_partitions(text: str) -> list[Key]:
     [('orders', 1)]
     """
     try:
-        whole = _object(json.loads(text))
+        whole = object_of(json.loads(text))
     except json.JSONDecodeError:
         raise NotJsonError("Replica election data is empty") from None
     if "partitions" not in whole:
         raise ReassignmentFileError('Replica election data is missing "partitions" field')
-    rows = map(_object, _list(whole["partitions"]))
-    return [(_text(_field(row, "topic")), _number(_field(row, "partition"))) for row in rows]
+    rows = map(object_of, list_of(whole["partitions"]))
+    return [(text_of(field_of(row, "topic")), number_of(field_of(row, "partition"))) for row in rows]
 
 
 def check_executable(reassignment: Reassignment) -> None:
@@ -154,42 +154,42 @@ def duplicates(items: Iterable[T]) -> list[T]:
 
 def _document(text: str) -> dict[str, Any]:
     try:
-        whole = _object(json.loads(text))
+        whole = object_of(json.loads(text))
     except json.JSONDecodeError as error:
         raise NotJsonError(str(error)) from None
-    version = _number(whole["version"]) if "version" in whole else _VERSION
+    version = number_of(whole["version"]) if "version" in whole else _VERSION
     if version != _VERSION:
         raise ReassignmentFileError(f"Not supported version field value {version}")
     return whole
 
 
-def _object(value: Any) -> dict[str, Any]:
+def object_of(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise FieldError(f"Expected JSON object, received {_json(value)}")
     return value
 
 
-def _list(value: Any) -> list[Any]:
+def list_of(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise FieldError(f"Expected JSON array, received {_json(value)}")
     return value
 
 
-def _field(row: dict[str, Any], name: str) -> Any:
+def field_of(row: dict[str, Any], name: str) -> Any:
     if name not in row:
         raise FieldError(f"No such field exists: `{name}`")
     return row[name]
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     if not isinstance(value, str):
         raise FieldError(f"Expected `String` value, received {_json(value)}")
     return value
 
 
-def _number(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not -_INT32 <= value < _INT32:
-        raise FieldError(f"Expected `Integer` value, received {_json(value)}")
+def number_of(value: Any, kind: str = "Integer") -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -_RANGES[kind] <= value < _RANGES[kind]:
+        raise FieldError(f"Expected `{kind}` value, received {_json(value)}")
     return value
 
 

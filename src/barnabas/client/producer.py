@@ -77,13 +77,8 @@ class Producer:
     ) -> None:
         """Settings by the names of Kafka's producer. Raises `ConfigError`, which names the setting."""
         given: dict[str, object] = {**(config if isinstance(config, Mapping) else {}), **(more or {})}
-        if isinstance(config, Cluster | ClientSettings):
-            base = config.settings if isinstance(config, Cluster) else config
-            own = client_settings.load({"bootstrap.servers": "unused:1", **given}, definitions(), warn=False)
-            known = {name: own.values[name] for name in definitions()}
-            loaded = base._replace(values={**base.values, **known})
-        else:
-            loaded = client_settings.load(given, definitions())
+        base = config.settings if isinstance(config, Cluster) else None if isinstance(config, Mapping) else config
+        loaded = client_settings.load_over(base, given, definitions())
         self.settings = producer_settings(loaded, given)
         self._owns_cluster = not isinstance(config, Cluster)
         self._cluster = config if isinstance(config, Cluster) else Cluster(loaded)

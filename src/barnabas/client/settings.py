@@ -139,6 +139,16 @@ def load(
     return ClientSettings(values, servers, controllers, _credentials(values), warnings)
 
 
+def load_over(
+    base: ClientSettings | None, given: Mapping[str, object], more: Mapping[str, Definition]
+) -> ClientSettings:
+    """As `load`; but of a client that stands on another, whose settings are `base`, only those in `more` are its own."""
+    if base is None:
+        return load(given, more)
+    own = load({"bootstrap.servers": "unused:1", **given}, more, warn=False)
+    return base._replace(values={**base.values, **{name: own.values[name] for name in more}})
+
+
 def load_file(
     path: str | os.PathLike[str],
     overrides: Mapping[str, object] | None = None,

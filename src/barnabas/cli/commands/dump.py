@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from barnabas.cli.failures import Failure, failures
-from barnabas.cli.forked import in_order, processes
+from barnabas.cli.forked import Made, in_order, processes
 from barnabas.cli.log_checks import check
 from barnabas.cli.log_files import Chunk, Item, Problem, Section, Wanted, file_kind, open_as_log, sections
 from barnabas.cli.log_records import LogKind
@@ -149,7 +149,7 @@ def _show_items(section: Section, items: Iterator[Item], rows: Rows, output: Out
     return damaged
 
 
-def _text_of(section: Section, chunk: Chunk, rows: Rows, output: Output) -> tuple[str, int] | None:
+def _text_of(section: Section, chunk: Chunk, rows: Rows, output: Output) -> Made:
     """The text of a chunk in which nothing is wrong."""
     before = rows.count
     with output.captured() as text:
@@ -165,7 +165,7 @@ def _chunks_with_damage(section: Section, chunks: Iterator[Chunk]) -> Iterator[C
     try:
         yield from chunks
     except StorageError as error:
-        problem = Problem(section.path, "", str(error).removeprefix(f"{section.path} "))
+        problem = _problem(section, error)
         yield lambda: iter((problem,))
 
 
@@ -173,7 +173,11 @@ def _with_damage(section: Section, items: Iterator[Item]) -> Iterator[Item]:
     try:
         yield from items
     except StorageError as error:
-        yield Problem(section.path, "", str(error).removeprefix(f"{section.path} "))
+        yield _problem(section, error)
+
+
+def _problem(section: Section, error: StorageError) -> Problem:
+    return Problem(section.path, "", str(error).removeprefix(f"{section.path} "))
 
 
 def _first(items: Iterator[Item], count: int) -> Iterator[Item]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,8 +19,6 @@ from barnabas.wire.errors import KafkaError
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.records import TopicPartition
-
-_RANGES = {"Integer": 2**31, "Long": 2**63}
 
 
 @click.command(
@@ -69,57 +67,28 @@ async def _delete(cluster: Cluster, offsets: dict[TopicPartition, int]) -> dict[
 
 def _parse_offsets(text: str) -> dict[TopicPartition, int]:
     """Raises ValueError in Kafka's words."""
+    from barnabas.cli.reassignment_files import field_of, list_of, number_of, object_of, text_of  # noqa: PLC0415
     from barnabas.client.records import TopicPartition  # noqa: PLC0415
 
     try:
         document = json.loads(text)
     except ValueError:
         raise ValueError("The input string is not a valid JSON") from None
-    whole = _object(document)
-    version = _number(whole["version"], "Integer") if "version" in whole else 1
+    whole = object_of(document)
+    version = number_of(whole["version"]) if "version" in whole else 1
     if version != 1:
         raise ValueError(f"Not supported version field value {version}")
     if "partitions" not in whole:
         raise ValueError("Missing partitions field")
-    if not isinstance(whole["partitions"], list):
-        raise ValueError(f"Expected JSON array, received {_json(whole['partitions'])}")
     offsets: dict[TopicPartition, int] = {}
     twice: list[str] = []
-    for item in whole["partitions"]:
-        row = _object(item)
-        each = TopicPartition(_text(_field(row, "topic")), _number(_field(row, "partition"), "Integer"))
-        offset = _number(_field(row, "offset"), "Long")
+    for item in list_of(whole["partitions"]):
+        row = object_of(item)
+        each = TopicPartition(text_of(field_of(row, "topic")), number_of(field_of(row, "partition")))
+        offset = number_of(field_of(row, "offset"), "Long")
         if each in offsets and str(each) not in twice:
             twice.append(str(each))
         offsets[each] = offset
     if twice:
         raise ValueError(f"Offset json file contains duplicate topic partitions: {','.join(twice)}")
     return offsets
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"Expected JSON object, received {_json(value)}")
-    return value
-
-
-def _field(row: dict[str, Any], name: str) -> Any:
-    if name not in row:
-        raise ValueError(f"No such field exists: `{name}`")
-    return row[name]
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"Expected `String` value, received {_json(value)}")
-    return value
-
-
-def _number(value: Any, kind: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not -_RANGES[kind] <= value < _RANGES[kind]:
-        raise ValueError(f"Expected `{kind}` value, received {_json(value)}")
-    return value
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
