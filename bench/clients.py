@@ -154,16 +154,21 @@ def _ours_consume(bootstrap: str, topic: str, count: int) -> float:
         async with Consumer({"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest"}) as consumer:
             started = time.perf_counter()
             consumer.assign([(topic, partition) for partition in range(PARTITIONS)])
-            left, size = count, 0
-            while left:
-                for some in (await consumer.getmany(timeout_ms=1_000)).values():
-                    for record in some:
-                        size += len(record.value or b"")
-                    left -= len(some)
+            await _read(consumer, count)
             return time.perf_counter() - started
 
     elapsed_s: float = _run(main())
     return elapsed_s
+
+
+async def _read(consumer: Any, count: int) -> None:
+    """Every value, in batches: aiokafka's consumer has the same method."""
+    left, size = count, 0
+    while left:
+        for some in (await consumer.getmany(timeout_ms=1_000)).values():
+            for record in some:
+                size += len(record.value or b"")
+            left -= len(some)
 
 
 # --- aiokafka
@@ -193,12 +198,7 @@ def _aiokafka_consume(bootstrap: str, topic: str, count: int) -> float:
         async with AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
             started = time.perf_counter()
             consumer.assign([TopicPartition(topic, partition) for partition in range(PARTITIONS)])
-            left, size = count, 0
-            while left:
-                for some in (await consumer.getmany(timeout_ms=1_000)).values():
-                    for record in some:
-                        size += len(record.value or b"")
-                    left -= len(some)
+            await _read(consumer, count)
             return time.perf_counter() - started
 
     elapsed_s: float = _run(main())

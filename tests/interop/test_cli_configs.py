@@ -22,13 +22,13 @@ from barnabas.client.admin.configs import (
     AlterConfigOpType,
     Config,
     ConfigResource,
-    ConfigResourceType,
     Configs,
     ConfigSource,
 )
 from barnabas.client.admin.part import checked
 from barnabas.client.admin.quotas import DEFAULT, QuotaFilter, Quotas, quota_entity
 from barnabas.client.admin.users import ScramDeletion, ScramMechanism, ScramUpsertion, Users
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from tests.interop.tool_process import ToolProcess

@@ -19,7 +19,8 @@ from barnabas.broker.context import ClientInformation, Context
 from barnabas.config import client_metrics
 from barnabas.config.definitions import parse_all
 from barnabas.config.hash_order import hash_order
-from barnabas.metadata.configs import Config, ConfigResourceType, Configs
+from barnabas.config.resource_type import ConfigResourceType
+from barnabas.metadata.configs import Config, Configs
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, random_uuid
 
 log = logging.getLogger(__name__)

@@ -15,9 +15,10 @@ from barnabas.broker import dynamic_config, logger_levels
 from barnabas.broker.context import Context
 from barnabas.config import broker
 from barnabas.config.definitions import ConfigType
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller import configs
 from barnabas.controller.configs import AlterOperation
-from barnabas.metadata.configs import ConfigResource, ConfigResourceType
+from barnabas.metadata.configs import ConfigResource
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 

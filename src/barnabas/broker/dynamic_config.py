@@ -13,10 +13,10 @@ from typing import NamedTuple
 from barnabas.config import broker, reconfiguration, server, topic
 from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.resolve import Layers, broker_texts, topic_defaults, topic_value
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_checks import RequirementError
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.configs import layers_of
-from barnabas.metadata.configs import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire import ErrorCode, KafkaError, Message
 

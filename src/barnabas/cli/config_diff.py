@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from barnabas.client.admin.config_values import Config, ConfigEntry, ConfigResource, ConfigResourceType, ConfigSource
+from barnabas.client.admin.config_values import Config, ConfigEntry, ConfigResource, ConfigSource
+from barnabas.config.resource_type import ConfigResourceType
 
 HIDDEN = "[hidden]"
 

@@ -12,13 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.failures import Failure, failures
-from barnabas.client.admin.config_values import (
-    AlterConfigOp,
-    AlterConfigOpType,
-    Config,
-    ConfigResource,
-    ConfigResourceType,
-)
+from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, Config, ConfigResource
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata import configs as metadata_configs
 from barnabas.metadata.changes import ConfigChanged, changes
 from barnabas.metadata.errors import ReplayError

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from barnabas.cli.completing import complete_topic
-from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource, ConfigResourceType
+from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
+from barnabas.config.resource_type import ConfigResourceType
 
 ALL_BROKERS = "brokers"
 TYPES = {kind.name.lower().replace("_", "-"): kind for kind in ConfigResourceType}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from barnabas.cli.completing import complete_topic
 from barnabas.cli.failures import ADVICE, Failure
 from barnabas.wire.errors import ErrorCode
 
@@ -30,6 +31,15 @@ class Wanted(NamedTuple):
 def parse_partitions(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[Wanted, ...]:
     """The callback of an argument."""
     return tuple(_parse(ctx, param, value) for value in values)
+
+
+partitions_argument = click.argument(
+    "partitions",
+    nargs=-1,
+    metavar="[TOPIC[:PARTITION,...]]...",
+    callback=parse_partitions,
+    shell_complete=complete_topic,
+)
 
 
 def _parse(ctx: click.Context, param: click.Parameter, value: str) -> Wanted:

@@ -14,11 +14,12 @@ from typing import Final
 from barnabas.config import broker, client_metrics, group, topic
 from barnabas.config.definitions import ConfigError, ConfigType, Definition, Value
 from barnabas.config.resolve import Layers, broker_value, topic_defaults
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.values import split_list
 from barnabas.controller import topic_names
 from barnabas.controller.situation import Situation
-from barnabas.metadata.configs import ConfigResource, ConfigResourceType
+from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicated.decision import Records, Result
 from barnabas.wire import ErrorCode, KafkaError, Message

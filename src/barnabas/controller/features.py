@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from barnabas.config.hash_order import hash_order
 from barnabas.config.resolve import Layers, broker_value
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import MIN_INSYNC_REPLICAS
 from barnabas.controller.situation import Situation
 from barnabas.metadata.brokers import VersionRange
-from barnabas.metadata.configs import ConfigResourceType
 from barnabas.metadata.versions import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     FEATURES,

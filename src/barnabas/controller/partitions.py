@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from barnabas.config import resolve
 from barnabas.config.resolve import Layers
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import MIN_INSYNC_REPLICAS, layers_of
 from barnabas.controller.placement import default_directory, is_active
 from barnabas.controller.situation import Situation
-from barnabas.metadata.configs import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import (
     LOST_DIR,

@@ -13,9 +13,9 @@ from typing import Final
 from barnabas.config import topic
 from barnabas.config.definitions import Definition, Synonym, Value
 from barnabas.config.resolve import ConfigSource, Layers, topic_defaults
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.partitions import broker_layers
 from barnabas.controller.situation import Situation
-from barnabas.metadata.configs import ConfigResourceType
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.records.metadata import ClearElrRecord, ConfigRecord

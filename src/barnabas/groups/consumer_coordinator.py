@@ -15,6 +15,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import classic_members, consumer_heartbeat, regular_expressions
 from barnabas.groups.classic import ClassicGroup, response_error
@@ -31,7 +32,6 @@ from barnabas.groups.image import GroupsImage
 from barnabas.groups.metadata_hash import TopicHashes
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
 from barnabas.groups.shard import Shard
-from barnabas.metadata.configs import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import Topics
 from barnabas.replicated.decision import Result

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata.pmap import PMap
 from barnabas.wire.records.metadata import ConfigRecord
 
 if TYPE_CHECKING:
     from barnabas.metadata.image import Draft
-
-
-class ConfigResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 class ConfigResource(NamedTuple):

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from barnabas.metadata.configs import ConfigResource, ConfigResourceType
+from barnabas.config.resource_type import ConfigResourceType
+from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.versions import MetadataVersion

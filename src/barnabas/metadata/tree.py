@@ -12,7 +12,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from barnabas.metadata.configs import ConfigResource, ConfigResourceType
+from barnabas.config.resource_type import ConfigResourceType
+from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.quotas import QuotaEntity

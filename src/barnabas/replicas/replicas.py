@@ -21,8 +21,9 @@ from typing import Any
 
 from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
-from barnabas.metadata.configs import ConfigResource, ConfigResourceType
+from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic, touched_topics

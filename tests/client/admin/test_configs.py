@@ -14,13 +14,13 @@ from barnabas.client.admin.configs import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    ConfigResourceType,
     Configs,
     ConfigSource,
 )
 from barnabas.client.admin.part import TimedOutError, checked
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import UnsupportedByNodeError
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigType
 from barnabas.testing import Broker
 from barnabas.wire import ErrorCode, KafkaError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from barnabas.broker.context import Context
 from barnabas.config.hash_order import hash_order, tree_order
-from barnabas.metadata.configs import ConfigResourceType
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse

@@ -37,9 +37,9 @@ from barnabas.client.admin.config_values import (
     Config,
     ConfigEntry,
     ConfigResource,
-    ConfigResourceType,
     ConfigSource,
 )
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

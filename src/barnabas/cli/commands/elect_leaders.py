@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.changes import announce, confirm, show_results
-from barnabas.cli.completing import complete_topic
 from barnabas.cli.connecting import run
 from barnabas.cli.options import common_options, dry_run_option, yes_option
 from barnabas.cli.output import Output, columns, note
-from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, parse_partitions
+from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, partitions_argument
 from barnabas.cli.profiles import Connection
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -25,13 +24,7 @@ _LOSS = "Records that only the lost replicas had are lost for ever. Elect unclea
 
 
 @click.command("elect-leaders", short_help="Make preferred, or any, replicas leaders.")
-@click.argument(
-    "partitions",
-    nargs=-1,
-    metavar="[TOPIC[:PARTITION,...]]...",
-    callback=parse_partitions,
-    shell_complete=complete_topic,
-)
+@partitions_argument
 @click.option("--all", "all_", is_flag=True, help="All partitions of the cluster.")
 @click.option(
     "--preferred/--unclean",

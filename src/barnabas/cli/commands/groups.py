@@ -113,23 +113,20 @@ def list_(
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.groups import Groups  # noqa: PLC0415
 
-        async def once() -> None:
-            found = await Groups(cluster).list_groups(states=states, types=types)
-            rows = (
-                {
-                    "groupId": each.group_id,
-                    "type": each.type,
-                    "state": each.state,
-                    "protocolType": each.protocol_type or None,
-                    "coordinatorId": each.coordinator_id,
-                }
-                for each in sorted(found, key=lambda each: each.group_id)
-            )
-            output.rows(_LISTED, rows)
+        found = await Groups(cluster).list_groups(states=states, types=types)
+        rows = (
+            {
+                "groupId": each.group_id,
+                "type": each.type,
+                "state": each.state,
+                "protocolType": each.protocol_type or None,
+                "coordinatorId": each.coordinator_id,
+            }
+            for each in sorted(found, key=lambda each: each.group_id)
+        )
+        output.rows(_LISTED, rows)
 
-        await watched(watch, once)
-
-    run(connection, show)
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
 # --- describing
@@ -160,21 +157,18 @@ def describe(
     async def show(cluster: Cluster) -> None:
         from barnabas.cli.group_rows import headline, position_row  # noqa: PLC0415
 
-        async def once() -> None:
-            described, failures = await _described(cluster, group_ids, all_groups)
-            found = await _positions(cluster, described, failures, with_time)
-            if output.is_for_people:
-                for group_id, rows in found.items():
-                    output.title(headline(described[group_id], rows))
-                    output.rows(_POSITIONS, [position_row(group_id, row) for row in rows])
-            else:
-                every = (position_row(group_id, row) for group_id, rows in found.items() for row in rows)
-                output.rows((Column("groupId"), *_POSITIONS), every)
-            _end_with(failures, is_watched=watch is not None)
+        described, failures = await _described(cluster, group_ids, all_groups)
+        found = await _positions(cluster, described, failures, with_time)
+        if output.is_for_people:
+            for group_id, rows in found.items():
+                output.title(headline(described[group_id], rows))
+                output.rows(_POSITIONS, [position_row(group_id, row) for row in rows])
+        else:
+            every = (position_row(group_id, row) for group_id, rows in found.items() for row in rows)
+            output.rows((Column("groupId"), *_POSITIONS), every)
+        _end_with(failures, is_watched=watch is not None)
 
-        await watched(watch, once)
-
-    run(connection, show)
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
 @groups.command("members", short_help="Members, and what each is assigned.")
@@ -191,14 +185,11 @@ def members(
     async def show(cluster: Cluster) -> None:
         from barnabas.cli.group_rows import member_row  # noqa: PLC0415
 
-        async def once() -> None:
-            described, failures = await _described(cluster, group_ids, all_groups)
-            output.rows(_MEMBERS, (member_row(group, each) for group in described.values() for each in group.members))
-            _end_with(failures, is_watched=watch is not None)
+        described, failures = await _described(cluster, group_ids, all_groups)
+        output.rows(_MEMBERS, (member_row(group, each) for group in described.values() for each in group.members))
+        _end_with(failures, is_watched=watch is not None)
 
-        await watched(watch, once)
-
-    run(connection, show)
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
 @groups.command("state", short_help="State, protocol, coordinator, assignor, epochs.")
@@ -215,14 +206,11 @@ def state(
     async def show(cluster: Cluster) -> None:
         from barnabas.cli.group_rows import state_row  # noqa: PLC0415
 
-        async def once() -> None:
-            described, failures = await _described(cluster, group_ids, all_groups)
-            output.rows(_DESCRIBED, map(state_row, described.values()))
-            _end_with(failures, is_watched=watch is not None)
+        described, failures = await _described(cluster, group_ids, all_groups)
+        output.rows(_DESCRIBED, map(state_row, described.values()))
+        _end_with(failures, is_watched=watch is not None)
 
-        await watched(watch, once)
-
-    run(connection, show)
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
 def _need_groups(group_ids: tuple[str, ...], all_groups: bool) -> None:

@@ -30,8 +30,9 @@ from barnabas.cli.kafka.config_command import (
 )
 from barnabas.cli.kafka.drop_in import KafkaTool
 from barnabas.cli.output import EXIT_FAILED, Output, note
-from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource, ConfigResourceType
+from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.config.hash_order import hash_order
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
 
 if TYPE_CHECKING:

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.changes import announce, show_results
-from barnabas.cli.completing import complete_topic
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
 from barnabas.cli.options import common_options, dry_run_option
 from barnabas.cli.output import EXIT_FAILED, Column, Output, Progress, columns, note
-from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, parse_partitions, require_brokers
+from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, partitions_argument, require_brokers
 from barnabas.cli.profiles import Connection
 from barnabas.cli.reassigning import throttle_option
 from barnabas.cli.times import bytes_text
@@ -44,13 +43,6 @@ _COLUMNS = {
     "topic": columns("topic", "partitions", "replicas", _SIZE, "futureReplicas", "maxOffsetLag"),
     "replica": columns("topic", "partition", "broker", "logDir", _SIZE, "offsetLag", "isFuture", _ERROR),
 }
-_PARTITIONS = click.argument(
-    "partitions",
-    nargs=-1,
-    metavar="[TOPIC[:PARTITION,...]]...",
-    callback=parse_partitions,
-    shell_complete=complete_topic,
-)
 
 
 @click.group("log-dirs", short_help="Disks of brokers, and moving replicas between them.")
@@ -67,7 +59,7 @@ def log_dirs() -> None:
 
 
 @log_dirs.command("describe")
-@_PARTITIONS
+@partitions_argument
 @click.option("--broker", "brokers", type=int, multiple=True, metavar="ID", help="Only this broker; may be repeated.")
 @click.option(
     "--by", type=click.Choice(list(_COLUMNS)), help="A row for each of these [dir; replica if partitions are named]."
@@ -214,7 +206,7 @@ def _total(sizes: Iterable[int | None]) -> int | None:
 
 
 @log_dirs.command("move")
-@_PARTITIONS
+@partitions_argument
 @click.option("--broker", type=int, required=True, metavar="ID", help="The broker whose replicas move.")
 @click.option("--to", required=True, metavar="PATH", help="The log dir, as the broker names it.")
 @throttle_option

@@ -20,9 +20,10 @@ from barnabas.cli.options import common_options
 from barnabas.cli.output import EXIT_NO, Format, Output, note
 from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
 from barnabas.config import broker
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata import tree
 from barnabas.metadata.changes import Change, ConfigChanged, changes
-from barnabas.metadata.configs import ConfigResource, ConfigResourceType
+from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.raft.offline_metadata import AsOf, parse_as_of
 

@@ -20,7 +20,14 @@ from barnabas.cli.durations import duration_text
 from barnabas.cli.failures import Failure
 from barnabas.cli.options import common_options, connection_options, dry_run_option, yes_option
 from barnabas.cli.output import Column, Output, columns, note
-from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, parse_partitions, require_brokers
+from barnabas.cli.partition_arguments import (
+    Key,
+    Wanted,
+    find_partitions,
+    parse_partitions,
+    partitions_argument,
+    require_brokers,
+)
 from barnabas.cli.profiles import Connection
 from barnabas.cli.reassigning import (
     begin,
@@ -56,13 +63,6 @@ _STATUS = columns(
     Column("bytesLeft", title="LEFT", show=bytes_text),
     Column("bytesPerSecond", title="RATE", show=lambda rate: f"{bytes_text(int(rate))}/s"),
     Column("secondsLeft", title="TIME-LEFT", show=lambda seconds: duration_text(int(seconds * 1000))),
-)
-_PARTITIONS = click.argument(
-    "partitions",
-    nargs=-1,
-    metavar="[TOPIC[:PARTITION,...]]...",
-    callback=parse_partitions,
-    shell_complete=complete_topic,
 )
 
 
@@ -133,7 +133,7 @@ def reassign() -> None:
 
 
 @reassign.command("plan")
-@_PARTITIONS
+@partitions_argument
 @_wish_options
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the plan to this file, as JSON.")
 @common_options
@@ -409,7 +409,7 @@ def _are_moving(keys: Sequence[Key]) -> str:
 
 
 @reassign.command("status")
-@_PARTITIONS
+@partitions_argument
 @click.option(
     "--sample",
     type=click.FloatRange(min=0),
@@ -495,7 +495,7 @@ def _status_row(key: Key, now: Look, progress: Progress) -> dict[str, Any]:
 
 
 @reassign.command("cancel")
-@_PARTITIONS
+@partitions_argument
 @click.option("--all", "all_", is_flag=True, help="All that go on.")
 @dry_run_option
 @yes_option

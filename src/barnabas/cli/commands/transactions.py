@@ -94,27 +94,24 @@ def list_(
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
 
-        async def once() -> None:
-            found = await Transactions(cluster).list_transactions(
-                states=states,
-                producer_ids=producer_ids,
-                running_longer_than_ms=longer_than_ms,
-                transactional_id_pattern=transactional_id_pattern,
-            )
-            rows = (
-                {
-                    "transactionalId": each.transactional_id,
-                    "coordinatorId": each.coordinator_id,
-                    "producerId": each.producer_id,
-                    "transactionState": each.state,
-                }
-                for each in sorted(found, key=lambda each: each.transactional_id)
-            )
-            output.rows(_LISTED, rows)
+        found = await Transactions(cluster).list_transactions(
+            states=states,
+            producer_ids=producer_ids,
+            running_longer_than_ms=longer_than_ms,
+            transactional_id_pattern=transactional_id_pattern,
+        )
+        rows = (
+            {
+                "transactionalId": each.transactional_id,
+                "coordinatorId": each.coordinator_id,
+                "producerId": each.producer_id,
+                "transactionState": each.state,
+            }
+            for each in sorted(found, key=lambda each: each.transactional_id)
+        )
+        output.rows(_LISTED, rows)
 
-        await watched(watch, once)
-
-    run(connection, show)
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
 def _duration_ms(text: str) -> int:
@@ -134,19 +131,16 @@ def describe(transactional_ids: tuple[str, ...], watch: float | None, connection
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
 
-        async def once() -> None:
-            found = await Transactions(cluster).describe_transactions(transactional_ids)
-            described = [each for each in found.values() if not isinstance(each, KafkaError)]
-            output.rows(_DESCRIBED, map(_description_row, described))
-            for transactional_id, error in found.items():
-                if isinstance(error, KafkaError):
-                    note(f"Error: transactional id {transactional_id}: {error.code.name}: {error.message}")
-            if len(described) < len(found) and watch is None:
-                sys.exit(EXIT_FAILED)
+        found = await Transactions(cluster).describe_transactions(transactional_ids)
+        described = [each for each in found.values() if not isinstance(each, KafkaError)]
+        output.rows(_DESCRIBED, map(_description_row, described))
+        for transactional_id, error in found.items():
+            if isinstance(error, KafkaError):
+                note(f"Error: transactional id {transactional_id}: {error.code.name}: {error.message}")
+        if len(described) < len(found) and watch is None:
+            sys.exit(EXIT_FAILED)
 
-        await watched(watch, once)
-
-    run(connection, show)
+    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
 def _description_row(each: TransactionDescription) -> dict[str, Any]:

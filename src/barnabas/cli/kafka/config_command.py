@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from barnabas.client.admin.config_values import ConfigEntry, ConfigResource, ConfigResourceType
+from barnabas.client.admin.config_values import ConfigEntry, ConfigResource
 from barnabas.config import quotas
 from barnabas.config.hash_order import hash_order, text_hash
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigError, ConfigType, format_value, parse_value
 
 TOPICS, CLIENTS, USERS, BROKERS, IPS = "topics", "clients", "users", "brokers", "ips"

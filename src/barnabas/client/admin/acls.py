@@ -68,19 +68,7 @@ class Acls(Part):
             permission_type=filter.permission,
         )
         response: DescribeAclsResponse = await self.cluster.call(request, feature=_PATTERNS, timeout_ms=timeout_ms)
-        return [
-            AclEntry(
-                ResourceType(resource.resource_type),
-                resource.resource_name,
-                PatternType(resource.pattern_type),
-                acl.principal,
-                acl.host,
-                AclOperation(acl.operation),
-                AclPermissionType(acl.permission_type),
-            )
-            for resource in response.resources
-            for acl in resource.acls
-        ]
+        return [_entry(resource, acl) for resource in response.resources for acl in resource.acls]
 
     async def create_acls(
         self, entries: Iterable[AclEntry], *, timeout_ms: float | None = None
@@ -168,20 +156,27 @@ def _filter(filter: AclFilter) -> DeleteAclsRequest.DeleteAclsFilter:
     )
 
 
+def _entry(
+    resource: DescribeAclsResponse.DescribeAclsResource | DeleteAclsResponse.DeleteAclsMatchingAcl,
+    acl: DescribeAclsResponse.AclDescription | DeleteAclsResponse.DeleteAclsMatchingAcl,
+) -> AclEntry:
+    return AclEntry(
+        ResourceType(resource.resource_type),
+        resource.resource_name,
+        PatternType(resource.pattern_type),
+        acl.principal,
+        acl.host,
+        AclOperation(acl.operation),
+        AclPermissionType(acl.permission_type),
+    )
+
+
 def _deleted(row: DeleteAclsResponse.DeleteAclsFilterResult) -> list[AclEntry] | KafkaError:
     if (error := failed(row.error_code, row.error_message)) is not None:
         return error
     entries = []
     for match in row.matching_acls:
-        entry = AclEntry(
-            ResourceType(match.resource_type),
-            match.resource_name,
-            PatternType(match.pattern_type),
-            match.principal,
-            match.host,
-            AclOperation(match.operation),
-            AclPermissionType(match.permission_type),
-        )
+        entry = _entry(match, match)
         if (error := failed(match.error_code, match.error_message)) is not None:
             return KafkaError(error.code, f"{entry}: {error.message}")
         entries.append(entry)

@@ -7,18 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigError, ConfigType, parse_value, split_list
 from barnabas.wire.errors import ErrorCode, KafkaError
-
-
-class ConfigResourceType(IntEnum):
-    """What has settings, by the number of the protocol."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 class ConfigResource(NamedTuple):

@@ -21,7 +21,6 @@ from barnabas.client.admin.config_values import (
     Config,
     ConfigEntry,
     ConfigResource,
-    ConfigResourceType,
     ConfigSource,
     ConfigSynonym,
     is_done,
@@ -31,6 +30,7 @@ from barnabas.client.admin.part import Part, change, failed, pieces
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import UnsupportedByNodeError
 from barnabas.client.routing import Destination, NodeId, any_broker, controller, node
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigType
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
