@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests tools bench
 ROUNDS ?= 5
+JAVA_PACKAGE := openjdk-17-jre-headless
 
-.PHONY: help install dev compile run test fuzz lint fmt generate bench interop clean
+.PHONY: help install dev java compile run test fuzz lint fmt generate bench interop clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,8 +26,15 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.developed: $(VENV)/.installed
 	@echo "installing the tools for development into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,lake]'
 	@touch $@
+
+java: ## Java 17, which Spark needs; installed with apt where there is none and this is root
+	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || \
+	    { echo "Spark needs Java 17: apt-get install $(JAVA_PACKAGE) (as root), or set JAVA_HOME"; exit 1; }; \
+	  echo "Spark needs Java 17: installing $(JAVA_PACKAGE) with apt-get"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(JAVA_PACKAGE) >/dev/null; }
 
 compile: install ## Compile the sources, so that a node starts at once
 	@$(BIN)/python -m compileall -q src
@@ -34,8 +42,8 @@ compile: install ## Compile the sources, so that a node starts at once
 run: compile ## Start a node on 127.0.0.1:9092 with its data in ./data
 	@$(BIN)/barnabas serve
 
-test: lint ## All checks and tests
-	$(BIN)/python -m pytest -n auto
+test: java lint ## All checks and tests
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 fuzz: dev ## The property tests with new cases, ROUNDS times
 	@for round in $$(seq $(ROUNDS)); do BARNABAS_FUZZ=1 $(BIN)/python -m pytest -n auto -q -m 'hypothesis' || exit 1; done
@@ -59,6 +67,7 @@ bench: dev compile ## Measure barnabas beside its peers in one run
 	$(BIN)/python -m bench
 
 interop: dev ## Apache Kafka 4.3.1 and its tools against barnabas (needs Java 17 and Maven)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[pipelines]'
 	BARNABAS_INTEROP=1 $(BIN)/python -m pytest tests/interop
 
 clean: ## Remove what was made here, except ./data

@@ -13,6 +13,13 @@ from tools.apache_kafka import Missing, NotStarted
 from bench import admin, cli, clients, codec, log, server
 from bench.table import Row, render, write_json
 
+
+def _lake() -> list[Row]:
+    from bench import lake  # noqa: PLC0415  (Spark and Arrow, which the other sections do without)
+
+    return lake.run()
+
+
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "codec": codec.run,
     "server": server.run,
@@ -20,6 +27,7 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "log": log.run,
     "cli": cli.run,
     "clients": clients.run,
+    "lake": _lake,
 }
 RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 

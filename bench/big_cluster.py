@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from barnabas.batches import Record, build_batch
@@ -24,8 +24,8 @@ from barnabas.wire.records.metadata import PartitionRecord, RegisterBrokerRecord
 SETTINGS = {"broker.session.timeout.ms": "86400000"}
 PARTITIONS_PER_TOPIC = 10
 EPOCHS = 1000
+EPOCH = 1
 
-_EPOCH = 1
 _ELSEWHERE = 2
 
 Versioned = tuple[Message, int]
@@ -38,34 +38,43 @@ def topic_name(number: int) -> str:
 def write(log_dir: Path, controller: str, partitions: int) -> None:
     """Format the directory for node 1, whose controller listens there, and write its metadata log."""
     source = random.Random(partitions)
-    host, _, port = controller.rpartition(":")
-    directory_id = _uuid(source)
-    voter = Voter(ReplicaKey(1, directory_id), (Endpoint("CONTROLLER", host, int(port)),))
-    bootstrap = formatting.bootstrap_records(formatting.effective_features())
-    cluster_id = str(_uuid(source))
-    wanted = formatting.Formatting(cluster_id, 1, log_dir, {log_dir: directory_id}, bootstrap, VoterSet([voter]))
-    formatting.write_format(wanted, _now_ms)
-    log = StoredLog(metadata_log_directory(log_dir), LogConfig(metadata=True), _now_ms)
-    _append(log, [(record, 0) for record in bootstrap])
-    elsewhere = _uuid(source)
-    _append(log, [_broker(elsewhere, _uuid(source))])
+    log = begin(log_dir, controller, source, _now_ms)
+    elsewhere = uuid(source)
+    append(log, [broker(_ELSEWHERE, elsewhere, uuid(source))], _now_ms())
     for number in range(partitions // PARTITIONS_PER_TOPIC):
-        _append(log, _topic(topic_name(number), source, elsewhere))
+        append(log, _topic(topic_name(number), source, elsewhere), _now_ms())
     log.flush()
     log.close()
 
 
-def _append(log: StoredLog, records: Sequence[Versioned]) -> None:
-    now_ms = _now_ms()
+def begin(log_dir: Path, controller: str, source: random.Random, clock: Callable[[], int]) -> StoredLog:
+    """Format the directory for node 1, whose controller listens there; the metadata log with the features in it."""
+    host, _, port = controller.rpartition(":")
+    directory_id = uuid(source)
+    voter = Voter(ReplicaKey(1, directory_id), (Endpoint("CONTROLLER", host, int(port)),))
+    bootstrap = formatting.bootstrap_records(formatting.effective_features())
+    cluster_id = str(uuid(source))
+    wanted = formatting.Formatting(cluster_id, 1, log_dir, {log_dir: directory_id}, bootstrap, VoterSet([voter]))
+    formatting.write_format(wanted, clock)
+    log = StoredLog(metadata_log_directory(log_dir), LogConfig(metadata=True), clock)
+    append(log, [(record, 0) for record in bootstrap], clock())
+    return log
+
+
+def append(log: StoredLog, records: Sequence[Versioned], now_ms: int) -> None:
+    log.append(batch(records, log.end_offset, EPOCH, now_ms))
+
+
+def batch(records: Sequence[Versioned], base_offset: int, epoch: int, now_ms: int) -> bytes:
     values = [Record(0, now_ms, None, encode_record(record, version)) for record, version in records]
-    log.append(build_batch(values, base_offset=log.end_offset, partition_leader_epoch=_EPOCH))
+    return build_batch(values, base_offset=base_offset, partition_leader_epoch=epoch)
 
 
-def _broker(directory_id: Uuid, incarnation_id: Uuid) -> Versioned:
+def broker(broker_id: int, directory_id: Uuid, incarnation_id: Uuid, epoch: int = 1) -> Versioned:
     record = RegisterBrokerRecord(
-        broker_id=_ELSEWHERE,
+        broker_id=broker_id,
         incarnation_id=incarnation_id,
-        broker_epoch=1,
+        broker_epoch=epoch,
         end_points=[
             RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="localhost", port=9, security_protocol=0)
         ],
@@ -83,7 +92,7 @@ def _broker(directory_id: Uuid, incarnation_id: Uuid) -> Versioned:
 
 def _topic(name: str, source: random.Random, directory_id: Uuid) -> list[Versioned]:
     """Epochs differ as they do after some time, so that no two partitions are the same value."""
-    topic_id = _uuid(source)
+    topic_id = uuid(source)
     records: list[Versioned] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
     for index in range(PARTITIONS_PER_TOPIC):
         record = PartitionRecord(
@@ -100,7 +109,7 @@ def _topic(name: str, source: random.Random, directory_id: Uuid) -> list[Version
     return records
 
 
-def _uuid(source: random.Random) -> Uuid:
+def uuid(source: random.Random) -> Uuid:
     return Uuid(b"A" + source.randbytes(15))
 
 

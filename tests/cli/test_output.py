@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.json_text import JsonText
 from barnabas.cli.output import Column, Format, Output, columns, to_yaml, utc_time, wants_color
+from barnabas.wire.json_text import JsonText
 
 ROWS: list[dict[str, Any]] = [
     {"topic": "orders", "partitions": 12, "isr": [1, 2], "note": None, "more": {"a": True}},

@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tools.apache_kafka import OLD_VERSION, VERSION, ApacheKafka, Barnabas, Missing, ensure
 
 from tests.interop.side_by_side import IN_A_HURRY, WITH_ACLS, SideBySide
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -61,3 +65,12 @@ def both() -> Iterator[SideBySide]:
         barnabas.stop()
         said = barnabas.log.read_text()
     assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from barnabas import lake  # noqa: PLC0415
+
+    session = lake.session(**{"spark.master": "local[1]"})
+    yield session
+    session.stop()

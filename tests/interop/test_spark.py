@@ -1,58 +1,25 @@
 """Spark's own Kafka connector, batch and streaming, reading from and writing to barnabas.
 
-Spark lives in a virtual environment of its own in the repository's cache, as do the connector's jars; both are made on the
-first run. The job is spark/job.py.
+tools/spark_connector.py has both from the repository's cache. The job is spark/job.py.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import venv
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tools.apache_kafka import ROOT, Barnabas, Missing, maven_jars
+from tools.apache_kafka import Barnabas, Missing
+from tools.spark_connector import connector_jars, python_with_spark
 
 from tests.crash.clients import create_topic
 from tests.interop.conftest import jars
 
 pytestmark = pytest.mark.interop
 
-SPARK = "4.0.0"
-CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK)
 JOB = Path(__file__).parent / "spark" / "job.py"
-
-
-def python_with_spark() -> Path:
-    """The Python of a virtual environment with pyspark, made when it is not there yet."""
-    folder = ROOT / ".cache" / f"pyspark-{SPARK}"
-    python = folder / "bin" / "python"
-    if python.exists():
-        return python
-    folder.parent.mkdir(exist_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder, with_pip=True)
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"pyspark=={SPARK}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    if done.returncode != 0:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"pyspark {SPARK} cannot be had: {done.stderr.strip().splitlines()[-1:]}")
-    return python
-
-
-def connector_jars() -> str:
-    """The connector, and of what it needs what Spark does not bring."""
-    try:
-        folder = maven_jars(f"spark-connector-{SPARK}", [CONNECTOR])
-    except Missing as missing:
-        pytest.skip(f"Spark's connector cannot be had: {missing}")
-    names = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
-    wanted = [each for each in sorted(folder.glob("*.jar")) if each.name.startswith(names)]
-    assert len(wanted) == len(names), wanted
-    return ",".join(map(str, wanted))
 
 
 def in_transactions(bootstrap: str) -> None:
@@ -72,8 +39,10 @@ def in_transactions(bootstrap: str) -> None:
 
 def test_spark_reads_and_writes_batches_and_streams(tmp_path: Path) -> None:
     jars("4.3.1")  # says what is missing of Java
-    python = python_with_spark()
-    libraries = connector_jars()
+    try:
+        python, libraries = python_with_spark(), connector_jars()
+    except Missing as missing:
+        pytest.skip(f"Spark's connector cannot be had: {missing}")
     with Barnabas(directory=tmp_path / "node") as node:
         for topic in ("in", "out"):
             create_topic(node.bootstrap, topic, 3)

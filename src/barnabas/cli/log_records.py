@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from barnabas import wire
 from barnabas.batches import BatchError, ControlType, Record, decode_control_key, decode_end_txn_marker
-from barnabas.cli.json_text import JsonText, TextWriter, json_text, quote, text_writer
 from barnabas.wire.apis import RECORD_NAMES
 from barnabas.wire.codec import Reader, reader
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
+from barnabas.wire.json_text import JsonText, TextWriter, json_text, quote, text_writer
 
 _INT16 = struct.Struct(">h")
 _PARTITION_DIRECTORY = re.compile(r"(.+)-\d+(?:\.[0-9a-f]{32}-(?:future|delete|stray))?")

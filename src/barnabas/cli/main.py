@@ -50,6 +50,7 @@ COMMANDS = {
         "decode": "Show bytes of the Kafka protocol as JSON.",
         "dump": "Show what is in segments, indexes, snapshots, checkpoints.",
         "metadata": "Browse and compare the metadata of a cluster.",
+        "lake": "What ever happened to clusters, as tables of Spark.",
         "completion": "Print the completion script of a shell.",
         "kafka-topics": "Topics.",
         "kafka-configs": "Settings, users, quotas.",

@@ -24,7 +24,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, Final, Self, TextIO
 
-from barnabas.cli.json_text import JsonText
+from barnabas.wire.json_text import JsonText
 
 Row = Mapping[str, Any]
 Style = Callable[[Any], str | None]

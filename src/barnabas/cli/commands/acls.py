@@ -1,6 +1,6 @@
 """`barnabas acls`: who may do what, and why.
 
-Reads arguments and shows. Decisions are those of `security.authorizer`; audits are in `cli.acl_audit`, cases in
+Reads arguments and shows. Decisions are those of `security.authorizer`; audits are in `declared.acl_audit`, cases in
 `cli.acl_cases`, words for resources and operations in `declared.acl_text`.
 """
 
@@ -558,8 +558,8 @@ def audit(connection: Connection, output: Output, declared: Path | None, exit_co
       barnabas acls audit
       barnabas acls audit -f cluster.yaml --exit-code
     """
-    from barnabas.cli.acl_audit import audit as audit_  # noqa: PLC0415
-    from barnabas.cli.acl_audit import finding_text  # noqa: PLC0415
+    from barnabas.declared.acl_audit import audit as audit_  # noqa: PLC0415
+    from barnabas.declared.acl_audit import finding_text  # noqa: PLC0415
 
     if declared is None:
         entries, topics, groups = run(connection, _with_resources)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from barnabas import wire
-from barnabas.cli.json_text import json_text
 from barnabas.cli.record_input import NewRecord
 from barnabas.cli.record_output import Shown
 from barnabas.wire.apis import RECORD_NAMES
 from barnabas.wire.errors import MalformedError
+from barnabas.wire.json_text import json_text
 
 Properties = Mapping[str, str]
 

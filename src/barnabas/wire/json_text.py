@@ -1,4 +1,4 @@
-"""Messages straight to the text of their JSON, for outputs of a million records: compiled per (message, version) on first use.
+"""Messages straight to the text of their JSON, for outputs of millions of records: compiled per (message, version).
 
 Its one rule: the text is what Kafka's own converters print, to the character: no blanks, numbers as Java writes them. As values
 instead of text, `Message.to_json` gives the same, at a tenth of the speed.

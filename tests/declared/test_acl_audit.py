@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.acl_audit import Kind, audit, common_prefixes, covers_pattern, finding_text
+from barnabas.declared.acl_audit import Kind, audit, common_prefixes, covers_pattern, finding_text
 from barnabas.declared.acl_text import entry_text
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 

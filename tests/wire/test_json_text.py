@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from barnabas import wire
-from barnabas.cli.json_text import java_double, json_text, quote
+from barnabas.wire.json_text import java_double, json_text, quote
 
 GOLDEN = Path(__file__).parent.parent / "wire" / "data"
 

@@ -1,0 +1,348 @@
+"""`barnabas lake`: what ever happened to clusters, as tables, kept by Spark.
+
+Reads arguments and shows; the lake itself is in `barnabas.lake`, which is imported when a command runs, and needs the extra
+`lake` and Java. What Spark says goes to `log/spark.log` of the lake.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.failures import Failure
+from barnabas.cli.lake import answers
+from barnabas.cli.lake.session import CONF, LAKE, lake_failures, lake_session, moment_of, opened, pairs, show
+from barnabas.cli.options import connection_options, output_options
+from barnabas.cli.output import Output, Progress, columns, note
+from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+from barnabas.raft.offline_metadata import AsOf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from barnabas.lake.runner import Batch
+    from barnabas.lake.store import Writer
+    from barnabas.lake.streams import Feed
+
+_ON_THE_COMMAND_LINE = ("--bootstrap-controller", "-X")
+
+
+@click.group(short_help="What ever happened to clusters, as tables of Spark.")
+def lake() -> None:
+    """What ever happened to clusters, as tables of Spark.
+
+    A lake is a directory. `run` fills it from the logs of Kafka or barnabas (metadata, groups, transactions) with each record
+    and, in the silver tables, what was true when. Running again reads only what is new.
+
+    \b
+    Examples:
+      barnabas lake run /var/lib/kafka/data --lake lake
+      barnabas lake run node1/data node2/data node3/data --lake lake --follow
+      barnabas lake run --bootstrap-controller localhost:9093 --lake lake
+      barnabas lake sql "select name, valid_from_time from topics where valid_to_offset is null" --lake lake
+      barnabas lake as-of 2026-01-31T12:00 configs --lake lake
+      barnabas lake as-of 5000 partitions --lake lake -o json
+    """
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+@lake.command("run")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(exists=True, path_type=Path))
+@LAKE
+@click.option("--follow", is_flag=True, help="Go on until Ctrl-C, looking for more every so often.")
+@click.option("--interval", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="How often: seconds.")
+@click.option("--voters", metavar="ID,...", help="The voters of the quorum, where its log does not name them.")
+@click.option("--include-uncommitted", is_flag=True, help="Also take what no majority is known to have.")
+@click.option("--allow-data-loss", is_flag=True, help="Go on where a source has lost what was not read yet.")
+@click.option("--cluster-id", help="Whose logs they are, where no meta.properties says so.")
+@click.option("--option", "source_options", multiple=True, metavar="KEY=VALUE", help="Any option of the data sources.")
+@CONF
+@connection_options
+def run(
+    sources: tuple[Path, ...],
+    directory: Path,
+    follow: bool,
+    interval: float,
+    voters: str | None,
+    include_uncommitted: bool,
+    allow_data_loss: bool,
+    cluster_id: str | None,
+    source_options: tuple[str, ...],
+    conf: tuple[str, ...],
+    connection: Connection,
+) -> None:
+    """Fill the lake with what is new.
+
+    SOURCE is a log dir (with meta.properties), of one node or of several of a cluster, or the directory of a metadata log. With
+    --bootstrap-controller the metadata log is read from the quorum that runs there. Without either, the sources of the last
+    run are read.
+
+    Only what the quorum has committed is taken: of a cluster with several voters, give the dirs of a majority.
+    """
+    options = pairs(source_options, "--option")
+    if voters:
+        options["voters"] = voters
+    if include_uncommitted:
+        options["includeUncommitted"] = "true"
+    if allow_data_loss:
+        options["failOnDataLoss"] = "false"
+    with lake_failures(directory):
+        from barnabas.lake.store import Writer  # noqa: PLC0415
+
+        with Writer(directory) as writer:
+            writer.open()
+            feeds = _feeds(writer, sources, connection, options, cluster_id)
+            with lake_session(directory, conf) as spark:
+                _check_executors(spark, directory, feeds)
+                _run(spark, writer, feeds, interval if follow else None)
+
+
+def _feeds(
+    writer: Writer,
+    sources: tuple[Path, ...],
+    connection: Connection,
+    options: Mapping[str, str],
+    cluster_id: str | None,
+) -> list[Feed]:
+    """What is to be read, remembered for later runs."""
+    from barnabas.lake.feeds import find_feeds, live_feed  # noqa: PLC0415
+    from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
+
+    # Settings of the client may be passwords: they are given anew with each run.
+    remembered = {name: value for name, value in options.items() if not name.lower().startswith("kafka.")}
+    setting = connection.settings.get(BOOTSTRAP_CONTROLLERS)
+    is_live = setting is not None and setting.origin in _ON_THE_COMMAND_LINE
+    if sources and is_live:
+        raise click.UsageError("SOURCE and --bootstrap-controller cannot both be given.")
+    if not sources and not is_live:
+        if not writer.settings.sources:
+            raise click.UsageError("Missing argument 'SOURCE...'; or name a quorum with --bootstrap-controller.")
+        return _remembered(writer.settings.sources, connection, missing_is_left_out=False)
+    if is_live:
+        controllers = connection.values()[BOOTSTRAP_CONTROLLERS]
+        feed = live_feed(_client(connection, controllers), STREAMS, options)
+        writer.remember(feed.cluster_id, {"controllers": controllers, "options": remembered})
+        return [feed]
+    feeds = find_feeds(sources, STREAMS, options, cluster_id)
+    for cluster in {feed.cluster_id for feed in feeds}:
+        own = sorted({path for feed in feeds if feed.cluster_id == cluster for path in feed.paths})
+        writer.remember(cluster, {"paths": own, "options": remembered})
+    return feeds
+
+
+def _remembered(
+    known: Mapping[str, Mapping[str, Any]], connection: Connection, *, missing_is_left_out: bool
+) -> list[Feed]:
+    """The feeds of the sources that the lake was made from."""
+    from barnabas.lake.feeds import find_feeds, live_feed  # noqa: PLC0415
+    from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
+
+    feeds: list[Feed] = []
+    for cluster, source in known.items():
+        options = source.get("options", {})
+        if "controllers" in source:
+            feeds.append(live_feed(_client(connection, source["controllers"]), STREAMS, options))
+            continue
+        paths = [Path(path) for path in source["paths"]]
+        gone = [path for path in paths if not path.is_dir()]
+        if gone and not missing_is_left_out:
+            raise Failure(
+                "is not there any more, and the lake was made from it",
+                resource=str(gone[0]),
+                advice="bring it back, name the sources that there are with lake run, or rebuild with --without-missing",
+            )
+        if paths != gone:
+            feeds += find_feeds([path for path in paths if path not in gone], STREAMS, options, cluster)
+    return feeds
+
+
+def _client(connection: Connection, controllers: str) -> dict[str, str]:
+    values = {name: value for name, value in connection.values().items() if name != BOOTSTRAP_SERVERS}
+    return {**values, BOOTSTRAP_CONTROLLERS: controllers}
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM came: a batch under way is left to the next run, and Spark is not torn out of its calls."""
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _check_executors(spark: SparkSession, directory: Path, feeds: list[Feed]) -> None:
+    """On a cluster: what every executor needs, before something fails in the middle."""
+    if (spark.sparkContext.master or "local").startswith("local"):
+        return
+    from barnabas.lake.executors import ExecutorsError, check  # noqa: PLC0415
+
+    try:
+        check(spark, sorted({str(directory.absolute()), *(path for feed in feeds for path in feed.paths)}))
+    except ExecutorsError as error:
+        raise Failure(str(error), resource=str(spark.sparkContext.master)) from None
+
+
+def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: float | None) -> None:
+    from barnabas.lake.runner import Runner  # noqa: PLC0415
+
+    total = {feed.name: 0 for feed in feeds}
+    bad = 0
+    with _interrupts() as is_interrupted, Progress("reading", unit="records") as progress:
+
+        def watch(batch: Batch) -> None:
+            nonlocal bad
+            total[batch.feed] += batch.rows
+            bad += batch.quarantined
+            progress.update(sum(total.values()))
+            if interval_s is not None:
+                note(f"{batch.feed}: {batch.rows:,} records in {batch.seconds:.1f} s")
+
+        runner = Runner(spark, writer, watch=watch)
+        if interval_s is None:
+            runner.run(feeds, is_interrupted)
+        else:
+            runner.follow(feeds, interval_s, is_interrupted)
+        if is_interrupted():
+            note("stopped; the next run goes on from here")
+            if interval_s is None:
+                raise click.Abort
+    for name, count in total.items():
+        note(f"{name}: {count:,} new records")
+    if bad:
+        note(f"warning: {bad:,} places could not be read: barnabas lake sql 'select * from quarantine'")
+
+
+# --- rebuild ---------------------------------------------------------------------------------------------------------
+
+
+@lake.command("rebuild")
+@LAKE
+@click.option("--without-missing", is_flag=True, help="Leave out sources that are not there any more, and their rows.")
+@CONF
+@connection_options
+def rebuild(directory: Path, without_missing: bool, conf: tuple[str, ...], connection: Connection) -> None:
+    """Make the lake anew from the sources that it remembers, beside the old one, and swap them at the end.
+
+    For a lake of another version, or one whose source was re-created or truncated. The new lake has what the sources have now:
+    what retention or a snapshot has removed from them since is no longer in it, and begins at a snapshot, marked as not exact.
+    Until the swap, and if the rebuild fails, the lake is as it was; a run a while after it removes the old data.
+    """
+    with lake_failures(directory):
+        from barnabas.lake.store import Writer, read_settings  # noqa: PLC0415
+
+        known = read_settings(directory).sources
+        if not known:
+            raise Failure(
+                "remembers no source", resource=str(directory), advice="make a new one with: barnabas lake run"
+            )
+        with Writer(directory) as writer:
+            writer.open_anew()
+            feeds = _remembered(known, connection, missing_is_left_out=without_missing)
+            for cluster in sorted(known.keys() - {feed.cluster_id for feed in feeds}):
+                note(f"warning: cluster {cluster} has no source any more, and is left out")
+            with lake_session(directory, conf) as spark:
+                _run(spark, writer, feeds, None)
+            writer.swap()
+
+
+# --- questions -------------------------------------------------------------------------------------------------------
+
+
+@lake.command("tables")
+@LAKE
+@output_options
+def tables(directory: Path, output: Output) -> None:
+    """List the tables, what each answers, and how large it is. Needs no Java.
+
+    Tables of gold are made of the others when they are asked for, and have no size.
+    """
+    with lake_failures(directory):
+        from barnabas.lake.runner import bytes_of, rows_of  # noqa: PLC0415
+        from barnabas.lake.store import Lake  # noqa: PLC0415
+        from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+
+        found = Lake(directory)
+        manifest = found.manifest()
+        rows = []
+        for table in TABLES.values():
+            state = manifest.tables.get(table.path)
+            parts = [found.data / part for part in state.parts] if state else []
+            is_stored = table.layer != "gold"
+            rows.append(
+                {
+                    "table": table.name,
+                    "layer": table.layer,
+                    "rows": sum(map(rows_of, parts)) if is_stored else None,
+                    "bytes": sum(map(bytes_of, parts)) if is_stored else None,
+                    "parts": len(parts) if is_stored else None,
+                    "question": table.question,
+                    "columns": {column.name: column.type for column in table.columns},
+                }
+            )
+        output.rows(columns("table", "layer", "rows", "bytes", "parts", "question"), rows)
+
+
+@lake.command("sql")
+@click.argument("query")
+@LAKE
+@CONF
+@output_options
+def sql(query: str, directory: Path, conf: tuple[str, ...], output: Output) -> None:
+    """Ask the tables, which are views by their names, a QUERY in Spark's SQL.
+
+    All tables are of the same moment, even while a run goes on.
+    """
+    with lake_failures(directory), opened(directory, conf) as tables:
+        show(tables.sql(query), output)
+
+
+@lake.command("as-of")
+@click.argument("moment", metavar="OFFSET|TIME", callback=moment_of)
+@click.argument("table")
+@LAKE
+@click.option("--cluster-id", help="Of this cluster alone.")
+@CONF
+@output_options
+def as_of(
+    moment: AsOf, table: str, directory: Path, cluster_id: str | None, conf: tuple[str, ...], output: Output
+) -> None:
+    """Show what was true after an offset of the metadata log, or at a time.
+
+    States are those between batches of the log: OFFSET counts as the last end of a batch at or before it, TIME as that of the
+    last batch appended by then. TABLE is a silver table: topics, partitions, configs, acls, ... (barnabas lake tables).
+    """
+    with lake_failures(directory), opened(directory, conf) as tables:
+        from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+
+        state = tables.as_of(moment, cluster_id)
+        if table not in state:
+            raise Failure(f"is no table of what was true; there are {', '.join(state)}", resource=table)
+        try:
+            places = state.places(table)
+        except ValueError as error:
+            raise Failure(str(error), resource=table) from None
+        if not places:
+            raise Failure(
+                "the lake knows of nothing that was before this",
+                resource=table,
+                advice="see its first offsets with lake sql",
+            )
+        for cluster, log, offset in places if state.is_of_metadata(table) else ():
+            note(f"{cluster}: after offset {offset} of {log}")
+        show(state[table].orderBy(*TABLES[table].keys), output)
+
+
+for _answer in answers.COMMANDS:
+    lake.add_command(_answer)

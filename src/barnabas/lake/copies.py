@@ -1,0 +1,257 @@
+"""Several copies of one metadata log: what of them is committed, and which of them to read for what. Pure.
+
+Its one rule: `True` is never wrong. It rests on three facts of Raft: records of one epoch at one offset are the same in
+every copy that has them, and so is all before them; a snapshot has only what was committed; what a majority of the
+voters has stays, unless a leader that had it not was elected in the meantime. Such a leader's epoch is either in one of
+the logs at hand, or missing between those that are: then what only the majority vouches for is not known to be
+committed.
+
+An offset whose record in a committed log is of another epoch is `False`; everything else is None, unknown. All ends are
+exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Offsets of which the epoch is known."""
+
+    start: int
+    end: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One `__cluster_metadata-0`, as far as its files say."""
+
+    name: str
+    """Whose it is; no two copies have the same."""
+    node_id: int | None
+    lineage: tuple[tuple[int, int], ...]
+    """(epoch, start offset), growing."""
+    log_start: int
+    log_end: int
+    snapshots: tuple[tuple[int, int], ...] = ()
+    """(end offset, epoch)."""
+    voters: frozenset[int] | None = None
+    """As its last word on them has it."""
+    voters_at: tuple[int, int] = (-1, -1)
+    """The epoch and the offset of that word."""
+
+    def spans(self) -> list[Span]:
+        """Its log by epochs, and the last offsets before its snapshots."""
+        found = [Span(end - 1, end, epoch) for end, epoch in self.snapshots if end > 0]
+        ends = [start for _, start in self.lineage[1:]]
+        for (epoch, start), end in zip(self.lineage, [*ends, self.log_end], strict=False):
+            span = Span(max(start, self.log_start), min(end, self.log_end), epoch)
+            if span.start < span.end:
+                found.append(span)
+        return sorted(found)
+
+    def epoch_at(self, offset: int) -> int | None:
+        return next((span.epoch for span in self.spans() if span.start <= offset < span.end), None)
+
+
+class Verdict(NamedTuple):
+    """What is known of the log of a copy: committed before `true_end`; lost from `false_start` on."""
+
+    true_end: int
+    false_start: int | None = None
+
+    def of(self, offset: int) -> bool | None:
+        if offset < self.true_end:
+            return True
+        return False if self.false_start is not None and offset >= self.false_start else None
+
+
+class Read(NamedTuple):
+    """A part of a plan: offsets of the log of a copy, or one of its snapshots, which stands for all before `end`."""
+
+    name: str
+    start: int
+    end: int
+    snapshot: tuple[int, int] | None = None
+
+
+class Plan(NamedTuple):
+    """The committed log, put together: at most one snapshot, and then offsets without a gap."""
+
+    reads: tuple[Read, ...]
+    end: int
+    """Before it everything is committed."""
+    epoch: int
+    """Of the last offset before the end; -1 if there is none."""
+
+
+Commons = dict[tuple[str, str], int]
+"""`common_end` of two copies by their names; of one with itself, its end."""
+
+
+def voters_of(copies: Iterable[Copy]) -> frozenset[int]:
+    """The voters by the latest word on them; none if no copy knows any."""
+    known = [copy for copy in copies if copy.voters]
+    if not known:
+        return frozenset()
+    return max(known, key=lambda copy: copy.voters_at).voters or frozenset()
+
+
+def common_end(one: Copy, other: Copy) -> int:
+    """Before this offset both are known to be the same: they have the same epoch at the offset before it."""
+    theirs: dict[int, list[Span]] = {}
+    for span in other.spans():
+        theirs.setdefault(span.epoch, []).append(span)
+    end = 0
+    for span in one.spans():
+        for their in theirs.get(span.epoch, ()):
+            if max(span.start, their.start) < (last := min(span.end, their.end)):
+                end = max(end, last)
+    return end
+
+
+def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> dict[str, Verdict]:
+    """What is known of each copy, by its name; `voters` in place of what the copies say."""
+    quorum = frozenset(voters) if voters else voters_of(copies)
+    commons = {
+        (one.name, other.name): one.log_end if one is other else common_end(one, other)
+        for one in copies
+        for other in copies
+    }
+    ends = {copy.name: _certain_end(copy, copies, quorum, commons) for copy in copies}
+    # What one copy is certain of, another is as well as far as both are the same; from there on to a third.
+    changed = True
+    while changed:
+        changed = False
+        for one in copies:
+            for other in copies:
+                end = min(commons[one.name, other.name], ends[other.name])
+                if one is not other and end > ends[one.name]:
+                    ends[one.name], changed = end, True
+    return {copy.name: Verdict(ends[copy.name], _false_start(copy, copies, ends)) for copy in copies}
+
+
+def _certain_end(copy: Copy, copies: Sequence[Copy], voters: frozenset[int], commons: Commons) -> int:
+    """As far as its own snapshots and a majority of the voters vouch for its log."""
+    snapshots = [end for end, _ in copy.snapshots]
+    majority = _majority_end(copy, copies, voters, commons)
+    return max([0, majority, *snapshots])
+
+
+def _majority_end(copy: Copy, copies: Sequence[Copy], voters: frozenset[int], commons: Commons) -> int:
+    if not voters:
+        return 0
+    by_voter: dict[int, int] = {}
+    for other in copies:
+        if other.node_id is not None and other.node_id in voters:
+            end = min(commons[copy.name, other.name], copy.log_end)
+            by_voter[other.node_id] = max(end, by_voter.get(other.node_id, 0))
+    needed = len(voters) // 2 + 1
+    if len(by_voter) < needed:
+        return 0
+    largest = sorted(by_voter.values(), reverse=True)[needed - 1]
+    # What a rival was without, it may have had a part of.
+    ends = {*by_voter.values(), *(start for _, start in copy.lineage)}
+    all_at_hand = len(by_voter) == len(voters)
+    for end in sorted((each for each in ends if copy.log_start < each <= largest), reverse=True):
+        epoch = copy.epoch_at(end - 1)
+        with_it = [each for each in copies if commons[copy.name, each.name] >= end]
+        if epoch is not None and _no_rival(epoch, with_it, copies, all_at_hand=all_at_hand):
+            return end
+    return 0
+
+
+def _no_rival(epoch: int, with_it: Sequence[Copy], copies: Sequence[Copy], *, all_at_hand: bool) -> bool:
+    """Whether no leader of a later epoch can have been without a record of this one, which these copies have."""
+    known = {each for copy in with_it for each, _ in copy.lineage if each > epoch}
+    others = {each for copy in copies for each, _ in copy.lineage if each > epoch}
+    if all_at_hand:
+        return others <= known
+    return len(known) == max([epoch, *others]) - epoch
+
+
+def _false_start(copy: Copy, copies: Sequence[Copy], ends: dict[str, int]) -> int | None:
+    """The first offset at which a committed log has another epoch than this one."""
+    found = [_first_difference(copy.spans(), each.spans(), ends[each.name]) for each in copies if each is not copy]
+    starts = [start for start in found if start is not None]
+    return max(min(starts), ends[copy.name]) if starts else None
+
+
+def _first_difference(spans: Sequence[Span], theirs: Sequence[Span], end: int) -> int | None:
+    """The first offset before `end` that is known in both and of different epochs."""
+    one = other = 0
+    while one < len(spans) and other < len(theirs):
+        span, their = spans[one], theirs[other]
+        start = max(span.start, their.start)
+        if start >= end:
+            return None
+        if start < min(span.end, their.end) and span.epoch != their.epoch:
+            return start
+        if span.end <= their.end:
+            one += 1
+        if their.end <= span.end:
+            other += 1
+    return None
+
+
+def merge(copies: Sequence[Copy], found: dict[str, Verdict], start: int = 0, *, uncommitted: bool = False) -> Plan:
+    """How to read each committed offset from `start` on once, with a snapshot first where no log goes back that far.
+
+    With `uncommitted`, the best log (of the latest epoch, then the longest) is read to its end.
+    """
+    ends = {copy.name: min(copy.log_end, found[copy.name].true_end) for copy in copies}
+    end = max([0, *ends.values(), *(last for copy in copies for last, _ in copy.snapshots)])
+    best = max(copies, key=lambda copy: (copy.lineage[-1][0] if copy.lineage else -1, copy.log_end), default=None)
+    if uncommitted and best is not None and found[best.name].false_start is None:
+        ends[best.name] = best.log_end
+        end = max(end, best.log_end)
+    reads: list[Read] = []
+    at = start
+    if at < end and not _readers(copies, ends, at):
+        first = _first_snapshot(copies, ends, at)
+        if first is None:
+            return Plan((), start, -1)
+        reads.append(first)
+        at = first.end
+    while at < end and (readers := _readers(copies, ends, at)):
+        copy = max(readers, key=lambda copy: (ends[copy.name], copy.name))
+        reads.append(Read(copy.name, at, ends[copy.name]))
+        at = ends[copy.name]
+    return Plan(tuple(reads), at, _epoch_before(copies, ends, at))
+
+
+def _readers(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> list[Copy]:
+    return [copy for copy in copies if copy.log_start <= offset < ends[copy.name]]
+
+
+def _first_snapshot(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> Read | None:
+    """The earliest snapshot behind which a log goes on, so that all history that is left is read; else the latest."""
+    known = [
+        (end, epoch, copy.name) for copy in sorted(copies, key=lambda each: each.name) for end, epoch in copy.snapshots
+    ]
+    later = sorted(each for each in known if each[0] > offset)
+    for end, epoch, name in later:
+        if _readers(copies, ends, end) or end == later[-1][0]:
+            return Read(name, offset, end, (end, epoch))
+    return None
+
+
+def _epoch_before(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> int:
+    for copy in copies:
+        if any(end == offset for end, _ in copy.snapshots):
+            return next(epoch for end, epoch in copy.snapshots if end == offset)
+    for copy in copies:
+        if copy.log_start < offset <= ends[copy.name] and (epoch := copy.epoch_at(offset - 1)) is not None:
+            return epoch
+    return -1
+
+
+def epoch_of(copies: Sequence[Copy], found: dict[str, Verdict], offset: int) -> int | None:
+    """The epoch of the committed record at an offset; None where no copy has it, or none that is certain."""
+    for copy in copies:
+        if offset < found[copy.name].true_end and (epoch := copy.epoch_at(offset)) is not None:
+            return epoch
+    return None

@@ -1,0 +1,125 @@
+"""The state of a cluster at some moment of its history, beside a `cluster.yaml`: drift, and the way back.
+
+Its one rule: rows in, values out. Rows are those of silver's tables at one moment; the values are those of `declared`, so that
+what `barnabas plan` says of a live cluster is said here of any moment. A secret that the lake does not know is never declared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from barnabas.declared.document import DEFAULT, DeclaredBroker, DeclaredTopic, Document
+from barnabas.declared.observed import Observed, ObservedTopic
+from barnabas.lake.masking import MASK
+from barnabas.lake.tables.gold.access import entries_of
+
+TABLES = ("topics", "partitions", "configs", "acls", "quotas", "users", "brokers")
+"""The tables of silver whose rows make a state."""
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+def observed(rows: Mapping[str, Rows]) -> Observed:
+    """What the rows of `TABLES` say, as if a cluster had been asked."""
+    topic_configs: dict[str, dict[str, str | None]] = defaultdict(dict)
+    broker_configs: dict[str, dict[str, str | None]] = defaultdict(dict)
+    for row in rows["configs"]:
+        value = None if row["value"] == MASK else row["value"]
+        if row["resource_type"] == "TOPIC":
+            topic_configs[row["resource_name"]][row["name"]] = value
+        elif row["resource_type"] == "BROKER":
+            broker_configs[row["resource_name"] or DEFAULT][row["name"]] = value
+    replicas: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
+    isr: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
+    for row in rows["partitions"]:
+        removing = set(row["removing_replicas"] or ())
+        replicas[row["topic_name"]][row["partition"]] = tuple(each for each in row["replicas"] if each not in removing)
+        isr[row["topic_name"]][row["partition"]] = tuple(row["isr"])
+    topics = {
+        row["name"]: ObservedTopic(
+            row["name"],
+            dict(sorted(replicas[row["name"]].items())),
+            isr[row["name"]],
+            topic_configs.get(row["name"], {}),
+            row["name"] in INTERNAL_TOPICS,
+        )
+        for row in rows["topics"]
+    }
+    quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = defaultdict(dict)
+    for row in rows["quotas"]:
+        entity = tuple(sorted((part["type"], part["name"]) for part in row["entity"]))
+        quotas[entity][row["name"]] = row["value"]
+    return Observed(
+        topics=topics,
+        acls=frozenset(entries_of(rows["acls"])),
+        quotas=quotas,
+        users={(row["name"], row["mechanism"]): row["iterations"] for row in rows["users"]},
+        brokers=broker_configs,
+        racks={row["broker_id"]: row["rack"] for row in rows["brokers"] if not row["fenced"]},
+    )
+
+
+class Rollback(NamedTuple):
+    """The file that takes settings back, and what it cannot take back, in words."""
+
+    document: Document
+    left_out: list[str]
+
+
+def rollback(
+    then: Mapping[str, Rows], now: Mapping[str, Rows], resources: Collection[tuple[str, str]] | None = None
+) -> Rollback:
+    """What to declare so that settings become what they were `then`: of topics (by id) and brokers that are there both times.
+
+    `resources` are pairs of type and name, as in the table `configs`; None means all.
+    """
+    ids_then = {row["name"]: row["topic_id"] for row in then["topics"]}
+    ids_now = {row["name"]: row["topic_id"] for row in now["topics"]}
+    before, after = _settings(then["configs"]), _settings(now["configs"])
+    topics: dict[str, DeclaredTopic] = {}
+    brokers: dict[str, DeclaredBroker] = {}
+    left_out: list[str] = []
+    for kind, name in sorted({*before, *after}):
+        if resources is not None and (kind, name) not in resources:
+            continue
+        wanted, present = before.get((kind, name), {}), after.get((kind, name), {})
+        if wanted == present:
+            continue
+        shown = f"{kind.lower()} {name or DEFAULT}"
+        if kind == "TOPIC" and (name not in ids_now or ids_then.get(name) != ids_now[name]):
+            if name in ids_then:
+                left_out.append(f"{shown}: it was deleted since" + (", and created again" if name in ids_now else ""))
+            continue
+        changed, hidden = _changed(wanted, present)
+        left_out += [f"{shown}: {setting} is a secret, which the lake does not know" for setting in hidden]
+        if not changed:
+            continue
+        if kind == "TOPIC":
+            topics[name] = DeclaredTopic(name, configs=changed)
+        elif kind == "BROKER":
+            brokers[name or DEFAULT] = DeclaredBroker(name or DEFAULT, changed)
+        else:
+            left_out.append(f"{shown}: settings of this type cannot be declared: {', '.join(sorted(changed))}")
+    return Rollback(Document(topics=topics or None, brokers=brokers or None), left_out)
+
+
+def _settings(rows: Rows) -> dict[tuple[str, str], dict[str, str]]:
+    found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for row in rows:
+        found[row["resource_type"], row["resource_name"]][row["name"]] = row["value"]
+    return dict(found)
+
+
+def _changed(wanted: Mapping[str, str], present: Mapping[str, str]) -> tuple[dict[str, str | None], list[str]]:
+    """What to set (None: to unset), and what cannot be known."""
+    changed: dict[str, str | None] = {}
+    hidden = []
+    for name in sorted({*wanted, *present}):
+        if wanted.get(name) == MASK:
+            hidden.append(name)
+        elif wanted.get(name) != present.get(name):
+            changed[name] = wanted.get(name)
+    return changed, hidden

@@ -1,0 +1,117 @@
+"""Folding the logs of coordinators with Spark: each partition of their topics is one log, and one shard has all of it.
+
+Its one rule: nothing is said twice. What a record does is known to the fold of its topic (groups, transactions); how rows get
+to the shards and facts out of them, to `spark`; here the one is put to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+from zlib import crc32
+
+from barnabas.lake.facts.log_facts import LogFacts, Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from barnabas.lake.facts.schema import Fact, FactWriter
+    from barnabas.lake.facts.spark import Family
+
+COLUMNS: Final = (
+    "offset",
+    "timestamp",
+    "leader_epoch",
+    "producer_id",
+    "is_transactional",
+    "is_control",
+    "raw_key",
+    "raw_value",
+    "segment",
+    "position",
+)
+
+
+class RecordsFold(Protocol):
+    """What the records of one log do to its facts."""
+
+    facts: LogFacts
+
+    def apply(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int | None = None) -> None: ...
+    def apply_marker(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int) -> None: ...
+    def end_batch(self) -> None: ...
+    def restore(self, kind: str, facts: list[Fact]) -> None: ...
+    def all_open(self) -> Iterator[tuple[str, Fact]]: ...
+
+
+class _LogFold:
+    """A fold of records as `spark.run_shard` drives it. A batch ends where the next one begins."""
+
+    def __init__(self, make: Callable[[], RecordsFold], writer: FactWriter, shard: int, shards: int) -> None:
+        self._fold = make()
+        self._writer = writer
+        self._batch: list[str | int] | None = None
+
+    def restore(self, kind: str, facts: list[Fact]) -> None:
+        self._fold.restore(kind, facts)
+
+    def feed(self, records: pa.RecordBatch) -> None:
+        fold, batch = self._fold, self._batch
+        columns = [
+            (column.cast("int64") if name == "timestamp" else column).to_pylist()
+            for name, column in zip(records.schema.names, records.columns, strict=True)
+        ]
+        for offset, time_us, epoch, producer_id, in_txn, is_control, key, value, *of in zip(*columns, strict=True):
+            if of != batch:
+                fold.end_batch()
+                batch = of
+            place = Place(offset, time_us, epoch)
+            if is_control:
+                fold.apply_marker(key, value, place, producer_id)
+            else:
+                fold.apply(key, value, place, producer_id if in_txn else None)
+        self._batch = batch
+        self._move()
+
+    def finish(self) -> Iterator[tuple[str, Fact]]:
+        self._fold.end_batch()
+        self._move()
+        return self._fold.all_open()
+
+    def _move(self) -> None:
+        for kind, facts in self._fold.facts.ended.items():
+            self._writer.of(kind).extend(facts)
+            facts.clear()
+
+
+def shard_of(cluster_id: str | None, log: str, shards: int) -> int:
+    """As Spark's `crc32` of the same text."""
+    return crc32(f"{cluster_id or ''}/{log}".encode()) % shards
+
+
+def _destinations(kind: str, facts: pa.RecordBatch, shards: int) -> Sequence[Sequence[int]]:
+    pairs = zip(facts.column("cluster_id").to_pylist(), facts.column("log").to_pylist(), strict=True)
+    return [(shard_of(cluster_id, log, shards),) for cluster_id, log in pairs]
+
+
+def family(topic: str, make: Callable[[], RecordsFold]) -> Family:
+    """The logs of a topic."""
+    from barnabas.lake.facts.spark import Family  # noqa: PLC0415
+
+    return Family(f"{topic}-", COLUMNS, ("offset",), partial(_LogFold, make), _destinations)
+
+
+def fold_logs(
+    topic: str, make: Callable[[], RecordsFold], records: DataFrame, open_facts: DataFrame, *, shards: int
+) -> DataFrame:
+    """The facts that end with these records of a topic, and all that are open after them."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    from barnabas.lake.facts.spark import fold  # noqa: PLC0415
+
+    named = records.withColumn("log", f.concat(f.lit(f"{topic}-"), records["partition"].cast("string")))
+    place = f.concat_ws("/", f.coalesce(f.col("cluster_id"), f.lit("")), f.col("log"))
+    routed = named.withColumn("shard", (f.crc32(place) % shards).cast("int"))
+    return fold(routed, open_facts, family(topic, make), shards=shards)

@@ -1,0 +1,493 @@
+"""The kinds of facts that the metadata log knows: their columns, and how values of the image become rows and come back.
+
+Its one rule: row -> value -> row is the identity, so that open rows are all that a later run needs. Which facts there are,
+and when they begin and end, is said by `facts.metadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from barnabas.config.resource_type import ConfigResourceType
+from barnabas.lake.column import Column
+from barnabas.lake.facts.schema import Kind, key_text
+from barnabas.metadata.brokers import Broker, Controller, Endpoint, VersionRange
+from barnabas.metadata.pmap import PMap
+from barnabas.metadata.quotas import QuotaEntity
+from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramCredential, ScramUser
+from barnabas.metadata.tokens import DelegationToken
+from barnabas.metadata.topics import RECOVERED, RECOVERING, Partition
+from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.wire.primitives import Uuid
+
+_ENDPOINTS: Final = "array<struct<name: string, host: string, port: int, security_protocol: int>>"
+_RANGES: Final = "array<struct<name: string, min: int, max: int>>"
+_NODES: Final = "array<int>"
+
+TOPICS: Final = Kind(
+    "topics",
+    "Which topics were there?",
+    (Column("topic_id", "string", "The id, which a topic that is created again under the same name does not share."),),
+    (Column("name", "string", "The name."),),
+)
+PARTITIONS: Final = Kind(
+    "partitions",
+    "Who led each partition, where were its replicas, and which of them were in sync?",
+    (
+        Column("topic_id", "string", "The topic's id."),
+        Column("topic_name", "string", "The topic's name."),
+        Column("partition", "int", "The number of the partition."),
+    ),
+    (
+        Column("leader", "int", "The broker that leads; -1: none."),
+        Column("leader_epoch", "int", "Grows with every election."),
+        Column("partition_epoch", "int", "Grows with every change."),
+        Column("replicas", _NODES, "The brokers that hold it, the preferred leader first."),
+        Column("directories", "array<string>", "The log directory of each replica, in the same order."),
+        Column("isr", _NODES, "The replicas in sync."),
+        Column("elr", _NODES, "Eligible leader replicas: not in sync, but known to have all that is committed."),
+        Column("last_known_elr", _NODES, "The eligible leader replicas that shut down without care."),
+        Column("adding_replicas", _NODES, "Replicas that a reassignment adds."),
+        Column("removing_replicas", _NODES, "Replicas that a reassignment removes."),
+        Column("leader_recovery_state", "string", "RECOVERED, or RECOVERING after an unclean election."),
+    ),
+)
+CONFIGS: Final = Kind(
+    "configs",
+    "What was set, for which resource?",
+    (
+        Column("resource_type", "string", "TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS or GROUP; else the number."),
+        Column("resource_name", "string", "The resource; empty: the default of all of the type."),
+        Column("name", "string", "The name of the setting."),
+    ),
+    (Column("value", "string", "The value; masked where the source masks it."),),
+)
+ACLS: Final = Kind(
+    "acls",
+    "Who was allowed, or forbidden, what?",
+    (Column("acl_id", "string", "The id of the entry."),),
+    (
+        Column("resource_type", "string", "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER."),
+        Column("resource_name", "string", "The name, or the prefix; * for all."),
+        Column("pattern_type", "string", "LITERAL or PREFIXED."),
+        Column("principal", "string", "Who, as type:name."),
+        Column("host", "string", "From where; * for everywhere."),
+        Column("operation", "string", "What, e.g. READ."),
+        Column("permission", "string", "ALLOW or DENY."),
+    ),
+)
+BROKERS: Final = Kind(
+    "brokers",
+    "Which brokers were registered, with which endpoints, and were they fenced?",
+    (Column("broker_id", "int", "The broker."),),
+    (
+        Column("epoch", "bigint", "The epoch of its registration."),
+        Column("incarnation_id", "string", "The id of the process that registered."),
+        Column("rack", "string", "The rack; null: none."),
+        Column("fenced", "boolean", "Whether it was fenced: not heard of, or not yet ready."),
+        Column("in_controlled_shutdown", "boolean", "Whether it had said that it goes."),
+        Column("is_migrating_zk_broker", "boolean", "Whether it came from a cluster with ZooKeeper."),
+        Column("listeners", _ENDPOINTS, "Where it listens, by name of the listener."),
+        Column("features", _RANGES, "Which levels of each feature it supports."),
+        Column("log_dirs", "array<string>", "The ids of its log directories that are online."),
+        Column("cordoned_log_dirs", "array<string>", "Those that take no new replicas; null: it never told."),
+    ),
+)
+CONTROLLERS: Final = Kind(
+    "controllers",
+    "Which controllers were registered, and with which endpoints?",
+    (Column("controller_id", "int", "The controller."),),
+    (
+        Column("incarnation_id", "string", "The id of the process that registered."),
+        Column("zk_migration_ready", "boolean", "Whether it could take over from ZooKeeper."),
+        Column("listeners", _ENDPOINTS, "Where it listens, by name of the listener."),
+        Column("features", _RANGES, "Which levels of each feature it supports."),
+    ),
+)
+FEATURES: Final = Kind(
+    "features",
+    "At which level was each feature, metadata.version and kraft.version among them?",
+    (Column("name", "string", "The feature."),),
+    (Column("level", "int", "The finalized level."),),
+)
+QUOTAS: Final = Kind(
+    "quotas",
+    "Which quotas were set, for whom?",
+    (
+        Column(
+            "entity",
+            "array<struct<type: string, name: string>>",
+            "Whose: pairs of type (user, client-id, ip) and name, sorted by type; a null name: the default of the type.",
+        ),
+        Column("name", "string", "Of what, e.g. producer_byte_rate."),
+    ),
+    (Column("value", "double", "How much."),),
+)
+USERS: Final = Kind(
+    "users",
+    "Which SCRAM users were there?",
+    (
+        Column("name", "string", "The user."),
+        Column("mechanism", "string", "SCRAM-SHA-256 or SCRAM-SHA-512."),
+    ),
+    (
+        Column("iterations", "int", "How often the password is hashed."),
+        Column("salt", "binary", "Empty where the source masks it."),
+        Column("stored_key", "binary", "Empty where the source masks it."),
+        Column("server_key", "binary", "Empty where the source masks it."),
+    ),
+)
+TOKENS: Final = Kind(
+    "tokens",
+    "Which delegation tokens were valid, and whose were they?",
+    (Column("token_id", "string", "The token."),),
+    (
+        Column("owner", "string", "Who it stands for, as type:name."),
+        Column("requester", "string", "Who asked for it."),
+        Column("renewers", "array<string>", "Who else may renew it."),
+        Column("issued_at", "timestamp", "When it was made."),
+        Column("max_lifetime_until", "timestamp", "Until when it can be renewed."),
+        Column("expires_at", "timestamp", "When it expires unless it is renewed."),
+    ),
+)
+PRODUCER_IDS: Final = Kind(
+    "producer_ids",
+    "Which blocks of producer ids were given out, and to which broker?",
+    (Column("next_producer_id", "bigint", "The first producer id after the block."),),
+    (
+        Column("broker_id", "int", "Who got the block; -1: not known, from a snapshot."),
+        Column("broker_epoch", "bigint", "In which epoch of its registration."),
+    ),
+)
+VOTERS: Final = Kind(
+    "voters",
+    "Who voted in the quorum, as written into the log (kraft.version 1)?",
+    (
+        Column("voter_id", "int", "The controller."),
+        Column("directory_id", "string", "The id of its metadata log directory: another disk is another voter."),
+    ),
+    (
+        Column("endpoints", "array<struct<name: string, host: string, port: int>>", "Where it listens."),
+        Column("min_kraft_version", "int", "The lowest kraft.version that it supports."),
+        Column("max_kraft_version", "int", "The highest kraft.version that it supports."),
+    ),
+)
+LEADER_EPOCHS: Final = Kind(
+    "leader_epochs",
+    "Who was the active controller, in which epoch, and who voted for it?",
+    (Column("epoch", "int", "The epoch."),),
+    (
+        Column("leader_id", "int", "The leader."),
+        Column("voters", _NODES, "Who could vote."),
+        Column("granting_voters", _NODES, "Who voted for it."),
+    ),
+)
+
+KINDS: Final = (
+    TOPICS,
+    PARTITIONS,
+    CONFIGS,
+    ACLS,
+    BROKERS,
+    CONTROLLERS,
+    FEATURES,
+    QUOTAS,
+    USERS,
+    TOKENS,
+    PRODUCER_IDS,
+    VOTERS,
+    LEADER_EPOCHS,
+)
+
+
+class Voter(NamedTuple):
+    endpoints: tuple[tuple[str, str, int], ...]
+    min_kraft_version: int
+    max_kraft_version: int
+
+
+class ProducerIdBlock(NamedTuple):
+    next_producer_id: int
+    broker_id: int
+    broker_epoch: int
+
+
+class LeaderEpoch(NamedTuple):
+    epoch: int
+    leader_id: int
+    voters: tuple[int, ...]
+    granting_voters: tuple[int, ...]
+
+
+_RESOURCE_TYPES: Final = {int(kind): kind.name for kind in ConfigResourceType}
+_RESOURCE_NUMBERS: Final = {name: number for number, name in _RESOURCE_TYPES.items()}
+_RECOVERY: Final = {RECOVERED: "RECOVERED", RECOVERING: "RECOVERING"}
+_RECOVERY_NUMBERS: Final = {name: number for number, name in _RECOVERY.items()}
+_MECHANISM_NUMBERS: Final = {name: number for number, name in SCRAM_MECHANISMS.items()}
+_texts_of_directories: dict[tuple[Uuid, ...], tuple[str, ...]] = {}
+
+
+def resource_type_name(number: int) -> str:
+    return _RESOURCE_TYPES.get(number) or str(number)
+
+
+def _directory_texts(directories: tuple[Uuid, ...]) -> tuple[str, ...]:
+    """A cluster has many partitions, but few placements."""
+    found = _texts_of_directories.get(directories)
+    if found is None:
+        if len(_texts_of_directories) > 100_000:
+            _texts_of_directories.clear()
+        found = _texts_of_directories[directories] = tuple(map(str, directories))
+    return found
+
+
+def partition_row(topic_id: str, topic_name: str, index: int, partition: Partition) -> tuple[Any, ...]:
+    replicas, directories, isr, removing, adding, leader, recovery, leader_epoch, partition_epoch, elr, last = partition
+    return (
+        topic_id,
+        topic_name,
+        index,
+        leader,
+        leader_epoch,
+        partition_epoch,
+        replicas,
+        _directory_texts(directories),
+        isr,
+        elr,
+        last,
+        adding,
+        removing,
+        _RECOVERY[recovery],
+    )
+
+
+def partition_of(row: tuple[Any, ...]) -> tuple[tuple[Uuid, int], Partition]:
+    topic_id, _, index, leader, leader_epoch, partition_epoch, replicas, directories, isr, elr, last, add, rm, state = (
+        row
+    )
+    partition = Partition(
+        tuple(replicas),
+        _uuids(directories),
+        tuple(isr),
+        tuple(rm),
+        tuple(add),
+        leader,
+        _RECOVERY_NUMBERS[state],
+        leader_epoch,
+        partition_epoch,
+        tuple(elr),
+        tuple(last),
+    )
+    return (_uuid(topic_id), index), partition
+
+
+def _listeners(listeners: PMap[str, Endpoint]) -> tuple[Endpoint, ...]:
+    return tuple(listeners[name] for name in sorted(listeners))
+
+
+def _ranges(features: PMap[str, VersionRange]) -> tuple[tuple[str, int, int], ...]:
+    return tuple((name, *features[name]) for name in sorted(features))
+
+
+def _listeners_of(rows: Iterable[dict[str, Any]]) -> PMap[str, Endpoint]:
+    return PMap({row["name"]: Endpoint(**row) for row in rows})
+
+
+def _ranges_of(rows: Iterable[dict[str, Any]]) -> PMap[str, VersionRange]:
+    return PMap({row["name"]: VersionRange(row["min"], row["max"]) for row in rows})
+
+
+_uuid = lru_cache(100_000)(Uuid.parse)
+uuid_text = lru_cache(100_000)(str)
+"""The same ids come over and over."""
+
+
+def _uuids(texts: Iterable[str]) -> tuple[Uuid, ...]:
+    return tuple(map(_uuid, texts))
+
+
+def broker_row(broker_id: int, broker: Broker) -> tuple[Any, ...]:
+    cordoned = broker.cordoned_log_dirs
+    return (
+        broker_id,
+        broker.epoch,
+        str(broker.incarnation_id),
+        broker.rack,
+        broker.fenced,
+        broker.in_controlled_shutdown,
+        broker.is_migrating_zk_broker,
+        _listeners(broker.listeners),
+        _ranges(broker.features),
+        tuple(map(str, broker.log_dirs)),
+        None if cordoned is None else tuple(map(str, cordoned)),
+    )
+
+
+def broker_of(row: tuple[Any, ...]) -> tuple[int, Broker]:
+    broker_id, epoch, incarnation, rack, fenced, leaving, migrating, listeners, features, dirs, cordoned = row
+    broker = Broker(
+        broker_id,
+        epoch,
+        Uuid.parse(incarnation),
+        _listeners_of(listeners),
+        _ranges_of(features),
+        rack,
+        fenced,
+        leaving,
+        migrating,
+        _uuids(dirs),
+        None if cordoned is None else _uuids(cordoned),
+    )
+    return broker_id, broker
+
+
+def controller_row(controller_id: int, controller: Controller) -> tuple[Any, ...]:
+    return (
+        controller_id,
+        str(controller.incarnation_id),
+        controller.zk_migration_ready,
+        _listeners(controller.listeners),
+        _ranges(controller.features),
+    )
+
+
+def controller_of(row: tuple[Any, ...]) -> tuple[int, Controller]:
+    controller_id, incarnation, ready, listeners, features = row
+    controller = Controller(
+        controller_id, Uuid.parse(incarnation), ready, _listeners_of(listeners), _ranges_of(features)
+    )
+    return controller_id, controller
+
+
+def config_row(key: tuple[int, str, str], value: str) -> tuple[Any, ...]:
+    return resource_type_name(key[0]), key[1], key[2], value
+
+
+def config_of(row: tuple[Any, ...]) -> tuple[tuple[int, str, str], str]:
+    kind, resource, name, value = row
+    number = _RESOURCE_NUMBERS.get(kind)
+    return (int(kind) if number is None else number, resource, name), value
+
+
+_CODE_PREFIX: Final = "UNKNOWN_"
+
+
+def acl_row(acl_id: Uuid, entry: AclEntry) -> tuple[Any, ...]:
+    return (
+        str(acl_id),
+        entry.resource_type.name,
+        entry.resource_name,
+        entry.pattern_type.name,
+        entry.principal,
+        entry.host,
+        entry.operation.name,
+        entry.permission.name,
+    )
+
+
+def acl_of(row: tuple[Any, ...]) -> tuple[Uuid, AclEntry]:
+    acl_id, resource_type, resource_name, pattern, principal, host, operation, permission = row
+    entry = AclEntry(
+        _code(ResourceType, resource_type),
+        resource_name,
+        _code(PatternType, pattern),
+        principal,
+        host,
+        _code(AclOperation, operation),
+        _code(AclPermissionType, permission),
+    )
+    return Uuid.parse(acl_id), entry
+
+
+def _code(kind: Any, name: str) -> Any:
+    """A code by its name; one that is not known is shown with its number."""
+    return kind[name] if name in kind.__members__ else kind(int(name.removeprefix(_CODE_PREFIX)))
+
+
+def quota_row(key: tuple[QuotaEntity, str], value: float) -> tuple[Any, ...]:
+    return key[0], key[1], value
+
+
+def quota_of(row: tuple[Any, ...]) -> tuple[tuple[QuotaEntity, str], float]:
+    entity, name, value = row
+    return (tuple((part["type"], part["name"]) for part in entity), name), value
+
+
+def user_row(user: ScramUser, credential: ScramCredential) -> tuple[Any, ...]:
+    mechanism = SCRAM_MECHANISMS.get(user.mechanism) or str(user.mechanism)
+    salt, stored_key, server_key, iterations = credential
+    return user.name, mechanism, iterations, salt, stored_key, server_key
+
+
+def user_of(row: tuple[Any, ...]) -> tuple[ScramUser, ScramCredential]:
+    name, mechanism, iterations, salt, stored_key, server_key = row
+    number = _MECHANISM_NUMBERS.get(mechanism)
+    user = ScramUser(int(mechanism) if number is None else number, name)
+    return user, ScramCredential(salt, stored_key, server_key, iterations)
+
+
+def token_row(token_id: str, token: DelegationToken) -> tuple[Any, ...]:
+    _, owner, requester, renewers, *times_ms = token
+    return token_id, owner, requester, renewers, *(time_ms * 1000 for time_ms in times_ms)
+
+
+def token_of(row: tuple[Any, ...]) -> tuple[str, DelegationToken]:
+    token_id, owner, requester, renewers, *times_us = row
+    return token_id, DelegationToken(token_id, owner, requester, tuple(renewers), *(us // 1000 for us in times_us))
+
+
+def voter_row(key: tuple[int, Uuid], voter: Voter) -> tuple[Any, ...]:
+    return key[0], str(key[1]), *voter
+
+
+def voter_of(row: tuple[Any, ...]) -> tuple[tuple[int, Uuid], Voter]:
+    voter_id, directory, endpoints, low, high = row
+    return (voter_id, Uuid.parse(directory)), Voter(
+        tuple((e["name"], e["host"], e["port"]) for e in endpoints), low, high
+    )
+
+
+class Form(NamedTuple):
+    """How the facts of a kind look: their key as text, their row, and the key and value of a row."""
+
+    kind: Kind
+    key_text: Callable[[Any], str]
+    row: Callable[[Any, Any], tuple[Any, ...]]
+    of_row: Callable[[tuple[Any, ...]], tuple[Any, Any]]
+
+
+FORMS: Final = {
+    form.kind.name: form
+    for form in (
+        Form(
+            TOPICS,
+            lambda key: key_text(str(key)),
+            lambda key, name: (str(key), name),
+            lambda r: (Uuid.parse(r[0]), r[1]),
+        ),
+        Form(CONFIGS, lambda key: key_text(resource_type_name(key[0]), *key[1:]), config_row, config_of),
+        Form(ACLS, lambda key: key_text(str(key)), acl_row, acl_of),
+        Form(BROKERS, key_text, broker_row, broker_of),
+        Form(CONTROLLERS, key_text, controller_row, controller_of),
+        Form(FEATURES, key_text, lambda key, level: (key, level), lambda row: row),
+        Form(QUOTAS, lambda key: key_text(*(text for part in key[0] for text in part), key[1]), quota_row, quota_of),
+        Form(USERS, lambda key: key_text(key.name, key.mechanism), user_row, user_of),
+        Form(TOKENS, key_text, token_row, token_of),
+        Form(
+            PRODUCER_IDS,
+            lambda key: key_text(),
+            lambda key, block: tuple(block),
+            lambda row: ((), ProducerIdBlock(*row)),
+        ),
+        Form(VOTERS, lambda key: key_text(key[0], str(key[1])), voter_row, voter_of),
+        Form(
+            LEADER_EPOCHS,
+            lambda key: key_text(),
+            lambda key, epoch: tuple(epoch),
+            lambda row: ((), LeaderEpoch(row[0], row[1], tuple(row[2]), tuple(row[3]))),
+        ),
+    )
+}
+"""All kinds but partitions, whose rows also need the name of the topic."""

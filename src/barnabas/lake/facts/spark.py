@@ -1,0 +1,242 @@
+"""Folding logs into facts with Spark: records and open facts go to shards, and each shard is one pass in order.
+
+Its one rule: a shard sees, in the order of the log, all records that its facts depend on, after the facts that were open
+before; so its state is a plain dict, nothing is grouped by key, and memory is that of the open facts. Which records those
+are is said by the family of logs: it routes, this module only moves rows.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pyarrow as pa
+
+from barnabas.lake.column import Column, ddl
+from barnabas.lake.facts import metadata, metadata_kinds, schema
+from barnabas.lake.facts.schema import Fact, FactWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Column_
+    from pyspark.sql import DataFrame
+
+PACKED: Final = (
+    Column("shard", "int", "Where the row goes."),
+    Column("cluster_id", "string", "The cluster."),
+    Column("log", "string", "The partition whose fold this is for."),
+    Column("packed", "binary", "Open facts of one kind, as an Arrow stream; null in rows that are records."),
+)
+_PACKED_SCHEMA: Final = pa.schema([(column.name, schema.arrow_type(column.type)) for column in PACKED])
+_FACTS_IN_PACK: Final = 2048
+
+
+class Fold(Protocol):
+    """The state of one log in one shard. What has ended goes to the writer at once; what is open, at the end."""
+
+    def restore(self, kind: str, facts: list[Fact]) -> None:
+        """Facts that were open before; all of them come before the first record, the kinds in any order."""
+
+    def feed(self, records: pa.RecordBatch) -> None:
+        """More records, in order: the family's columns."""
+
+    def finish(self) -> Iterator[tuple[str, Fact]]:
+        """All facts that are open now, each with its kind; the internal ones too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The logs that are folded in one way. Its functions are sent to executors by name: they belong to modules."""
+
+    log_prefix: str
+    """What the names of its logs begin with: open facts of others are not its business."""
+    columns: tuple[str, ...]
+    """What a fold gets of each record."""
+    order: tuple[str, ...]
+    """By which columns records are sorted; the first is never null."""
+    make: Callable[[FactWriter, int, int], Fold]
+    """A fold without facts, for (writer, shard, number of shards)."""
+    destinations: Callable[[str, pa.RecordBatch, int], Sequence[Sequence[int]]]
+    """For (kind, open facts of it, number of shards): the shards that need each of them."""
+    kinds: tuple[str, ...] = ()
+    """The kinds that it makes, if that is known: what it gives then has no columns of others, which cost time to write."""
+
+
+def fold(routed: DataFrame, open_facts: DataFrame, family: Family, *, shards: int) -> DataFrame:
+    """The facts that end with these records, and all that are open after them.
+
+    `routed` are the records with `shard` (from 0 on; a record that several need is there several times), `cluster_id` and
+    `log`, and the columns that the family names. Both rows and open facts may be of several clusters.
+    """
+    needed = list(dict.fromkeys(["shard", "cluster_id", "log", *family.order, *family.columns]))
+    others = [kind for kind in schema.kinds() if kind not in family.kinds] if family.kinds else []
+    packed = open_facts.where(open_facts["log"].startswith(family.log_prefix) & open_facts["valid_to_offset"].isNull())
+    packed = packed.drop(*others).mapInArrow(_packer(family, shards), ddl(PACKED))
+    rows = routed.select(*needed).unionByName(packed, allowMissingColumns=True)
+    # Nulls sort first: open facts, which have no offset, come before all records.
+    rows = rows.repartitionById(shards, rows["shard"]).sortWithinPartitions(*family.order)
+    facts = rows.mapInArrow(_runner(family, shards), ddl(schema.columns()))
+    # Not `drop`: Spark Connect looks at once at what it is dropped from, which a pipeline does not have yet.
+    return facts.select(*(column.name for column in schema.columns() if column.name not in others))
+
+
+METADATA: Final = Family(
+    metadata.LOG,
+    ("at", "time", "epoch", "is_snapshot", "record_type", "raw"),
+    # A snapshot comes before the record at its end offset; copies of one, one after the other.
+    ("at", "is_log", "snapshot_file", "position", "batch_index"),
+    metadata.MetadataFold,
+    metadata.fact_destinations,
+    tuple(kind.name for kind in metadata_kinds.KINDS),
+)
+
+
+def fold_metadata(records: DataFrame, open_facts: DataFrame, *, shards: int, strict: bool = True) -> DataFrame:
+    """The facts that end with these rows of `kafka_metadata`, and all that are open after them.
+
+    The rows are committed ones of good batches, of one copy of the log; a snapshot is there as a whole or not at all.
+    Records that do not fit what is known fail the pass, or, if not `strict`, as after a gap, are left out with a warning.
+    """
+    family = replace(METADATA, make=partial(metadata.MetadataFold, strict=strict))
+    return fold(_route_metadata(records, shards), open_facts, family, shards=shards)
+
+
+def _route_metadata(records: DataFrame, shards: int) -> DataFrame:
+    """`facts.metadata.destinations`, as columns."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    kind = f.col("record_type")
+
+    def shard_of(text: Column_) -> Column_:
+        return f.coalesce(f.crc32(f.encode(text, "UTF-8")) % shards, f.lit(0)).cast("int")
+
+    def routed(route: str) -> Column_:
+        return kind.isin([name for name, its_route in metadata.ROUTES.items() if its_route == route])
+
+    by_topic_id, by_name = shard_of(f.col("topic_id")), shard_of(f.col("topic_name"))
+    family: Column_ = f.coalesce(
+        *(f.when(kind == name, f.lit(family)) for name, family in metadata.SAME_SHARD.items()), kind
+    )
+    destinations = (
+        f.when(routed(metadata.BY_TOPIC_ID), f.array(by_topic_id))
+        .when(routed(metadata.BY_RESOURCE_NAME), f.array(shard_of(f.col("resource_name"))))
+        .when(routed(metadata.BY_TOPIC_ID_AND_NAME), f.array_distinct(f.array(by_topic_id, by_name)))
+        .when(routed(metadata.TO_ALL), f.array(*map(f.lit, range(shards))))
+        .otherwise(f.array(shard_of(family)))
+    )
+    return records.where(~kind.isin(list(metadata.WITHOUT_EFFECT))).select(
+        f.explode(destinations).alias("shard"),
+        "cluster_id",
+        f.lit(metadata.LOG).alias("log"),
+        f.coalesce("offset", "snapshot_end_offset").alias("at"),
+        (~f.col("is_snapshot")).alias("is_log"),
+        f.when(f.col("is_snapshot"), f.col("source_file")).alias("snapshot_file"),
+        "position",
+        "batch_index",
+        f.col("append_time").alias("time"),
+        f.when(f.col("is_snapshot"), f.col("snapshot_epoch")).otherwise(f.col("leader_epoch")).alias("epoch"),
+        "is_snapshot",
+        "record_type",
+        "raw",
+    )
+
+
+Pass = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def _packer(family: Family, shards: int) -> Pass:
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from pack_facts(batch, family, shards)
+
+    return pack
+
+
+def pack_facts(batch: pa.RecordBatch, family: Family, shards: int) -> Iterator[pa.RecordBatch]:
+    """Open facts on their way to the shards: not row by row, which would drag the columns of all kinds along."""
+    for (cluster_id, log, kind), part in _parts(batch, ("cluster_id", "log", "kind")):
+        narrow = [*(column.name for column in (*schema.PLACE, *schema.VALIDITY)), "state" if kind[0] == "_" else kind]
+        facts = part.select(narrow)
+        rows_of: defaultdict[int, list[int]] = defaultdict(list)
+        for index, found in enumerate(family.destinations(kind, facts, shards)):
+            for shard in found:
+                rows_of[shard].append(index)
+        for shard, rows in rows_of.items():
+            for start in range(0, len(rows), _FACTS_IN_PACK):
+                taken = facts.take(pa.array(rows[start : start + _FACTS_IN_PACK]))
+                row = [shard], [cluster_id], [log], [_to_bytes(taken)]
+                yield pa.RecordBatch.from_arrays(list(map(pa.array, row)), schema=_PACKED_SCHEMA)
+
+
+def _runner(family: Family, shards: int) -> Pass:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.disable()  # nothing here makes cycles, and looking for them among all open facts costs a third of the time
+        try:
+            yield from run_shard(batches, family, shards)
+        finally:
+            gc.enable()
+
+    return run
+
+
+def run_shard(batches: Iterable[pa.RecordBatch], family: Family, shards: int) -> Iterator[pa.RecordBatch]:
+    """The one pass: every row of a shard, in order; facts come out as soon as there are enough for a batch."""
+    folds: dict[tuple[str, str], tuple[FactWriter, Fold]] = {}
+    for batch in batches:
+        for (shard, cluster_id, log), part in _parts(batch, ("shard", "cluster_id", "log")):
+            if (cluster_id, log) not in folds:
+                writer = FactWriter(cluster_id, log)
+                folds[cluster_id, log] = writer, family.make(writer, shard, shards)
+            writer, state = folds[cluster_id, log]
+            for is_packed, rows in _runs(part, part.column("packed").is_valid().to_pylist()):
+                if not is_packed:
+                    state.feed(rows.select(family.columns))
+                    continue
+                for value in rows.column("packed").to_pylist():
+                    for _, _, kind, facts in schema.facts_of(_from_bytes(value)):
+                        state.restore(kind, facts)
+            yield from writer.drain(schema.ROWS_IN_BATCH // 2)
+    for writer, state in folds.values():
+        for count, (kind, fact) in enumerate(state.finish(), 1):
+            writer.of(kind).append(fact)
+            if count % schema.ROWS_IN_BATCH == 0:
+                yield from writer.drain()
+        yield from writer.drain()
+
+
+def _parts(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
+    """The rows with the same values of these columns together; mostly that is all of them."""
+    columns = [batch.column(name).dictionary_encode() for name in names]
+    if batch.num_rows and all(len(column.dictionary) == 1 and not column.null_count for column in columns):
+        yield tuple(column.dictionary[0].as_py() for column in columns), batch
+        return
+    places: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for index, values in enumerate(zip(*(column.to_pylist() for column in columns), strict=True)):
+        places[values].append(index)
+    for values, indexes in places.items():
+        yield values, batch.take(pa.array(indexes))
+
+
+def _runs(batch: pa.RecordBatch, marks: Sequence[bool]) -> Iterator[tuple[bool, pa.RecordBatch]]:
+    """Neighbours with the same mark, in order."""
+    start = 0
+    for mark, run in groupby(marks):
+        length = sum(1 for _ in run)
+        yield mark, batch.slice(start, length)
+        start += length
+
+
+def _to_bytes(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _from_bytes(data: bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_next_batch()

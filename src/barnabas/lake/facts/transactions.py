@@ -1,0 +1,109 @@
+"""What was true of each transactional id when, folded from the records of `__transaction_state`.
+
+Its one rule: a record says all there is to say of its id; the next one, or a tombstone, ends it. Producer ids, epochs and
+states are as the coordinator wrote them; what it only holds in memory (a change under way) is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from barnabas.lake.column import Column
+from barnabas.lake.decoding.coordinator_records import TRANSACTIONS, decode_key, decode_value, state_name
+from barnabas.lake.facts.coordinator_logs import fold_logs
+from barnabas.lake.facts.log_facts import LogFacts, Place, known, time_us
+from barnabas.lake.facts.schema import Fact, Kind, key_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TOPIC: Final = "__transaction_state"
+_KIND: Final = "transactions"
+
+KINDS: Final = (
+    Kind(
+        _KIND,
+        "Which transactional id had which producer id and epoch, and what state was its transaction in?",
+        keys=(Column("transactional_id", "string", "The transactional id."),),
+        values=(
+            Column("producer_id", "bigint", "The producer id that it has."),
+            Column("producer_epoch", "smallint", "The epoch of that producer id."),
+            Column("state", "string", "Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or CompleteAbort."),
+            Column("timeout_ms", "int", "How long a transaction of it may take."),
+            Column(
+                "partitions",
+                "array<struct<topic: string, partition: int>>",
+                "What the transaction has written to, in order; empty when it has ended.",
+            ),
+            Column("start_time", "timestamp", "When the transaction began; null before the first one."),
+            Column("last_update_time", "timestamp", "When the coordinator last changed it."),
+            Column(
+                "previous_producer_id", "bigint", "The producer id in the record before; null where it is not said."
+            ),
+            Column("next_producer_id", "bigint", "That of its next transaction, when the epochs are used up."),
+            Column("next_producer_epoch", "smallint", "The epoch of its next transaction, where one is said."),
+            Column("client_transaction_version", "smallint", "The version of transactions that its client uses."),
+        ),
+    ),
+)
+
+
+class TransactionsFold:
+    """One log: its records, in order."""
+
+    def __init__(self) -> None:
+        self.facts = LogFacts((_KIND,))
+
+    def apply(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int | None = None) -> None:
+        """A record that is not one of control. One of an unknown type or version changes nothing."""
+        self.facts.reach(place.offset)
+        decoded = decode_key(key, TRANSACTIONS)
+        transactional_id = decoded.transactional_id
+        if transactional_id is None:
+            return
+        if value is None:
+            self.facts.close(_KIND, key_text(transactional_id), place)
+            return
+        message = decode_value(decoded.record_type, value, with_json=False).message
+        if message is not None:
+            self.facts.set(_KIND, key_text(transactional_id), _values(transactional_id, message), place)
+
+    def apply_marker(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int) -> None:
+        """There are none in this log."""
+        self.facts.reach(place.offset)
+
+    def end_batch(self) -> None:
+        """Each record was taken by itself."""
+
+    def restore(self, kind: str, facts: list[Fact]) -> None:
+        self.facts.resume(kind, facts)
+
+    def all_open(self) -> Iterator[tuple[str, Fact]]:
+        return self.facts.all_open()
+
+
+def _values(transactional_id: str, value: Any) -> tuple[Any, ...]:
+    """In the order of the columns."""
+    partitions = sorted(
+        (topic.topic, partition) for topic in value.transaction_partitions or () for partition in topic.partition_ids
+    )
+    return (
+        transactional_id,
+        value.producer_id,
+        value.producer_epoch,
+        state_name(value.transaction_status),
+        value.transaction_timeout_ms,
+        tuple({"topic": topic, "partition": partition} for topic, partition in partitions),
+        time_us(value.transaction_start_timestamp_ms),
+        time_us(value.transaction_last_update_timestamp_ms),
+        known(value.previous_producer_id),
+        known(value.next_producer_id),
+        known(value.next_producer_epoch),
+        value.client_transaction_version,
+    )
+
+
+def fold_transactions(records: DataFrame, open_facts: DataFrame, *, shards: int) -> DataFrame:
+    """The facts of transactions that end with these rows of `kafka_transaction_state`, and all that are open after them."""
+    return fold_logs(TOPIC, TransactionsFold, records, open_facts, shards=shards)

@@ -1,0 +1,267 @@
+"""Loops over the bytes of record batches, compiled by numba: no Python object per record.
+
+Their one rule: they trust nothing. Every length is checked against the end of what it is in, so that a batch that lies gives an
+error code and never reads beyond its bytes. What they write is arrays of numbers: where keys and values are, not what.
+
+They are compiled when this module is imported, which takes seconds the first time and then comes from a cache: where
+NUMBA_CACHE_DIR says, beside this file, or of the user. Who imports first compiles for all that share the cache, and the others
+wait for it: who plans for many processes imports it before (see `columns.warm`). Small inputs do without.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+
+def _cache_dir() -> Path:
+    """Where the compiled code is kept: a directory that is ours to write to."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    beside = Path(__file__).parent / "__pycache__"
+    own = Path(tempfile.gettempdir()) / f"barnabas-kernels-{os.getuid()}"
+    for directory in (beside, Path(home) / "barnabas" / "kernels", own):
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(directory, os.W_OK) and directory.stat().st_uid == os.getuid():
+            return directory
+    return Path(tempfile.mkdtemp(prefix="barnabas-kernels-"))
+
+
+CACHE: Final = _cache_dir()
+if CACHE.name != "__pycache__":  # which numba finds by itself
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
+
+import numba  # noqa: E402
+from numba import boolean, int32, int64, types, uint8, void  # noqa: E402
+from numba.core import cgutils  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
+
+GOOD: Final = 0
+SHORT: Final = 1
+"""The records end before the count of the batch is reached."""
+NEGATIVE: Final = 2
+"""A length is negative where it may not be."""
+UNFILLED: Final = 3
+"""The records do not fill the batch, or a record not its length."""
+
+Array = np.ndarray[Any, Any]
+_DATA: Final = types.Array(uint8, 1, "C", readonly=True)
+_OUT: Final = uint8[::1]
+_LONGS: Final = int64[::1]
+_INTS: Final = int32[::1]
+_BOOLEANS: Final = boolean[::1]
+_SPANS: Final = [_LONGS, _INTS] * 3
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time compiles; the next finds what it made. Where something is compiled already, nobody waits."""
+    if any(CACHE.rglob("kernels.gather-*.nbi")):
+        yield
+        return
+    try:
+        descriptor = os.open(CACHE / "barnabas-kernels.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _compiled(signature: Any) -> Callable[[Any], Any]:
+    return numba.njit(signature, cache=True, nogil=True, boundscheck=False)  # type: ignore[no-any-return]
+
+
+_intrinsic: Callable[[Any], Any] = intrinsic
+
+
+@_intrinsic
+def _copy(context: Any, out: Any, out_at: Any, data: Any, data_at: Any, size: Any) -> Any:
+    """memcpy: a slice that is assigned costs more than ten times as much."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, out_at, data, data_at, size = arguments
+        to = context.make_array(signature.args[0])(context, builder, out).data
+        source = context.make_array(signature.args[2])(context, builder, data).data
+        cgutils.raw_memcpy(builder, builder.gep(to, [out_at]), builder.gep(source, [data_at]), size, 1)  # type: ignore[no-untyped-call]
+        return context.get_dummy_value()
+
+    return void(out, int64, data, int64, int64), generate
+
+
+@_intrinsic
+def _byte(context: Any, data: Any, at: Any) -> Any:
+    """A byte at a place that was checked: no index counts from the end."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.zext(builder.load(builder.gep(source, [arguments[1]])), context.get_value_type(int64))
+
+    return int64(data, int64), generate
+
+
+with _alone():
+
+    @numba.njit(cache=True, nogil=True, boundscheck=False, inline="never")
+    def _long_varint(data: Array, position: int, end: int, most: int) -> tuple[int, int]:
+        """A zigzag number of up to `most` bytes, and where it ends; -1 when it does not before `end`."""
+        value = np.uint64(0)
+        shift = np.uint64(0)
+        for _ in range(most):
+            if position >= end:
+                return 0, -1
+            byte = np.uint64(_byte(data, position))
+            position += 1
+            value |= (byte & np.uint64(0x7F)) << shift
+            if byte < np.uint64(0x80):
+                if most == 5:
+                    value &= np.uint64(0xFFFFFFFF)
+                return int(np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1))), position
+            shift += np.uint64(7)
+        return 0, -1
+
+    @numba.njit(cache=True, nogil=True, boundscheck=False)
+    def _varint(data: Array, position: int, end: int, most: int) -> tuple[int, int]:
+        if position < end:
+            byte = _byte(data, position)
+            if byte < 0x80:
+                return (byte >> 1) ^ -(byte & 1), position + 1
+        return _long_varint(data, position, end, most)
+
+    @_compiled(
+        int64(
+            _DATA, *[_LONGS] * 6, _BOOLEANS, _LONGS, _LONGS, _LONGS, _INTS, _LONGS, _INTS, _LONGS, _INTS, _INTS, _INTS
+        )
+    )
+    def find_records(
+        data: Array,
+        starts: Array,
+        ends: Array,
+        counts: Array,
+        base_offsets: Array,
+        base_timestamps: Array,
+        max_timestamps: Array,
+        is_append_time: Array,
+        offsets: Array,
+        timestamps: Array,
+        keys: Array,
+        key_sizes: Array,
+        values: Array,
+        value_sizes: Array,
+        headers: Array,
+        header_counts: Array,
+        batches: Array,
+        errors: Array,
+    ) -> int:
+        """Where the records of batches are, batch after batch; how many were found. A bad batch leaves no record, and an error.
+
+        A size of -1 is null. With append time, the largest timestamp of a batch is that of all of its records.
+        """
+        found = 0
+        for batch in range(len(starts)):
+            position, end, first = starts[batch], ends[batch], found
+            base_offset, base_timestamp = base_offsets[batch], base_timestamps[batch]
+            error = GOOD
+            for _ in range(counts[batch]):
+                size, position = _varint(data, position, end, 5)
+                if position < 0 or size < 0 or position + size > end:
+                    error = SHORT if position < 0 or size >= 0 else NEGATIVE
+                    break
+                record_end = position + size
+                error = UNFILLED
+                position += 1  # attributes
+                delta, position = _varint(data, position, record_end, 10)
+                if position < 0:
+                    break
+                timestamps[found] = max_timestamps[batch] if is_append_time[batch] else base_timestamp + delta
+                delta, position = _varint(data, position, record_end, 5)
+                if position < 0 or delta < 0:
+                    break
+                offsets[found] = base_offset + delta
+                size, position = _varint(data, position, record_end, 5)
+                if position < 0 or size < -1 or position + size > record_end:
+                    break
+                keys[found], key_sizes[found] = position, size
+                position += max(size, 0)
+                size, position = _varint(data, position, record_end, 5)
+                if position < 0 or size < -1 or position + size > record_end:
+                    break
+                values[found], value_sizes[found] = position, size
+                position += max(size, 0)
+                size, position = _varint(data, position, record_end, 5)
+                if position < 0 or size < 0:
+                    break
+                headers[found], header_counts[found] = position, size
+                for _ in range(size):
+                    length, position = _varint(data, position, record_end, 5)
+                    if position < 0 or length < 0 or position + length > record_end:
+                        position = -1
+                        break
+                    position += length
+                    length, position = _varint(data, position, record_end, 5)
+                    if position < 0 or length < -1 or position + length > record_end:
+                        position = -1
+                        break
+                    position += max(length, 0)
+                if position != record_end:
+                    break
+                error = GOOD
+                batches[found] = batch
+                found += 1
+            if error == GOOD and position != end:
+                error = UNFILLED
+            errors[batch] = error
+            if error != GOOD:
+                found = first
+        return found
+
+    @_compiled(void(_DATA, _LONGS, _INTS, _LONGS, _INTS, _LONGS, _INTS))
+    def find_headers(
+        data: Array,
+        headers: Array,
+        header_counts: Array,
+        keys: Array,
+        key_sizes: Array,
+        values: Array,
+        value_sizes: Array,
+    ) -> None:
+        """Where keys and values of the headers of good records are, record after record."""
+        found = 0
+        end = len(data)
+        for record in range(len(headers)):
+            position = headers[record]
+            for _ in range(header_counts[record]):
+                size, position = _varint(data, position, end, 5)
+                keys[found], key_sizes[found] = position, size
+                position += size
+                size, position = _varint(data, position, end, 5)
+                values[found], value_sizes[found] = position, size
+                position += max(size, 0)
+                found += 1
+
+    @_compiled(void(_DATA, _LONGS, _INTS, _INTS, _OUT))
+    def gather(data: Array, starts: Array, sizes: Array, offsets: Array, out: Array) -> None:
+        """Copy spans one after the other; `offsets` says where each begins, and the last where all end."""
+        position = 0
+        for at in range(len(starts)):
+            offsets[at] = position
+            size = int(sizes[at])
+            if size > 0:
+                _copy(out, position, data, starts[at], size)
+                position += size
+        offsets[len(starts)] = position

@@ -1,0 +1,153 @@
+"""What a lake consists of at one moment: for each table its parts, for each stream how far it is. Pure.
+
+Its one rule: a manifest is a value, and says everything; `after` gives the next one. A part is a directory of Parquet files,
+named by its path below the lake's data. It is never changed: rows come and go with the parts that manifests name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+Parts = tuple[str, ...]
+
+
+class IncompatibleError(Exception):
+    """A table of the lake has columns that its declaration has no more, or of another type."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    columns: Mapping[str, str]
+    """The type of each column that any part may have, in order."""
+    lasting: Parts = ()
+    """Parts whose rows stay: appended ones, and those of facts that have ended."""
+    present: Mapping[str, Parts] = field(default_factory=dict)
+    """For each stream the parts whose rows its next batch replaces: facts still true, or all rows of a full table."""
+
+    @property
+    def parts(self) -> Parts:
+        return self.lasting + tuple(part for parts in self.present.values() for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    batch_id: int
+    """The last batch that is in the tables."""
+    query_id: str
+    """Of the Spark query whose checkpoint counts these batches."""
+    rows: int
+    """How many it has brought so far."""
+    facts: Parts = ()
+    """Everything that was true after that batch: what the next one begins from."""
+    offsets: str = ""
+    """Where the source was after it, as the source writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    version: int
+    time_ms: int
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+    streams: Mapping[str, StreamState] = field(default_factory=dict)
+
+    def parts(self) -> Iterator[str]:
+        for table in self.tables.values():
+            yield from table.parts
+        for stream in self.streams.values():
+            yield from stream.facts
+
+
+EMPTY = Manifest(0, 0)
+
+
+class TableChange(NamedTuple):
+    """What one batch does to one table."""
+
+    columns: Mapping[str, str]
+    added: Parts = ()
+    present: Parts | None = None
+    """Instead of those of this stream before; None leaves them."""
+
+
+class BatchDone(NamedTuple):
+    """One batch of a stream, ready to be in the tables."""
+
+    stream: str
+    state: StreamState
+    tables: Mapping[str, TableChange]
+
+
+def after(manifest: Manifest, batch: BatchDone, time_ms: int) -> Manifest:
+    """The lake with one more batch. Raises `IncompatibleError`."""
+    tables = dict(manifest.tables)
+    for path, change in batch.tables.items():
+        before = tables.get(path) or TableState({})
+        present = dict(before.present)
+        if change.present is not None:
+            present[batch.stream] = change.present
+        columns = merged_columns(path, before.columns, change.columns)
+        tables[path] = TableState(columns, before.lasting + change.added, present)
+    streams = {**manifest.streams, batch.stream: batch.state}
+    return Manifest(manifest.version + 1, time_ms, tables, streams)
+
+
+def after_compaction(manifest: Manifest, table: str, merged: Parts, into: Parts, time_ms: int) -> Manifest:
+    """The same rows, with these parts of a table in place of those."""
+    state = manifest.tables[table]
+    gone = set(merged)
+    lasting = into + tuple(part for part in state.lasting if part not in gone)
+    tables = {**manifest.tables, table: replace(state, lasting=lasting)}
+    return replace(manifest, version=manifest.version + 1, time_ms=time_ms, tables=tables)
+
+
+def merged_columns(table: str, there: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
+    """The columns after those declared were added. Raises `IncompatibleError` for any other difference."""
+    for name, kind in there.items():
+        if name not in declared:
+            raise IncompatibleError(f"table {table} has a column {name} that this version does not know")
+        if declared[name] != kind:
+            raise IncompatibleError(f"column {name} of table {table} is {kind} here, and {declared[name]} now")
+    return {**there, **declared}
+
+
+def to_text(manifest: Manifest) -> str:
+    document = {
+        "version": manifest.version,
+        "time_ms": manifest.time_ms,
+        "tables": {
+            path: {"columns": dict(table.columns), "lasting": table.lasting, "present": dict(table.present)}
+            for path, table in manifest.tables.items()
+        },
+        "streams": {
+            name: {
+                "batch_id": state.batch_id,
+                "query_id": state.query_id,
+                "rows": state.rows,
+                "facts": state.facts,
+                "offsets": state.offsets,
+            }
+            for name, state in manifest.streams.items()
+        },
+    }
+    return json.dumps(document, indent=1)
+
+
+def from_text(text: str) -> Manifest:
+    """Raises ValueError or KeyError where it is none."""
+    document: dict[str, Any] = json.loads(text)
+    tables = {
+        path: TableState(
+            table["columns"],
+            tuple(table["lasting"]),
+            {stream: tuple(parts) for stream, parts in table["present"].items()},
+        )
+        for path, table in document["tables"].items()
+    }
+    streams = {
+        name: StreamState(state["batch_id"], state["query_id"], state["rows"], tuple(state["facts"]), state["offsets"])
+        for name, state in document["streams"].items()
+    }
+    return Manifest(document["version"], document["time_ms"], tables, streams)

@@ -1,0 +1,397 @@
+"""Metadata logs on disk: where they are, what each copy holds (see `copies`), and pieces of them for tasks to read.
+
+Its one rule: nothing is written and nothing is locked. The log ends for us behind its last whole batch; what is torn is
+left for later. Planning reads names, checkpoints, indexes and headers, and of the records only those of the quorum.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.batches import BatchError, ControlType, decode_control_key, decode_header, decode_records
+from barnabas.batches.format import CONTROL_BIT, LENGTH_OVERHEAD, MAGIC
+from barnabas.lake.copies import Copy, Read, Verdict
+from barnabas.lake.log_files import OpenSegment, SegmentPlace, list_segments, offset_entries, time_entries
+from barnabas.lake.sources.options import OptionError
+from barnabas.storage import StorageError
+from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, read_epoch_checkpoint
+from barnabas.storage.log_dirs import read_meta_properties
+from barnabas.storage.quorum_state import read_quorum_state
+from barnabas.storage.snapshots import (
+    BOOTSTRAP_CHECKPOINT,
+    SnapshotId,
+    SnapshotReader,
+    list_snapshots,
+    parse_snapshot_name,
+    snapshot_path,
+)
+from barnabas.wire import decode_record
+from barnabas.wire.errors import MalformedError
+from barnabas.wire.records.control import LeaderChangeMessage, VotersRecord
+
+METADATA_DIRECTORY = "__cluster_metadata-0"
+MAX_BATCH_BYTES = 256 << 20
+_HEAD = struct.Struct(">qiib4xhi")  # base offset, length, epoch, magic, attributes, last offset delta
+_CHUNK_BYTES = 1 << 20
+
+_logger = logging.getLogger(__name__)
+
+
+class MetadataLog(NamedTuple):
+    """A copy as it was found. A directory that only has a `bootstrap.checkpoint` has no log yet."""
+
+    name: str
+    directory: Path | None
+    bootstrap: Path | None
+    cluster_id: str | None
+    node_id: int | None
+
+
+class Head(NamedTuple):
+    """A batch, as far as planning looks at it."""
+
+    position: int
+    size: int
+    base_offset: int
+    end_offset: int
+    epoch: int
+    is_control: bool
+
+
+class Piece(NamedTuple):
+    """Bytes of one file for one task, and which of their offsets count."""
+
+    path: str
+    position: int
+    end_position: int
+    start_offset: int
+    end_offset: int | None
+    cluster_id: str | None
+    node_id: int | None
+    snapshot: tuple[int, int] | None
+    verdict: Verdict
+
+
+@dataclass
+class Scan:
+    """What has been seen of the log of a copy, so that a second look reads only what is new."""
+
+    segment: SegmentPlace | None = None
+    position: int = 0
+    last: Head | None = None
+    """The batch before the position, to know it by."""
+    log_start: int = 0
+    log_end: int = 0
+    lineage: list[tuple[int, int]] = field(default_factory=list)
+    voters: frozenset[int] | None = None
+    voters_at: tuple[int, int] = (-1, -1)
+
+
+def find_logs(paths: Iterable[Path], cluster_id: str | None = None, node_id: int | None = None) -> list[MetadataLog]:
+    """The metadata logs in these directories, which are log dirs or such logs; raises OptionError if there is none."""
+    given = list(paths)
+    found: dict[Path, MetadataLog] = {}
+    for path in given:
+        if not path.is_dir():
+            raise OptionError(f"kafka_metadata: there is no directory {path}")
+        is_log = path.name == METADATA_DIRECTORY or any(_is_log_file(each.name) for each in path.iterdir())
+        directory = path if is_log else path / METADATA_DIRECTORY
+        log_dir = directory.parent
+        bootstrap = log_dir / BOOTSTRAP_CHECKPOINT
+        if not directory.is_dir() and not bootstrap.is_file():
+            continue
+        meta = read_meta_properties(log_dir)
+        found[log_dir.resolve()] = MetadataLog(
+            name=str(directory),
+            directory=directory if directory.is_dir() else None,
+            bootstrap=bootstrap if bootstrap.is_file() else None,
+            cluster_id=cluster_id or (meta.cluster_id if meta else None),
+            node_id=node_id if node_id is not None and len(given) == 1 else meta.node_id if meta else node_id,
+        )
+    if not found:
+        names = ", ".join(map(str, given))
+        raise OptionError(f"kafka_metadata: there is no {METADATA_DIRECTORY} in {names}; name the log dir that has it")
+    return list(found.values())
+
+
+def _is_log_file(name: str) -> bool:
+    return parse_snapshot_name(name) is not None or (
+        len(name) == 24 and name.endswith(".log") and name[:20].isdecimal()
+    )
+
+
+# What a copy holds
+
+
+def inspect(log: MetadataLog, scan: Scan | None = None) -> tuple[Copy, Scan]:
+    """A copy by its files; with the scan of an earlier look, only what came since is read."""
+    assert log.directory is not None
+    segments = list_segments(log.directory)
+    snapshots = list_snapshots(log.directory)
+    if scan is None or not _continues(log.directory, scan, segments):
+        scan = _begin(log.directory, segments, snapshots)
+    if segments:
+        scan.log_start = segments[0].base_offset
+        _read_on(log.directory, segments, scan)
+    else:
+        scan.log_start = scan.log_end = snapshots[-1].end_offset if snapshots else 0
+    voters, voters_at = scan.voters, scan.voters_at
+    if voters is None:
+        voters = _quorum_voters(log.directory)
+    lineage = tuple(each for each in scan.lineage if each[1] < scan.log_end or not segments)
+    ids = tuple((snapshot.end_offset, snapshot.epoch) for snapshot in snapshots)
+    return Copy(log.name, log.node_id, lineage, scan.log_start, scan.log_end, ids, voters, voters_at), scan
+
+
+def _continues(directory: Path, scan: Scan, segments: Sequence[SegmentPlace]) -> bool:
+    """Whether the log is still what was seen, as its last batch shows: a log is cut off in place when it has to be."""
+    if scan.segment is None or scan.last is None:
+        return False
+    place = scan.segment.base_offset, scan.segment.inode
+    segment = next((each for each in segments if (each.base_offset, each.inode) == place), None)
+    if segment is None:
+        return False
+    with OpenSegment.open(directory / segment.name) as file:
+        return next(walk(file, scan.last.position), None) == scan.last
+
+
+def _begin(directory: Path, segments: Sequence[SegmentPlace], snapshots: Sequence[SnapshotId]) -> Scan:
+    """A scan from behind the latest snapshot, if the epochs before it are known; else from the start of the log."""
+    scan = Scan()
+    if not segments:
+        return scan
+    try:
+        entries = [
+            (entry.epoch, entry.start_offset) for entry in read_epoch_checkpoint(directory / LEADER_EPOCH_CHECKPOINT)
+        ]
+    except StorageError:
+        entries = []
+    start = segments[0].base_offset
+    for snapshot in reversed(snapshots):
+        try:
+            with SnapshotReader(snapshot_path(directory, snapshot)) as reader:
+                record = reader.voters
+        except (StorageError, OSError):
+            continue
+        if record is not None:
+            scan.voters = frozenset(voter.voter_id for voter in record.voters)
+            scan.voters_at = (snapshot.epoch, snapshot.end_offset)
+        if entries and entries[0][1] <= start <= snapshot.end_offset:
+            start = snapshot.end_offset
+        break
+    scan.log_end = start
+    scan.lineage = [each for each in entries if each[1] < start]
+    segment = max((each for each in segments if each.base_offset <= start), default=segments[0])
+    scan.segment, scan.position = segment, _position_of(directory, segment, start)
+    return scan
+
+
+def _read_on(directory: Path, segments: Sequence[SegmentPlace], scan: Scan) -> None:
+    assert scan.segment is not None
+    position = scan.position
+    for segment in segments:
+        if segment.base_offset < scan.segment.base_offset:
+            continue
+        if segment.base_offset > scan.segment.base_offset:
+            position = 0
+        try:
+            with OpenSegment.open(directory / segment.name) as file:
+                for head in walk(file, position):
+                    if head.end_offset > scan.log_end:
+                        _take(file, head, scan)
+                    position, scan.last = head.position + head.size, head
+        except FileNotFoundError:
+            continue
+        if position == 0 and scan.last is not None and segment.base_offset > scan.segment.base_offset:
+            return  # it is empty yet; the batch that the scan is known by is in the one before
+        scan.segment, scan.position = segment, position
+
+
+def _take(file: OpenSegment, head: Head, scan: Scan) -> None:
+    if not scan.lineage or head.epoch > scan.lineage[-1][0]:
+        scan.lineage.append((head.epoch, head.base_offset))
+    scan.log_end = head.end_offset
+    if head.is_control:
+        found = _voters_in(file.read(head.size, head.position))
+        if found is not None:
+            scan.voters, scan.voters_at = found, (head.epoch, head.base_offset)
+
+
+def walk(file: OpenSegment, position: int) -> Iterator[Head]:
+    """The whole batches from a position on, up to the first that is not."""
+    end = file.size()
+    chunk, start = b"", position
+    while position + _HEAD.size <= end:
+        if position + _HEAD.size > start + len(chunk):
+            chunk, start = file.read(min(_CHUNK_BYTES, end - position), position), position
+            if len(chunk) < _HEAD.size:
+                return
+        base_offset, length, epoch, magic, attributes, delta = _HEAD.unpack_from(chunk, position - start)
+        size = length + LENGTH_OVERHEAD
+        if magic != MAGIC or length < _HEAD.size or size > end - position or delta < 0:
+            if position + size <= end or magic != MAGIC:
+                _logger.warning("%s has no batch at byte %d: the log ends there for us", file.path, position)
+            return
+        yield Head(position, size, base_offset, base_offset + delta + 1, epoch, bool(attributes & CONTROL_BIT))
+        position += size
+
+
+def _voters_in(data: bytes) -> frozenset[int] | None:
+    """The voters that a batch of control records names, if it does: those of its last word."""
+    found = None
+    try:
+        for record in decode_records(data, 0, decode_header(data)):
+            match decode_control_key(record.key):
+                case ControlType.KRAFT_VOTERS:
+                    voters: VotersRecord = decode_record(record.value or b"", VotersRecord).record
+                    found = frozenset(voter.voter_id for voter in voters.voters)
+                case ControlType.LEADER_CHANGE:
+                    change: LeaderChangeMessage = decode_record(record.value or b"", LeaderChangeMessage).record
+                    found = found or frozenset(voter.voter_id for voter in change.voters)
+    except (BatchError, MalformedError):
+        return found
+    return found or None
+
+
+def _quorum_voters(directory: Path) -> frozenset[int] | None:
+    try:
+        state = read_quorum_state(directory)
+    except StorageError:
+        return None
+    return frozenset(voter.voter_id for voter in (state.current_voters or ())) or None if state else None
+
+
+# Pieces
+
+
+def _position_of(directory: Path, segment: SegmentPlace, offset: int) -> int:
+    """Where a batch begins that is not behind the one with this offset: as the index says, if a batch is there."""
+    if offset <= segment.base_offset:
+        return 0
+    entries = offset_entries(directory, segment)
+    at = int(entries.offset.searchsorted(offset)) - 1
+    if at < 0:
+        return 0
+    position = int(entries.position[at])
+    with OpenSegment.open(directory / segment.name) as file:
+        header = file.header(position)
+    return position if header is not None and header.last_offset == int(entries.offset[at]) else 0
+
+
+def log_pieces(
+    log: MetadataLog,
+    verdict: Verdict,
+    start: int,
+    end: int | None,
+    max_bytes: int,
+    *,
+    time_start_ms: int | None = None,
+) -> Iterator[Piece]:
+    """Offsets of a log, cut by its indexes. Segments in which nothing is as late as `time_start_ms` are left out."""
+    assert log.directory is not None
+    segments = list_segments(log.directory)
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        segment_end = following.base_offset if following is not None else end
+        if following is not None and following.base_offset <= start:
+            continue
+        if end is not None and segment.base_offset >= end:
+            return
+        if following is not None and time_start_ms is not None and _ends_before(log.directory, segment, time_start_ms):
+            continue
+        first = max(start, segment.base_offset)
+        last = segment_end if end is None or segment_end is None else min(segment_end, end)
+        for position, end_position, low, high in _cuts(log.directory, segment, first, last, max_bytes):
+            path = str(log.directory / segment.name)
+            yield Piece(path, position, end_position, low, high, log.cluster_id, log.node_id, None, verdict)
+
+
+def _ends_before(directory: Path, segment: SegmentPlace, time_ms: int) -> bool:
+    entries = time_entries(directory, segment)
+    return len(entries.timestamp) > 0 and int(entries.timestamp[-1]) < time_ms
+
+
+def _cuts(
+    directory: Path, segment: SegmentPlace, start: int, end: int | None, max_bytes: int
+) -> Iterator[tuple[int, int, int, int | None]]:
+    """Ranges of positions of a segment and the offsets that they hold."""
+    position = _position_of(directory, segment, start)
+    try:
+        file = OpenSegment.open(directory / segment.name)
+    except FileNotFoundError:
+        yield 0, segment.size, start, end  # who reads it says that it is gone
+        return
+    with file:
+        size = file.size()
+        if size > position + max_bytes:
+            entries = offset_entries(directory, segment)
+            for at in map(int, entries.position):
+                if at < position + max_bytes:
+                    continue
+                header = file.header(at)
+                if header is None or header.base_offset < start:
+                    continue
+                if end is not None and header.base_offset >= end:
+                    break
+                yield position, at, start, header.base_offset
+                position, start = at, header.base_offset
+    if start != end:
+        yield position, size, start, end
+
+
+def snapshot_pieces(log: MetadataLog, snapshot: SnapshotId, max_bytes: int) -> Iterator[Piece]:
+    assert log.directory is not None
+    yield from _file_pieces(
+        log, snapshot_path(log.directory, snapshot), (snapshot.end_offset, snapshot.epoch), max_bytes
+    )
+
+
+def bootstrap_pieces(log: MetadataLog, max_bytes: int) -> Iterator[Piece]:
+    """The records with which a cluster begins, before there is a log."""
+    if log.bootstrap is not None:
+        yield from _file_pieces(log, log.bootstrap, (0, 0), max_bytes)
+
+
+def _file_pieces(log: MetadataLog, path: Path, snapshot: tuple[int, int], max_bytes: int) -> Iterator[Piece]:
+    base = Piece(str(path), 0, 0, 0, None, log.cluster_id, log.node_id, snapshot, Verdict(snapshot[0]))
+    try:
+        file = OpenSegment.open(path)
+    except FileNotFoundError:
+        yield base
+        return
+    with file:
+        start = 0
+        for head in walk(file, 0):
+            if head.position - start >= max_bytes:
+                yield base._replace(position=start, end_position=head.position)
+                start = head.position
+        yield base._replace(position=start, end_position=file.size())
+
+
+def read_pieces(logs: dict[str, MetadataLog], found: dict[str, Verdict], read: Read, max_bytes: int) -> Iterator[Piece]:
+    """The pieces of one part of a merged plan."""
+    if read.snapshot is not None:
+        return snapshot_pieces(logs[read.name], SnapshotId(*read.snapshot), max_bytes)
+    return log_pieces(logs[read.name], found[read.name], read.start, read.end, max_bytes)
+
+
+def heads(log: MetadataLog, start: int, end: int) -> Iterator[Head]:
+    """The batches of a log that have offsets between these."""
+    assert log.directory is not None
+    segments = list_segments(log.directory)
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        if following is not None and following.base_offset <= start:
+            continue
+        if segment.base_offset >= end:
+            return
+        position = _position_of(log.directory, segment, start)
+        with OpenSegment.open(log.directory / segment.name) as file:
+            for head in walk(file, position):
+                if head.base_offset >= end:
+                    return
+                if head.end_offset > start:
+                    yield head

@@ -1,0 +1,148 @@
+"""The tables of the lake as a pipeline of Spark's own (`spark-pipelines`, Spark 4.3), for those who want their tables there.
+
+A thin wrapper: records are streaming tables, and grow with each run; facts and tables are materialized views, made anew in each
+run by the functions that the lake's runner uses. What Spark's pipelines do not have is not here: no checks, no commit of all
+tables at once, no going on from open rows. docs/lake.md says what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from barnabas.lake.column import Column, ddl
+from barnabas.lake.streams import ERROR, Feed, Stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from barnabas.lake.tables.declaration import Table
+
+PATHS = "spark.barnabas.paths"
+"""The setting that names the directories, with commas between them."""
+OPTIONS = "spark.barnabas.options."
+"""Settings with this prefix are options of the sources."""
+SHARDS = "spark.barnabas.shards"
+
+
+def declare(spark: Any, streams: Sequence[Stream] | None = None) -> None:
+    """Declares everything, in a file that `spark-pipelines` loads. `spark` is the session of Spark Connect there."""
+    from barnabas.lake.feeds import find_feeds  # noqa: PLC0415
+
+    if streams is None:
+        from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
+
+        streams = STREAMS
+    paths = [Path(path.strip()) for path in spark.conf.get(PATHS, "").split(",") if path.strip()]
+    if not paths:
+        raise ValueError(f"set {PATHS}, under `configuration` of spark-pipeline.yml, to the directories to be read")
+    feeds = find_feeds(paths, streams, settings_below(spark.conf.getAll, OPTIONS))
+    present = [stream for stream in streams if any(feed.stream is stream for feed in feeds)]
+    shards = int(spark.conf.get(SHARDS, "2"))
+    for stream in present:
+        declare_records(spark, stream, [feed for feed in feeds if feed.stream is stream])
+        declare_facts(spark, stream, shards)
+        for table in stream.tables:
+            declare_table(spark, stream, table)
+    declare_quarantine(spark, present)
+
+
+def settings_below(settings: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """
+    >>> settings_below({"spark.barnabas.options.mode": "FAILFAST", "spark.app.name": "lake"}, OPTIONS)
+    {'mode': 'FAILFAST'}
+    """
+    return {name.removeprefix(prefix): value for name, value in settings.items() if name.startswith(prefix)}
+
+
+def _columns(columns: Iterable[Column]) -> list[str]:
+    return [column.name for column in columns]
+
+
+def _as_read(stream: Stream) -> str:
+    return f"{stream.records.name}_as_read"
+
+
+def _facts(stream: Stream) -> str:
+    return f"{stream.source}_facts"
+
+
+def declare_records(spark: Any, stream: Stream, feeds: Sequence[Feed]) -> None:
+    """The records with what could not be read, which grow; and those that are good."""
+    from pyspark import pipelines  # noqa: PLC0415
+
+    columns = (*stream.records.columns, ERROR)
+    pipelines.create_streaming_table(_as_read(stream), comment=stream.records.question, schema=ddl(columns))
+
+    def flow_of(feed: Feed) -> None:
+        @pipelines.append_flow(target=_as_read(stream), name=f"{_as_read(stream)}_{_identifier(feed.cluster_id)}")
+        def read() -> DataFrame:
+            frame: DataFrame = (
+                spark.readStream.format(stream.source).schema(ddl(columns)).options(**feed.options).load()
+            )
+            return frame
+
+    for feed in feeds:
+        flow_of(feed)
+
+    @pipelines.temporary_view(name=stream.records.name)
+    def good() -> DataFrame:
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        rows = spark.read.table(_as_read(stream)).where(f.col(ERROR.name).isNull())
+        return stream.records.build(rows.select(*_columns(stream.records.columns)))
+
+
+def declare_facts(spark: Any, stream: Stream, shards: int) -> None:
+    """What was true when: all of it, from all records."""
+    from pyspark import pipelines  # noqa: PLC0415
+
+    # Spark may not be asked for anything inside of the function, and mapInArrow asks for the columns of what it is given. So
+    # the plan is made here, over an empty stand-in with the same columns, whose place the table takes.
+    records = spark.createDataFrame([], ddl(stream.records.columns))
+    folded = stream.fold(records, spark.createDataFrame([], ddl(stream.facts)), shards=shards)
+    _ = folded.columns  # asked for while it can be answered, and kept
+    records._plan.plan = spark.read.table(stream.records.name)._plan.plan
+
+    @pipelines.materialized_view(name=_facts(stream))
+    def facts() -> DataFrame:
+        return folded
+
+
+def declare_table(spark: Any, stream: Stream, table: Table) -> None:
+    """A table of the facts of its kind."""
+    from pyspark import pipelines  # noqa: PLC0415
+
+    @pipelines.materialized_view(name=table.name, comment=table.question)
+    def rows() -> DataFrame:
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        facts = spark.read.table(_facts(stream)).where(f.col("kind") == table.name)
+        return table.build(facts).select(*_columns(table.columns))
+
+
+def declare_quarantine(spark: Any, streams: Sequence[Stream]) -> None:
+    """What could not be read, of all sources."""
+    from pyspark import pipelines  # noqa: PLC0415
+
+    from barnabas.lake.tables.quarantine import QUARANTINE, quarantined  # noqa: PLC0415
+
+    def of(stream: Stream) -> DataFrame:
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        errors = spark.read.table(_as_read(stream)).where(f.col(ERROR.name).isNotNull())
+        # Asked for its columns, Spark would analyse it, which it may not do here; they are known.
+        known: Any = SimpleNamespace(columns=_columns((*stream.records.columns, ERROR)), select=errors.select)
+        cluster_id: Any = f.col("cluster_id")
+        return quarantined(known, cluster_id, stream.source, stream.topic)
+
+    @pipelines.materialized_view(name=QUARANTINE.name, comment=QUARANTINE.question)
+    def bad() -> DataFrame:
+        return reduce(lambda some, more: some.unionByName(more), map(of, streams))
+
+
+def _identifier(text: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in text)

@@ -1,0 +1,7 @@
+"""What `spark-pipelines` loads: all tables of the lake."""
+
+from pyspark.sql import SparkSession
+
+from barnabas.lake import pipeline
+
+pipeline.declare(SparkSession.active())

@@ -1,0 +1,58 @@
+"""A session whose noise is in a file: what Spark, its JVM and its Python workers say goes to `log/spark.log` of a lake.
+
+Its one rule: the standard error of this process is its own again as soon as the JVM runs, which keeps the file it was given.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from barnabas.lake.spark_session import start
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOG_DIRECTORY: Final = "log"
+LOG_FILE: Final = "spark.log"
+_MAX_LOG_BYTES: Final = 16 << 20
+_LOG4J_FILE: Final = "log4j2.properties"
+_LOG4J: Final = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %m%n%ex
+"""
+
+
+def start_quietly(lake: Path, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session that writes to the log of this lake. Raises JavaMissingError."""
+    directory = lake / LOG_DIRECTORY
+    directory.mkdir(parents=True, exist_ok=True)
+    log, log4j = directory / LOG_FILE, directory / _LOG4J_FILE
+    if log.exists() and log.stat().st_size > _MAX_LOG_BYTES:
+        log.replace(log.with_suffix(".old.log"))
+    log4j.write_text(_LOG4J)
+    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}"}
+    with _stderr_into(log):
+        return start({**quiet, **(settings or {})})
+
+
+@contextmanager
+def _stderr_into(path: Path) -> Iterator[None]:
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,224 @@
+"""The page: one HTML file that needs nothing else, with what is wrong first, then a plot and a table for each question.
+
+Its one rule: every text of a log goes through `escaped`. The page also forbids itself to load anything, and to run any
+script but its own. `render` is pure; whoever calls it writes the file, and beside it those with all rows, to which the
+tables link.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from barnabas.lake.column import Column
+from barnabas.lake.report.content import (
+    CHAPTERS,
+    OTHER,
+    SHOWN,
+    ClusterContent,
+    LogRange,
+    ReportContent,
+    Rows,
+    Shown,
+    shown,
+)
+from barnabas.lake.report.figures import KeyFigure, Verdict, key_figures
+from barnabas.lake.report.plots import PATTERNS
+from barnabas.lake.report.text import CELL_CHARACTERS, NONE, clipped, count, counted, escaped, is_number, iso, visible
+from barnabas.lake.report.text import shown as shown_text
+from barnabas.lake.report.views import VIEWS
+
+FILTER_FROM = 10
+"""Tables with more rows than this can be filtered."""
+LINE_CHARACTERS = 36
+"""Longer texts are broken into lines."""
+_SIGNS = {Verdict.LOOK: "▲", Verdict.GOOD: "✓", Verdict.PLAIN: "i"}
+_BAD = frozenset(
+    ("growing", "stopped", "cancelled", "unclean election", "silence", "never written", "never consumed", "idle")
+)
+"""Words of tables that a reader looks for."""
+_WORDS = frozenset(("trend", "verdict", "outcome", "cause", "finding", "kind", "state"))
+
+
+def render(content: ReportContent) -> str:
+    """The page; the same content gives the same page."""
+    style, script = _asset("page.css"), _asset("page.js")
+    clusters = content.clusters
+    names = ", ".join(visible(cluster.cluster_id) for cluster in clusters)
+    body = [PATTERNS, _header(content), "<main>"]
+    body += [_cluster(cluster, n, len(clusters)) for n, cluster in enumerate(clusters)]
+    if not clusters:
+        body.append('<p class="empty">The lake knows no cluster yet.</p>')
+    body.append("</main>")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
+        f"<title>{escaped(f'Kafka report {names}'.strip())}</title>"
+        f"<style>{style}</style></head>\n<body>{''.join(body)}\n<script>{script}</script></body></html>\n"
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _header(content: ReportContent) -> str:
+    several = len(content.clusters) > 1
+    links = "".join(
+        f'<li><a href="#c{n}">{escaped(cluster.cluster_id)}</a></li>' for n, cluster in enumerate(content.clusters)
+    )
+    return (
+        '<header class="top"><div><p class="maker">barnabas lake report</p>'
+        f"<h1>{f'{len(content.clusters)} Kafka clusters' if several else 'What the logs tell'}</h1></div>"
+        '<button type="button" id="theme" hidden>Theme: system</button></header>'
+        + (f'<nav class="clusters" aria-label="Clusters"><ul>{links}</ul></nav>' if several else "")
+    )
+
+
+def _cluster(cluster: ClusterContent, n: int, clusters: int) -> str:
+    prefix = f"c{n}"
+    tables = [*(name for name in SHOWN if name in cluster.tables), *(t for t in cluster.tables if t not in SHOWN)]
+    chapters: dict[str, list[str]] = {}
+    for table in tables:
+        declared = shown(table, cluster.tables[table])
+        chapters.setdefault(declared.chapter, []).append(
+            _block(cluster, declared, cluster.tables[table], f"{prefix}-{_part(table)}", clusters)
+        )
+    present = [chapter for chapter in CHAPTERS if chapter in chapters]
+    links = "".join(f'<li><a href="#{prefix}-chapter-{chapter.lower()}">{chapter}</a></li>' for chapter in present)
+    parts = [
+        f'<article class="cluster" id="{prefix}"><div class="about"><h2>Cluster {escaped(cluster.cluster_id)}</h2>'
+        f"{_inventory(cluster)}{_range(cluster.log)}</div>",
+        _cards(key_figures(cluster), prefix),
+        f'<nav class="chapters" aria-label="Chapters"><ul>{links}</ul></nav>' if present else "",
+    ]
+    for chapter in present:
+        title = "More tables" if chapter == OTHER else chapter
+        parts.append(
+            f'<h3 class="chapter" id="{prefix}-chapter-{chapter.lower()}">{title}</h3>{"".join(chapters[chapter])}'
+        )
+    return "".join((*parts, "</article>"))
+
+
+def _part(table: str) -> str:
+    """A table's name as part of an id."""
+    return "".join(c if c.isalnum() or c in "_-" else "-" for c in table)
+
+
+def _inventory(cluster: ClusterContent) -> str:
+    rows = cluster.answers.get("inventory", ())
+    if not rows:
+        return ""
+    nouns = ("broker", "topic", "partition")
+    return f"<p>{' · '.join(counted(rows[0][f'{noun}s'], noun) for noun in nouns)}</p>"
+
+
+def _range(log: LogRange) -> str:
+    if log.last_time is None or log.first_time is None:
+        return '<p class="range">Nothing of its metadata log has been read.</p>'
+    offsets = ""
+    if log.first_offset is not None and log.last_offset is not None:
+        offsets = f"offsets {count(log.first_offset)} to {count(log.last_offset)}, "
+    return (
+        f'<p class="range">Made from the metadata log, {offsets}'
+        f"{_time(iso(log.first_time))} to {_time(iso(log.last_time))}. What was still so then is counted up to then.</p>"
+    )
+
+
+def _time(text: str) -> str:
+    return f'<time datetime="{text}">{text}</time>'
+
+
+def _cards(figures: Iterable[KeyFigure], prefix: str) -> str:
+    cards = "".join(
+        f'<li><a class="card {figure.verdict.name.lower()}" href="#{prefix}-{_part(figure.table)}">'
+        f'<span class="verdict"><span class="sign" aria-hidden="true">{_SIGNS[figure.verdict]}</span>'
+        f'{figure.verdict.value}</span><span class="figure">{escaped(figure.value)}</span>'
+        f'<span class="what">{escaped(figure.name)}</span><span class="said">{escaped(figure.sentence)}</span></a></li>'
+        for figure in figures
+    )
+    return f'<ul class="cards">{cards}</ul>' if cards else ""
+
+
+def _block(cluster: ClusterContent, declared: Shown, table: Rows, name: str, clusters: int) -> str:
+    """A question, and its answer: a plot and a table, or a sentence if there is nothing to show."""
+    view = VIEWS.get(declared.table)
+    plot = view(cluster, f"{name}-plot") if view else ""
+    if table.total or table.rows:
+        # of several clusters fewer rows each, so that the page stays one that a browser likes
+        answer = _table(declared, table, name, max(declared.limit // clusters, 5))
+    else:
+        answer = f'<p class="empty">{escaped(declared.empty)}</p>'
+    kind = "block" if plot else "block alone" if table.total or table.rows else "block nothing"
+    many = " many" if len(table.rows) > FILTER_FROM else ""
+    return (
+        f'<section class="{kind}" id="{name}"><h4>{escaped(declared.question)}</h4>'
+        f'<div class="answer{many}">{plot}{answer}</div></section>'
+    )
+
+
+def _table(declared: Shown, table: Rows, name: str, limit: int) -> str:
+    by_name = {column.name: column for column in table.columns}
+    wanted = declared.columns or tuple(column for column in by_name if column != "cluster_id")
+    columns = [by_name[column] for column in wanted if column in by_name]
+    rows = table.rows[:limit]
+    head = "".join(
+        f'<th scope="col" title="{escaped(f"{column.name}: {column.doc}")}"{" data-n" if is_number(column) else ""}>'
+        f"{escaped(_heading(column, wanted))}</th>"
+        for column in columns
+    )
+    body = "".join(f"<tr>{''.join(_cell(column, row.get(column.name)) for column in columns)}</tr>" for row in rows)
+    search = ""
+    if len(rows) > FILTER_FROM:
+        search = (
+            f'<input type="search" class="filter" hidden aria-label="Filter the rows of {escaped(declared.table)}"'
+            ' placeholder="Filter these rows">'
+        )
+    return (
+        f'<div class="box"><div class="tools"><p class="count">{_how_many(len(rows), table)}</p>{search}</div>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(declared.question)}">'
+        f'<table id="{name}-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></div>'
+    )
+
+
+def _heading(column: Column, others: Iterable[str]) -> str:
+    """Durations and rates have their unit with them; the full name is in the title."""
+    name = "lasted" if column.name == "minutes" else column.name.removesuffix("_minutes")
+    if name != column.name and name in others:
+        name += "_in_time"
+    return name.replace("bytes_per_second", "rate").replace("_", " ")
+
+
+def _how_many(rows: int, table: Rows) -> str:
+    link = f'<a href="{escaped(quote(visible(table.file)))}">{escaped(table.file)}</a>' if table.file else ""
+    if rows < table.total:
+        rest = f"all of them in {link}" if link else "the others are in the lake"
+        return f"{count(rows)} of {counted(table.total, 'row')}; {rest}"
+    return f"{counted(rows, 'row')}; also in {link}" if link else counted(rows, "row")
+
+
+def _cell(column: Column, value: Any) -> str:
+    text = escape(clipped(visible(shown_text(column, value)), CELL_CHARACTERS))
+    if value is None:
+        return f'<td class="none">{NONE}</td>'
+    if column.type == "timestamp":
+        return f"<td>{_time(text)}</td>"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f'<td class="{"n" if is_number(column) else "i"}" data-v="{value!r}">{text}</td>'
+    if column.name in _WORDS:
+        return f'<td><span class="word{" bad" if value in _BAD else ""}">{text}</span></td>'
+    return f"<td>{text}</td>" if len(text) <= LINE_CHARACTERS else f'<td class="long">{text}</td>'

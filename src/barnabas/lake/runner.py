@@ -1,0 +1,328 @@
+"""How a lake grows: one streaming query for each feed, and for each of its batches one commit of all tables.
+
+A batch: its rows are written once (bronze; what could not be read goes to quarantine), read back, folded with what was true
+before into facts, the facts written once, the tables made of them, checked, and all of it named by one manifest.
+
+Its one rule: a batch is in the lake wholly or not at all, and never twice. Spark plans it again after a crash with the same
+offsets and the same number, and a number that the manifest knows is passed over. Only counts come to the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote
+
+from barnabas.lake.checks import Checked, check
+from barnabas.lake.manifest import BatchDone, Parts, StreamState, TableChange
+from barnabas.lake.reading import column_types, read_parts, read_table, schema_of
+from barnabas.lake.store import CHECKPOINTS, REBUILD, LakeError, Writer
+from barnabas.lake.streams import ERROR, Feed
+from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.quarantine import QUARANTINE, quarantined
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+COMPACT_PARTS: Final = 16
+"""A table with more small parts than this is compacted."""
+SMALL_PART_BYTES: Final = 64 << 20
+_THREADS = 4
+_SWEEP_COMMITS = 32
+_LOOK_S = 1
+
+
+class Batch(NamedTuple):
+    """What a batch brought, for those who watch."""
+
+    feed: str
+    batch_id: int
+    rows: int
+    quarantined: int
+    table_rows: dict[str, int]
+    """How many rows it wrote of each table: those that ended and those that are open."""
+    seconds: float
+
+
+def ignore(batch: Batch) -> None:
+    """For those who do not watch."""
+
+
+def never() -> bool:
+    """For those who let it go on."""
+    return False
+
+
+class Runner:
+    """Runs feeds into a lake that is open for writing."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        writer: Writer,
+        *,
+        shards: int | None = None,
+        watch: Callable[[Batch], None] = ignore,
+        compact_parts: int = COMPACT_PARTS,
+    ) -> None:
+        self.spark, self.writer, self._watch = spark, writer, watch
+        self._shards = shards or spark.sparkContext.defaultParallelism
+        self._compact_parts = compact_parts
+        self._swept = writer.manifest.version
+        self._failures: list[BaseException] = []
+        self._one_batch = threading.Lock()
+
+    def run(self, feeds: Iterable[Feed], is_stopped: Callable[[], bool] = never) -> None:
+        """Everything that is there now, one feed after the other."""
+        for feed in feeds:
+            if not is_stopped():
+                self._wait([self._start(feed, None)], is_stopped)
+
+    def follow(self, feeds: Iterable[Feed], interval_s: float, is_stopped: Callable[[], bool] = never) -> None:
+        """All feeds together, looking for more this often, until told to stop."""
+        self._wait([self._start(feed, interval_s) for feed in feeds], is_stopped)
+
+    def _start(self, feed: Feed, interval_s: float | None) -> StreamingQuery:
+        checkpoint = self._checkpoint(feed)
+        columns = {**column_types(feed.stream.records), ERROR.name: ERROR.type}
+        rows = (
+            self.spark.readStream.format(feed.stream.source).schema(schema_of(columns)).options(**feed.options).load()
+        )
+
+        def take(frame: DataFrame, batch_id: int) -> None:
+            try:
+                with self._one_batch:
+                    self._take(feed, frame, batch_id)
+            except BaseException as error:
+                self._failures.append(error)
+                raise
+
+        stream = rows.writeStream.queryName(feed.name).option("checkpointLocation", f"file:{checkpoint}")
+        if interval_s is None:
+            stream = stream.trigger(availableNow=True)
+        else:
+            stream = stream.trigger(processingTime=f"{max(1, round(interval_s * 1000))} milliseconds")
+        return stream.foreachBatch(take).start()
+
+    def _wait(self, queries: Sequence[StreamingQuery], is_stopped: Callable[[], bool]) -> None:
+        try:
+            while not is_stopped():
+                ended = [query.awaitTermination(_LOOK_S) for query in queries]
+                if all(ended):
+                    return
+        except Exception:
+            if self._failures:
+                raise self._failures[0] from None  # what it was, and not what Spark makes of it
+            raise
+        finally:
+            for query in queries:
+                query.stop()
+
+    # --- checkpoints: Spark's own count of batches has to be the one that the manifest knows
+
+    def _checkpoint_path(self, feed: Feed) -> Path:
+        return self.writer.data / CHECKPOINTS / quote(feed.cluster_id, safe="") / feed.stream.source
+
+    def _checkpoint(self, feed: Feed) -> Path:
+        path = self._checkpoint_path(feed)
+        state = self.writer.manifest.streams.get(feed.name)
+        if state is None:
+            shutil.rmtree(path, ignore_errors=True)  # of a first batch that never came to its end
+        elif _query_id(path) != state.query_id:
+            raise LakeError(f"{path} does not belong to the batches in the lake; {REBUILD} makes it anew")
+        return path
+
+    # --- one batch
+
+    def _take(self, feed: Feed, frame: DataFrame, batch_id: int) -> None:
+        checkpoint = self._checkpoint_path(feed)
+        offsets = _offsets(checkpoint, batch_id)
+        before = self.writer.manifest.streams.get(feed.name)
+        if before is not None and batch_id <= before.batch_id:
+            if batch_id == before.batch_id and offsets != before.offsets:
+                raise LakeError(f"{checkpoint} has lost batch {batch_id} of the lake; {REBUILD} makes it anew")
+            return
+        began = time.monotonic()
+        tables, checked = self._write_records(feed, frame)
+        facts = self._write_facts(feed, checked[feed.stream.records.name].rows, before.facts if before else ())
+        self._write_tables(feed, facts, tables, checked)
+        self.writer.on_step("tables written")
+        self._check(checked)
+        self.writer.on_step("tables checked")
+        counts = {path: rows for path, change in tables.items() if (rows := self._count(change))}
+        rows = counts.get(feed.stream.records.path, 0)
+        bad = counts.pop(QUARANTINE.path, 0)
+        state = StreamState(
+            batch_id,
+            _query_id(checkpoint),
+            (before.rows if before else 0) + rows,
+            _existing(self.writer.data, facts, "is_open=true")[0],
+            offsets,
+        )
+        self.writer.commit(BatchDone(feed.name, state, tables), [checkpoint / "offsets" / str(batch_id)])
+        self.writer.discard([f"{facts}/is_open=false", *(before.facts if before else ())])
+        self._watch(Batch(feed.name, batch_id, rows, bad, counts, time.monotonic() - began))
+        self._compact(tables)
+
+    def _write_records(self, feed: Feed, frame: DataFrame) -> tuple[dict[str, TableChange], dict[str, Checked]]:
+        """Reads the source, once. Errors are rare: where there are some, the rows are written once more without them."""
+        table, data = feed.stream.records, self.writer.data
+        columns = column_types(table)
+        part = self._write(table.path, frame.select(*columns, ERROR.name))
+        self.writer.on_step("records written")
+        tables = {}
+        if _has_values(data / part, ERROR.name):
+            rows = read_parts(self.spark, data, (part,), {**columns, ERROR.name: ERROR.type})
+            errors = rows.where(f"`{ERROR.name}` is not null")
+            bad = self._write(
+                QUARANTINE.path, quarantined(errors, feed.cluster_id, feed.stream.source, feed.stream.topic)
+            )
+            tables[QUARANTINE.path] = TableChange(column_types(QUARANTINE), (bad,))
+            good = self._write(table.path, rows.where(f"`{ERROR.name}` is null").drop(ERROR.name))
+            self.writer.discard([part])
+            part = good
+        tables[table.path] = TableChange(columns, (part,))
+        return tables, {table.name: Checked(table, read_parts(self.spark, data, (part,), columns))}
+
+    def _write_facts(self, feed: Feed, records: DataFrame, before: Parts) -> str:
+        """The facts that ended in this batch and those open after it, by kind; the part."""
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        columns = {column.name: column.type for column in feed.stream.facts}
+        base = before[0] if before else None
+        open_facts = read_parts(self.spark, self.writer.data, before, columns, base)
+        facts = feed.stream.fold(records, open_facts, shards=self._shards)
+        path = f"state/{quote(feed.cluster_id, safe='')}/{feed.stream.source}"
+        part = self._write(path, facts.withColumn("is_open", f.col("valid_to_offset").isNull()), "is_open", "kind")
+        self.writer.on_step("facts written")
+        return part
+
+    def _write_tables(
+        self, feed: Feed, facts: str, tables: dict[str, TableChange], checked: dict[str, Checked]
+    ) -> None:
+        """The tables of all kinds of which there is a fact, several at the same time."""
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        columns = {column.name: column.type for column in feed.stream.facts}
+
+        def write(table: Table) -> str | None:
+            here = [
+                f"{facts}/is_open={is_open}/kind={table.name}"
+                for is_open in ("false", "true")
+                if (self.writer.data / facts / f"is_open={is_open}" / f"kind={table.name}").is_dir()
+            ]
+            if not here:
+                return None
+            rows = table.build(read_parts(self.spark, self.writer.data, here, columns, facts))
+            if table.mode is not Mode.HISTORY:
+                return self._write(table.path, rows.select(*column_types(table)))
+            has_ended = f.col("valid_to_offset").isNotNull()
+            return self._write(table.path, rows.select(*column_types(table), has_ended.alias("ended")), "ended")
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            parts = list(pool.map(write, feed.stream.tables))
+        for table, part in zip(feed.stream.tables, parts, strict=True):
+            kinds = column_types(table)
+            if part is None:
+                tables[table.path] = TableChange(kinds, (), None if table.mode is Mode.APPEND else ())
+                continue
+            ended: Parts = (part,)
+            is_open = ended
+            if table.mode is Mode.HISTORY:
+                ended, is_open = _existing(self.writer.data, part, "ended=true", "ended=false")
+            tables[table.path] = {
+                Mode.HISTORY: TableChange(kinds, ended, is_open),
+                Mode.FULL: TableChange(kinds, (), is_open),
+                Mode.APPEND: TableChange(kinds, ended),
+            }[table.mode]
+            here = tuple(dict.fromkeys(ended + is_open))
+            checked[table.name] = Checked(table, read_parts(self.spark, self.writer.data, here, kinds))
+
+    def _check(self, checked: dict[str, Checked]) -> None:
+        known = {table.name: table for table, _ in checked.values()}
+
+        def whole_table(name: str) -> DataFrame:
+            table = known[name]
+            return read_table(self.spark, self.writer.data, self.writer.manifest, table).unionByName(checked[name].rows)
+
+        check(checked, whole_table)
+
+    # --- parts
+
+    def _write(self, path: str, rows: DataFrame, *by: str) -> str:
+        part = self.writer.stage(path)
+        rows.write.partitionBy(*by).parquet(f"file:{self.writer.data / part}")
+        return part
+
+    def _count(self, change: TableChange) -> int:
+        return sum(rows_of(self.writer.data / part) for part in change.added + (change.present or ()))
+
+    def _compact(self, tables: Iterable[str]) -> None:
+        """Small parts of a table become one, in a commit of their own."""
+        for path in tables:
+            state = self.writer.manifest.tables[path]
+            small = tuple(part for part in state.lasting if bytes_of(self.writer.data / part) < SMALL_PART_BYTES)
+            if len(small) <= self._compact_parts:
+                continue
+            rows = read_parts(self.spark, self.writer.data, small, state.columns)
+            total = sum(bytes_of(self.writer.data / part) for part in small)
+            into = self._write(path, rows.coalesce(1 + total // SMALL_PART_BYTES))
+            self.writer.commit_compaction(path, small, (into,))
+        if self.writer.manifest.version - self._swept >= _SWEEP_COMMITS:
+            self._swept = self.writer.manifest.version
+            self.writer.sweep()
+
+
+def _query_id(checkpoint: Path) -> str:
+    try:
+        return str(json.loads((checkpoint / "metadata").read_text())["id"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _offsets(checkpoint: Path, batch_id: int) -> str:
+    """Where the source is after this batch. Spark has written it before it began the batch."""
+    lines = (checkpoint / "offsets" / str(batch_id)).read_text().splitlines()
+    return "\n".join(lines[2:])
+
+
+def _existing(data: Path, part: str, *below: str) -> list[Parts]:
+    """For each of these directories of a part, itself if it is there."""
+    return [(f"{part}/{name}",) if (data / part / name).is_dir() else () for name in below]
+
+
+def _files(part: Path) -> Iterable[Path]:
+    return part.rglob("*.parquet")
+
+
+def rows_of(part: Path) -> int:
+    from pyarrow.parquet import read_metadata  # noqa: PLC0415
+
+    return sum(read_metadata(file).num_rows for file in _files(part))
+
+
+def _has_values(part: Path, column: str) -> bool:
+    """Whether a column is anywhere not null, as far as the files themselves say it."""
+    from pyarrow.parquet import read_metadata  # noqa: PLC0415
+
+    for file in _files(part):
+        found = read_metadata(file)
+        for group in map(found.row_group, range(found.num_row_groups)):
+            for chunk in map(group.column, range(group.num_columns)):
+                statistics = chunk.statistics if chunk.path_in_schema == column else None
+                if chunk.path_in_schema == column and (
+                    statistics is None or not statistics.has_null_count or statistics.null_count < group.num_rows
+                ):
+                    return True
+    return False
+
+
+def bytes_of(part: Path) -> int:
+    return sum(file.stat().st_size for file in _files(part))

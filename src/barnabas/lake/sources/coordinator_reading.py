@@ -1,0 +1,81 @@
+"""How the data sources over the coordinators' logs read: planned and followed as `kafka_log` is, with rows of their own.
+
+Its one rule: the log is the source's, and every record of it is read, those of control too: what a transaction came to is said
+by its marker, and who folds the records needs it. The column `topic` is that of a committed offset: filters on it
+prune nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+
+from barnabas.lake.sources.filters import PushFilters
+from barnabas.lake.sources.log import check_schema, to_bounds
+from barnabas.lake.sources.options import LOG_OPTIONS, LogOptions, Options, log_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from barnabas.lake.column import Column
+_OPTIONS = tuple(name for name in LOG_OPTIONS if name not in ("topics", "topicsPattern", "isolation"))
+
+
+def parse_options(source: str, topic: str, given: Mapping[str, str]) -> LogOptions:
+    """Raises OptionError, which names the options that are known."""
+    return replace(log_options(Options(source, given, _OPTIONS)), topics=frozenset({topic}))
+
+
+class CoordinatorReader(DataSourceReader):
+    """A batch: what options and filters leave of the log's partitions, as they are now."""
+
+    def __init__(
+        self, source: str, topic: str, given: Mapping[str, str], schema: StructType, columns: tuple[Column, ...]
+    ) -> None:
+        check_schema(source, schema, columns)
+        self._topic = topic
+        self._options = parse_options(source, topic, given)
+        self._schema = schema
+        self._filters: list[Filter] = []
+        self.pushFilters = PushFilters(self._take)  # type: ignore[method-assign]
+
+    def _take(self, filters: list[Filter]) -> None:
+        if self._options.push_filters:
+            self._filters += [given for given in filters if getattr(given, "attribute", None) != ("topic",)]
+
+    def partitions(self) -> list[InputPartition]:
+        from barnabas.lake.columns import warm  # noqa: PLC0415
+        from barnabas.lake.log_planning import plan  # noqa: PLC0415
+
+        tasks = plan(self._options, to_bounds(self._filters))
+        warm(max((sum(share.size for share in task) for task in tasks), default=0))
+        return [InputPartition(task) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield from read_shares(partition.value, topic=self._topic, schema=self._schema, options=self._options)
+
+
+def stream_reader(
+    source: str, topic: str, given: Mapping[str, str], schema: StructType, columns: tuple[Column, ...]
+) -> DataSourceStreamReader:
+    """The same as a stream, which a log is followed by."""
+    from barnabas.lake.sources.log_stream import LogStreamReader  # noqa: PLC0415
+
+    check_schema(source, schema, columns)
+    options = parse_options(source, topic, given)
+    return LogStreamReader(options, partial(read_shares, topic=topic, schema=schema, options=options))
+
+
+def read_shares(shares: Any, *, topic: str, schema: StructType, options: LogOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of what a task was given, which may be nothing."""
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
+
+    from barnabas.lake.coordinator_rows import LOGS, read_rows  # noqa: PLC0415
+
+    arrow_schema = to_arrow_schema(schema, timezone="UTC")
+    yield from read_rows(shares or (), arrow_schema, LOGS[topic], fail_fast=options.fail_fast)

@@ -1,0 +1,388 @@
+"""A lake on disk: a directory of Parquet parts, and manifests that say which of them are its tables.
+
+    lake.json             format, where the data is, and which sources it was made from
+    lock                  held by the one process that writes
+    data-1/commits/       a manifest for each commit; the newest is the lake
+    data-1/<layer>/...    parts of tables; data-1/state/...: what is true now, by stream; data-1/checkpoints/...: Spark's
+    log/                  what Spark says
+
+Its one rule: a part is written first and named by a manifest afterwards, in one step that either happened or did not. So a
+reader sees all tables as of one commit, and what a killed writer left is named by nobody, and swept by the next one.
+Parts and manifests that were replaced stay for a while, for those who are reading them. Knows no Spark and no table.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from barnabas.lake import manifest as manifests
+from barnabas.lake.manifest import BatchDone, IncompatibleError, Manifest, Parts
+
+FORMAT: Final = 1
+SETTINGS_FILE: Final = "lake.json"
+LOCK_FILE: Final = "lock"
+COMMITS: Final = "commits"
+CHECKPOINTS: Final = "checkpoints"
+GRACE_S: Final = 900.0
+"""How long a reader can be sure of what it reads after it was replaced."""
+REBUILD: Final = "barnabas lake rebuild"
+
+_DATA = "data-"
+_MANIFEST = ".json"
+_NOT_TABLES = (COMMITS, CHECKPOINTS)
+
+
+class LakeError(Exception):
+    """A lake that cannot be used as it is; the text says why and what helps."""
+
+
+class LakeLockedError(LakeError):
+    """Another process is writing."""
+
+
+class LakeFormatError(LakeError):
+    """Written by another version, whose files this one cannot go on with."""
+
+
+def nothing(step: str) -> None:
+    """The hook for steps where nobody looks."""
+
+
+# --- lake.json -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    data: str = f"{_DATA}1"
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By cluster: `paths` and `options` of the sources that its rows came from."""
+    replaced: Mapping[str, int] = field(default_factory=dict)
+    """Data of before a rebuild, and when that was (ms)."""
+    format: int = FORMAT
+
+
+def read_settings(path: Path) -> Settings:
+    """What lake.json says, whatever format it names. Raises LakeError."""
+    try:
+        document = json.loads((path / SETTINGS_FILE).read_text())
+        return Settings(
+            str(document["data"]), document.get("sources", {}), document.get("replaced", {}), int(document["format"])
+        )
+    except FileNotFoundError:
+        raise LakeError(f"{path} is no lake: it has no {SETTINGS_FILE}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LakeFormatError(f"{path / SETTINGS_FILE} cannot be read ({error}); {REBUILD} makes it anew") from None
+
+
+def _write_settings(path: Path, settings: Settings) -> None:
+    document = {
+        "format": settings.format,
+        "data": settings.data,
+        "sources": dict(settings.sources),
+        "replaced": dict(settings.replaced),
+    }
+    _write_durably(path / f"{SETTINGS_FILE}.tmp", json.dumps(document, indent=1))
+    (path / f"{SETTINGS_FILE}.tmp").replace(path / SETTINGS_FILE)
+    _sync_directory(path)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+class Lake:
+    """A lake to read; many may."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.settings = read_settings(self.path)
+        if self.settings.format != FORMAT:
+            raise LakeFormatError(
+                f"{path} has format {self.settings.format}, and this version knows {FORMAT}; {REBUILD} makes it anew"
+            )
+        self.data = self.path / self.settings.data
+
+    def manifest(self) -> Manifest:
+        """The lake as of its last commit."""
+        return newest(self.data / COMMITS)
+
+
+def newest(commits: Path) -> Manifest:
+    """The last manifest of a directory. Raises LakeError."""
+    while versions := _versions(commits):
+        try:
+            return _read_manifest(commits, versions[-1])
+        except FileNotFoundError:
+            continue  # it was the last when we looked, and has been replaced and swept since
+    return manifests.EMPTY
+
+
+def _versions(commits: Path) -> list[int]:
+    if not commits.is_dir():
+        return []
+    names = (entry.name for entry in commits.iterdir())
+    return sorted(int(name.removesuffix(_MANIFEST)) for name in names if name.removesuffix(_MANIFEST).isdecimal())
+
+
+def _manifest_path(commits: Path, version: int) -> Path:
+    return commits / f"{version:012d}{_MANIFEST}"
+
+
+def _read_manifest(commits: Path, version: int) -> Manifest:
+    path = _manifest_path(commits, version)
+    try:
+        return manifests.from_text(path.read_text())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LakeFormatError(f"{path} cannot be read ({error}); {REBUILD} makes it anew") from None
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """The one writer of a lake; used with `with`. Threads may stage and commit at the same time.
+
+    `on_step` is told each step by its name, just after it was done: tests end the process there.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        on_step: Callable[[str], None] = nothing,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self.path = path.absolute()
+        self._clock_ms, self.on_step, self._grace_ms = clock_ms, on_step, int(grace_s * 1000)
+        self._mutex = threading.RLock()
+        self._staged: set[str] = set()
+        self._data: Path | None = None
+        self._lock = _lock(self.path)
+        try:
+            self._begin()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _begin(self) -> None:
+        if not (self.path / SETTINGS_FILE).exists():
+            strange = sorted({entry.name for entry in self.path.iterdir()} - {LOCK_FILE, "log", f"{SETTINGS_FILE}.tmp"})
+            if strange:
+                raise LakeError(f"{self.path} is no lake, and not empty: it has {', '.join(strange[:3])}")
+            _write_settings(self.path, Settings())
+        self.settings = read_settings(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._lock)
+
+    def open(self) -> Self:
+        """Goes on with the data that is there: what killed writers and readers of long ago left is swept."""
+        self._open(Lake(self.path).data)
+        for old in self.path.glob(f"{_DATA}*"):
+            at_ms = self.settings.replaced.get(old.name)
+            if old != self.data and (at_ms is None or self._clock_ms() - at_ms >= self._grace_ms):
+                shutil.rmtree(old, ignore_errors=True)
+        self.sweep()
+        return self
+
+    def open_anew(self) -> Self:
+        """Begins data of its own beside that which is there, until `swap`."""
+        taken = [int(name) for old in self.path.glob(f"{_DATA}*") if (name := old.name.removeprefix(_DATA)).isdecimal()]
+        self._open(self.path / f"{_DATA}{max(taken, default=0) + 1}")
+        return self
+
+    def swap(self) -> None:
+        """What was begun anew becomes the lake, in one step."""
+        replaced = {**self.settings.replaced, self.settings.data: self._clock_ms()}
+        there = {name: at_ms for name, at_ms in replaced.items() if (self.path / name).is_dir()}
+        self.settings = Settings(self.data.name, self.settings.sources, there)
+        _write_settings(self.path, self.settings)
+        self.on_step("swapped")
+
+    def _open(self, data: Path) -> None:
+        self._data = data
+        (data / COMMITS).mkdir(parents=True, exist_ok=True)
+        self.manifest = newest(data / COMMITS)
+
+    @property
+    def data(self) -> Path:
+        if self._data is None:
+            raise LakeError(f"{self.path} is locked, but not opened")
+        return self._data
+
+    def remember(self, cluster_id: str, source: Mapping[str, Any]) -> None:
+        """Where rows of this cluster come from: a rebuild and a run without sources go there."""
+        if self.settings.sources.get(cluster_id) != source:
+            self.settings = replace(self.settings, sources={**self.settings.sources, cluster_id: source})
+            _write_settings(self.path, self.settings)
+
+    def stage(self, table: str) -> str:
+        """The name of a new part of this table; nobody sees it before it is committed."""
+        with self._mutex:
+            part = f"{table}/{self.manifest.version + 1:012d}-{uuid.uuid4().hex[:12]}"
+            self._staged.add(part)
+            return part
+
+    def discard(self, parts: Iterable[str]) -> None:
+        """Removes what nobody but the writer reads, and it no more."""
+        with self._mutex:
+            self._staged.difference_update(parts)
+        for part in parts:
+            shutil.rmtree(self.data / part, ignore_errors=True)
+
+    def commit(self, batch: BatchDone, relied_on: Iterable[Path] = ()) -> Manifest:
+        """Makes a batch part of the lake. `relied_on`: files of others that have to last as long.
+
+        Raises LakeFormatError where its columns do not fit, and LakeError.
+        """
+        with self._mutex:
+            for path in relied_on:
+                _sync_tree(path, until=self.data)
+            try:
+                after = manifests.after(self.manifest, batch, self._clock_ms())
+            except IncompatibleError as error:
+                raise LakeFormatError(f"{self.path}: {error}; {REBUILD} makes it anew") from None
+            return self._commit(after)
+
+    def commit_compaction(self, table: str, merged: Parts, into: Parts) -> Manifest:
+        with self._mutex:
+            return self._commit(manifests.after_compaction(self.manifest, table, merged, into, self._clock_ms()))
+
+    def _commit(self, after: Manifest) -> Manifest:
+        before = set(self.manifest.parts())
+        added = [part for part in after.parts() if part not in before]
+        for part in added:
+            _sync_tree(self.data / part, until=self.data)
+        self.on_step("parts synced")
+        commits = self.data / COMMITS
+        temporary = commits / f".{after.version:012d}.tmp"
+        _write_durably(temporary, manifests.to_text(after), self.on_step)
+        _link(temporary, _manifest_path(commits, after.version))
+        self.on_step("manifest named")
+        _sync_directory(commits)
+        self.on_step("commits synced")
+        self.manifest = after
+        self._staged.difference_update([part for part in self._staged if any(_is_in(name, part) for name in added)])
+        return after
+
+    def sweep(self) -> None:
+        """Removes manifests that were replaced long ago, and parts that no manifest names and nobody is writing."""
+        with self._mutex:
+            commits = self.data / COMMITS
+            versions = _versions(commits)
+            kept = [_read_manifest(commits, version) for version in versions]
+            expired = self._clock_ms() - self._grace_ms
+            while len(kept) > 1 and kept[1].time_ms <= expired:
+                kept.pop(0)
+                _manifest_path(commits, versions.pop(0)).unlink()
+                self.on_step("old manifest removed")
+            for temporary in commits.glob(".*.tmp"):
+                temporary.unlink()
+            tables = (table for manifest in kept for table in manifest.tables.values())
+            named = (
+                {part for table in tables for part in table.parts}
+                | set(kept[-1].parts() if kept else ())
+                | self._staged
+            )
+            above = {str(parent) for part in named for parent in Path(part).parents}
+            for part in _unnamed(self.data, "", named, above):
+                shutil.rmtree(self.data / part, ignore_errors=True)
+                self.on_step("part removed")
+
+
+def _unnamed(data: Path, below: str, named: set[str], above: set[str]) -> Iterator[str]:
+    """The topmost directories in which nothing is that has a name."""
+    with os.scandir(data / below) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for name in names:
+        path = f"{below}/{name}" if below else name
+        if path in _NOT_TABLES or path in named:
+            continue
+        if path in above:
+            yield from _unnamed(data, path, named, above)
+        else:
+            yield path
+
+
+def _is_in(part: str, staged: str) -> bool:
+    return part == staged or part.startswith(f"{staged}/")
+
+
+def _lock(path: Path) -> int:
+    """A descriptor that holds the lock until it is closed. Raises LakeLockedError."""
+    path.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.read(descriptor, 1000).decode(errors="replace").strip() or "another process"
+        os.close(descriptor)
+        raise LakeLockedError(f"{path} is being written by {holder}; a lake has one writer at a time") from None
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"pid {os.getpid()} on {socket.gethostname()} since {since}\n".encode(), 0)
+    return descriptor
+
+
+def _write_durably(path: Path, text: str, on_step: Callable[[str], None] = nothing) -> None:
+    with path.open("w") as file:
+        file.write(text)
+        file.flush()
+        on_step("manifest written")
+        os.fsync(file.fileno())
+    on_step("manifest synced")
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Gives a file its name, and never takes the name from another. Raises LakeError."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise LakeError(f"{path} is there already: somebody else has written to this lake") from None
+    except OSError:  # a mount without links
+        temporary.rename(path)
+        return
+    temporary.unlink()
+
+
+def _sync_tree(path: Path, until: Path) -> None:
+    """Files, and the names of all directories from here up to `until`."""
+    if path.is_file():
+        _sync(path)
+    for folder, _, names in os.walk(path):
+        for name in names:
+            _sync(Path(folder) / name)
+        _sync_directory(Path(folder))
+    for parent in path.parents:
+        _sync_directory(parent)
+        if parent == until:
+            break
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+_sync_directory = _sync

@@ -1,0 +1,1 @@
+"""The tables of a lake: pure functions from DataFrames to a DataFrame, each with a declaration."""

@@ -1,0 +1,53 @@
+"""All tables of a lake, and the streams that make them."""
+
+from __future__ import annotations
+
+from barnabas.lake.facts import schema
+from barnabas.lake.facts.groups import fold_groups
+from barnabas.lake.facts.spark import fold_metadata
+from barnabas.lake.facts.transactions import fold_transactions
+from barnabas.lake.sources import consumer_offsets, transaction_state
+from barnabas.lake.streams import Stream
+from barnabas.lake.tables import bronze, coordinators, silver
+from barnabas.lake.tables.gold import access, availability, balance, changes, moves
+from barnabas.storage.log_dirs import CLUSTER_METADATA
+
+STREAMS = (
+    Stream(
+        "kafka_metadata",
+        CLUSTER_METADATA.topic,
+        bronze.METADATA_RECORDS,
+        schema.columns(),
+        fold_metadata,
+        silver.TABLES,
+    ),
+    Stream(
+        "kafka_consumer_offsets",
+        consumer_offsets.TOPIC,
+        bronze.GROUP_RECORDS,
+        schema.columns(),
+        fold_groups,
+        coordinators.GROUP_TABLES,
+    ),
+    Stream(
+        "kafka_transaction_state",
+        transaction_state.TOPIC,
+        bronze.TRANSACTION_RECORDS,
+        schema.columns(),
+        fold_transactions,
+        coordinators.TRANSACTION_TABLES,
+    ),
+)
+"""In the order in which they run."""
+
+GOLD = (changes, availability, balance, moves, access)
+"""Made of the others when they are asked for, and never stored."""
+
+TABLES = {
+    table.name: table
+    for table in (
+        *bronze.TABLES,
+        *(table for stream in STREAMS for table in stream.tables),
+        *(table for module in GOLD for table in module.TABLES),
+    )
+}

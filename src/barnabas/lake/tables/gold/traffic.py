@@ -1,0 +1,211 @@
+"""What is written, and how evenly: rates and sizes by topic, hot partitions, heavy keys, and how many partitions a topic wants.
+
+Made from what the segments hold (`traffic` and `key_counts` of bronze), so only of topics whose logs the lake was given.
+Rates are means over whole hours; what retention has removed before the lake saw it is not in them.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from barnabas.lake.column import Column
+from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.gold.balance import now
+from barnabas.lake.tables.gold.changes import CLUSTER
+
+TARGET_BYTES_PER_SECOND = 5 * 1024 * 1024
+"""What one partition should carry in its busiest hour: a tenth of what a disk or a consumer does without effort."""
+HOT_SHARE = 2.0
+"""A partition is hot from this many times its even share on."""
+HOUR_SECONDS = 3600.0
+
+TOPIC_TRAFFIC = (
+    CLUSTER,
+    Column("topic", "string", "The topic."),
+    Column("partitions", "bigint", "How many of its partitions have been written to."),
+    Column("records", "bigint", "Records seen."),
+    Column("bytes", "bigint", "Bytes of their keys, values and headers."),
+    Column("mean_record_bytes", "double", "Bytes by record."),
+    Column("first_time", "timestamp", "The earliest time of a record."),
+    Column("last_time", "timestamp", "The latest time of a record."),
+    Column("mean_bytes_per_second", "double", "Over the hours in which something was written."),
+    Column("peak_bytes_per_second", "double", "In the busiest hour."),
+    Column("peak_hour", "timestamp", "The busiest hour."),
+)
+
+
+def topic_traffic(traffic: DataFrame) -> DataFrame:
+    key = ["cluster_id", "topic"]
+    hours = traffic.groupBy(*key, "hour").agg(f.sum("bytes").alias("hour_bytes"))
+    busiest = hours.groupBy(*key).agg(
+        (f.max("hour_bytes") / HOUR_SECONDS).alias("peak_bytes_per_second"),
+        (f.mean("hour_bytes") / HOUR_SECONDS).alias("mean_bytes_per_second"),
+        f.max_by("hour", "hour_bytes").alias("peak_hour"),
+    )
+    whole = traffic.groupBy(*key).agg(
+        f.countDistinct("partition").alias("partitions"),
+        f.sum("records").alias("records"),
+        f.sum("bytes").alias("bytes"),
+        f.min("first_time").alias("first_time"),
+        f.max("last_time").alias("last_time"),
+    )
+    rows = whole.join(busiest, key).withColumn("mean_record_bytes", f.expr("try_divide(bytes, records)"))
+    return rows.select(*(column.name for column in TOPIC_TRAFFIC))
+
+
+HOT_PARTITIONS = (
+    CLUSTER,
+    Column("topic", "string", "The topic."),
+    Column("partition", "int", "The partition."),
+    Column("bytes", "bigint", "What was written to it."),
+    Column("share", "double", "Of all that was written to the topic."),
+    Column("times_even", "double", "Its share, divided by the share that it would have if all were even."),
+)
+
+
+def hot_partitions(traffic: DataFrame, partitions: DataFrame) -> DataFrame:
+    key = ["cluster_id", "topic"]
+    counts = now(partitions).groupBy("cluster_id", f.col("topic_name").alias("topic")).agg(f.count("*").alias("count"))
+    each = traffic.groupBy(*key, "partition").agg(f.sum("bytes").alias("bytes"))
+    whole = each.groupBy(*key).agg(f.sum("bytes").alias("all_bytes"))
+    rows = each.join(whole, key).join(counts, key).withColumn("share", f.expr("try_divide(bytes, all_bytes)"))
+    rows = rows.withColumn("times_even", f.col("share") * f.col("count"))
+    return rows.where((f.col("count") > 1) & (f.col("times_even") >= HOT_SHARE)).select(
+        *(column.name for column in HOT_PARTITIONS)
+    )
+
+
+KEY_SKEW = (
+    CLUSTER,
+    Column("topic", "string", "The topic."),
+    Column("key", "string", "The key, as text where it is text, else in hex."),
+    Column("records", "bigint", "Records with this key; at least, since only frequent keys are counted."),
+    Column("share", "double", "Of all records of the topic."),
+)
+
+
+def key_skew(key_counts: DataFrame, traffic: DataFrame) -> DataFrame:
+    """Keys that alone make a tenth of a topic, or more."""
+    each = key_counts.groupBy("cluster_id", "topic", "key").agg(f.sum("records").alias("records"))
+    whole = traffic.groupBy("cluster_id", "topic").agg(f.sum("records").alias("all_records"))
+    rows = each.join(whole, ["cluster_id", "topic"]).withColumn("share", f.expr("try_divide(records, all_records)"))
+    return rows.where("share >= 0.1 and all_records >= 100").select(*(column.name for column in KEY_SKEW))
+
+
+PARTITION_PLAN = (
+    CLUSTER,
+    Column("topic", "string", "The topic."),
+    Column("partitions", "int", "How many it has."),
+    Column("recommended", "int", "How many it should have; never fewer, since the number cannot be decreased."),
+    Column("reason", "string", "Why."),
+    Column("peak_bytes_per_second", "double", "What was written in the busiest hour."),
+    Column("most_members", "int", "Members of the largest group that reads it."),
+)
+
+
+def partition_plan(
+    topic_traffic: DataFrame, partitions: DataFrame, group_offsets: DataFrame, groups: DataFrame, key_skew: DataFrame
+) -> DataFrame:
+    key = ["cluster_id", "topic"]
+    counts = (
+        now(partitions)
+        .groupBy("cluster_id", f.col("topic_name").alias("topic"))
+        .agg(f.count("*").cast("int").alias("partitions"))
+    )
+    readers = (
+        now(group_offsets)
+        .select(*key, "group_id")
+        .distinct()
+        .join(now(groups).select("cluster_id", "group_id", "members"), ["cluster_id", "group_id"])
+        .groupBy(*key)
+        .agg(f.max("members").alias("most_members"))
+    )
+    heavy = key_skew.groupBy(*key).agg(f.max("share").alias("heaviest"))
+    rows = (
+        counts.join(topic_traffic.select(*key, "peak_bytes_per_second"), key)
+        .join(readers, key, "left")
+        .join(heavy, key, "left")
+        .withColumn("for_rate", f.ceil(f.col("peak_bytes_per_second") / TARGET_BYTES_PER_SECOND).cast("int"))
+        .withColumn("for_members", f.coalesce("most_members", f.lit(0)))
+        .withColumn("recommended", f.greatest("partitions", "for_rate", "for_members"))
+    )
+    megabytes = f.format_number(f.col("peak_bytes_per_second") / (1024 * 1024), 1)
+    target = f"{TARGET_BYTES_PER_SECOND // (1024 * 1024)} MB/s"
+    reason = (
+        f.when(
+            (f.col("recommended") > f.col("partitions")) & (f.col("for_rate") >= f.col("for_members")),
+            f.concat(f.lit("its busiest hour has "), megabytes, f.lit(f" MB/s, and a partition should carry {target}")),
+        )
+        .when(
+            f.col("recommended") > f.col("partitions"),
+            f.concat(
+                f.lit("a group has "),
+                f.col("for_members").cast("string"),
+                f.lit(" members, of which some have nothing to read"),
+            ),
+        )
+        .when(
+            (f.col("partitions") > 1)
+            & (f.col("for_rate") * 4 <= f.col("partitions"))
+            & (f.col("for_members") * 4 <= f.col("partitions")),
+            f.lit("more than it needs; the number cannot be decreased"),
+        )
+        .otherwise(f.lit("enough"))
+    )
+    skewed = f.when(
+        f.col("heaviest") >= 0.5,
+        f.concat(
+            f.lit("; one key has "),
+            f.format_number(f.col("heaviest") * 100, 0),
+            f.lit("% of it, which more partitions do not spread"),
+        ),
+    )
+    return rows.withColumn("reason", f.concat(reason, f.coalesce(skewed, f.lit("")))).select(
+        *(column.name for column in PARTITION_PLAN)
+    )
+
+
+TABLES = (
+    Table(
+        "topic_traffic",
+        "gold",
+        "How much is written to each topic, and when most?",
+        TOPIC_TRAFFIC,
+        ("traffic",),
+        topic_traffic,
+        Mode.FULL,
+        ("cluster_id", "topic"),
+    ),
+    Table(
+        "hot_partitions",
+        "gold",
+        "Which partitions get much more than their share?",
+        HOT_PARTITIONS,
+        ("traffic", "partitions"),
+        hot_partitions,
+        Mode.FULL,
+        ("cluster_id", "topic", "partition"),
+    ),
+    Table(
+        "key_skew",
+        "gold",
+        "Which keys make a large part of a topic?",
+        KEY_SKEW,
+        ("key_counts", "traffic"),
+        key_skew,
+        Mode.FULL,
+        ("cluster_id", "topic", "key"),
+    ),
+    Table(
+        "partition_plan",
+        "gold",
+        "How many partitions should each topic have, and why?",
+        PARTITION_PLAN,
+        ("topic_traffic", "partitions", "group_offsets", "groups", "key_skew"),
+        partition_plan,
+        Mode.FULL,
+        ("cluster_id", "topic"),
+        not_null=("recommended", "reason"),
+    ),
+)

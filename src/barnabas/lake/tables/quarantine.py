@@ -1,0 +1,49 @@
+"""What could not be read: where it is and why, never what is in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.lake.column import Column
+from barnabas.lake.tables.declaration import Mode, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COLUMNS = (
+    Column("cluster_id", "string", "The cluster."),
+    Column("source", "string", "The data source that met it."),
+    Column("node_id", "int", "The node whose copy it is, where it is known."),
+    Column("file", "string", "The segment or snapshot; null where a whole partition is meant."),
+    Column("position", "bigint", "Where in the file the batch begins."),
+    Column("topic", "string", "The topic of the log."),
+    Column("partition", "int", "Its partition."),
+    Column("base_offset", "bigint", "The offset that the batch says it begins with."),
+    Column("reason", "string", "What is wrong with it, or what was removed before it could be read."),
+)
+_OTHER_NAMES = {"file": ("source_file", "segment"), "base_offset": ("base_offset", "offset"), "reason": ("error",)}
+
+
+def quarantined(errors: DataFrame, cluster_id: str, source: str, topic: str) -> DataFrame:
+    """Rows of a source that have an error, as rows of this table. What the source does not say is null."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    there = set(errors.columns)
+    values = {"cluster_id": f.lit(cluster_id), "source": f.lit(source), "topic": f.lit(topic)}
+    for column in (column for column in COLUMNS if column.name not in values):
+        names = [name for name in _OTHER_NAMES.get(column.name, (column.name,)) if name in there]
+        values[column.name] = f.col(names[0]) if names else f.lit(None)
+    return errors.select(*(values[column.name].cast(column.type).alias(column.name) for column in COLUMNS))
+
+
+QUARANTINE = Table(
+    name="quarantine",
+    layer="bronze",
+    question="What could not be read, where it is, and why.",
+    columns=COLUMNS,
+    inputs=("errors",),
+    build=quarantined,
+    mode=Mode.APPEND,
+    keys=("cluster_id", "source", "node_id", "file", "position", "topic", "partition", "base_offset", "reason"),
+    not_null=("cluster_id", "source", "reason"),
+)

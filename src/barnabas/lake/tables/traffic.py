@@ -1,0 +1,87 @@
+"""Bronze: what was written to topics, by hour and partition, and their frequent keys. Records themselves are not kept."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as f
+
+from barnabas.lake.column import Column
+from barnabas.lake.tables.declaration import Mode, Table
+
+TOP_KEYS = 20
+"""Of each partition, in each batch of the pipeline: what is frequent over all is frequent in most of them."""
+RECORD_COLUMNS = ("cluster_id", "topic", "topic_id", "partition", "offset", "timestamp", "is_control", "key", "size")
+"""What is read of `kafka_log`."""
+
+_PLACE = (
+    Column("cluster_id", "string", "The cluster."),
+    Column("topic", "string", "The topic."),
+    Column("topic_id", "string", "The topic's id."),
+    Column("partition", "int", "The partition."),
+)
+TRAFFIC_COLUMNS = (
+    *_PLACE,
+    Column("hour", "timestamp", "The hour of the times of the records."),
+    Column("first_offset", "bigint", "The first offset of these records; one hour may have several rows."),
+    Column("records", "bigint", "How many."),
+    Column("bytes", "bigint", "Bytes of their keys, values and headers."),
+    Column("last_offset", "bigint", "The last offset."),
+    Column("first_time", "timestamp", "The earliest time."),
+    Column("last_time", "timestamp", "The latest time."),
+)
+KEY_COUNTS_COLUMNS = (
+    *_PLACE,
+    Column("first_offset", "bigint", "The first offset of the records that were counted."),
+    Column("key", "string", "The key, as text where it is text, else in hex."),
+    Column("records", "bigint", "How many had it."),
+)
+_KEYS = ["cluster_id", "topic", "topic_id", "partition"]
+
+
+def traffic(records: DataFrame) -> DataFrame:
+    rows = records.where("not is_control").groupBy(*_KEYS, f.date_trunc("hour", "timestamp").alias("hour"))
+    return rows.agg(
+        f.min("offset").alias("first_offset"),
+        f.count("*").alias("records"),
+        f.sum("size").alias("bytes"),
+        f.max("offset").alias("last_offset"),
+        f.min("timestamp").alias("first_time"),
+        f.max("timestamp").alias("last_time"),
+    ).select(*(column.name for column in TRAFFIC_COLUMNS))
+
+
+def key_counts(records: DataFrame) -> DataFrame:
+    text = f.when(f.is_valid_utf8(f.col("key").cast("string")), f.col("key").cast("string")).otherwise(f.hex("key"))
+    counted = (
+        records.where("not is_control and key is not null")
+        .groupBy(*_KEYS, "key")
+        .agg(f.count("*").alias("records"), f.min("offset").alias("first_offset"))
+    )
+    order = Window.partitionBy(*_KEYS).orderBy(f.desc("records"), "first_offset")
+    top = counted.withColumn("rank", f.row_number().over(order)).where(
+        (f.col("rank") <= TOP_KEYS) & (f.col("records") > 1)
+    )
+    return top.withColumn("key", f.substring(text, 1, 200)).select(*(column.name for column in KEY_COUNTS_COLUMNS))
+
+
+TRAFFIC = Table(
+    "traffic",
+    "bronze",
+    "How much was written to each partition, hour by hour?",
+    TRAFFIC_COLUMNS,
+    ("records",),
+    traffic,
+    Mode.APPEND,
+    ("cluster_id", "topic", "topic_id", "partition", "hour", "first_offset"),
+)
+KEY_COUNTS = Table(
+    "key_counts",
+    "bronze",
+    "Which keys are frequent?",
+    KEY_COUNTS_COLUMNS,
+    ("records",),
+    key_counts,
+    Mode.APPEND,
+    ("cluster_id", "topic", "topic_id", "partition", "first_offset", "key"),
+)
+TABLES = (TRAFFIC, KEY_COUNTS)

@@ -1,0 +1,104 @@
+"""What every version of Spark has to do with the lake: read, push filters, stream, run; and write Delta where it can.
+
+Arguments: a log dir, a directory to write to, and the jars of Delta or nothing. The last line is what was found, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+SOURCE, OUT, JARS = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def session() -> SparkSession:
+    from barnabas.lake import delta  # noqa: PLC0415
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.databricks.delta.snapshotPartitions", "1")
+    builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.shuffle.partitions", "2")
+    for name, value in ({**delta.SETTINGS, "spark.jars": JARS} if JARS else {}).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def records(spark: SparkSession) -> DataFrame:
+    return spark.read.format("kafka_log").option("topics", "orders").load(str(SOURCE))
+
+
+def read_and_push_down(spark: SparkSession) -> dict[str, Any]:
+    """No source is registered here: Spark finds them."""
+    found: dict[str, Any] = {"version": spark.version, "push-down by default": spark.conf.get(PUSH_DOWN)}
+    for setting in ("false", "true"):
+        spark.conf.set(PUSH_DOWN, setting)
+        found[f"records {setting}"] = records(spark).count()
+        found[f"of one partition {setting}"] = records(spark).where("partition = 1 and offset >= 1").count()
+    metadata = spark.read.format("kafka_metadata").load(str(SOURCE))
+    found["topics"] = metadata.where("record_type = 'TopicRecord'").select("topic_name").distinct().count()
+    return found
+
+
+def stream_twice(spark: SparkSession) -> list[int]:
+    """The rows that each of two runs has brought."""
+    counts = []
+    for _ in range(2):
+        rows = spark.readStream.format("kafka_log").option("topics", "orders").load(str(SOURCE))
+        writer = rows.writeStream.option("checkpointLocation", str(OUT / "checkpoint")).trigger(availableNow=True)
+        query = writer.format("parquet").start(str(OUT / "records"))
+        query.awaitTermination()
+        counts.append(spark.read.parquet(str(OUT / "records")).count())
+    return counts
+
+
+def run_lake(spark: SparkSession) -> dict[str, list[Any]]:
+    from barnabas.lake.feeds import find_feeds  # noqa: PLC0415
+    from barnabas.lake.reading import read_table  # noqa: PLC0415
+    from barnabas.lake.runner import Runner  # noqa: PLC0415
+    from barnabas.lake.store import Lake, Writer  # noqa: PLC0415
+    from barnabas.lake.tables.all import STREAMS, TABLES  # noqa: PLC0415
+
+    with Writer(OUT / "lake") as writer:
+        writer.open()
+        Runner(spark, writer).run(find_feeds([SOURCE], STREAMS, {}))
+    lake = Lake(OUT / "lake")
+    topics = read_table(spark, lake.data, lake.manifest(), TABLES["topics"])
+    return {"lake topics": sorted(row["name"] for row in topics.collect())}
+
+
+def write_delta(spark: SparkSession) -> dict[str, Any]:
+    from barnabas.lake import delta  # noqa: PLC0415
+    from barnabas.lake.reading import read_table  # noqa: PLC0415
+    from barnabas.lake.store import Lake  # noqa: PLC0415
+    from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+
+    lake = Lake(OUT / "lake")
+    names = ["topics", "partitions", "metadata_records"]
+    for _ in range(2):  # the second time over the first
+        places = delta.export(spark, OUT / "lake", OUT / "delta", names)
+    same = True
+    for name, place in places.items():
+        mine = read_table(spark, lake.data, lake.manifest(), TABLES[name])
+        theirs = spark.read.format("delta").load(place)
+        same = same and sorted(map(str, mine.collect())) == sorted(map(str, theirs.select(mine.columns).collect()))
+    history = spark.sql(f"describe history delta.`{places['topics']}`").collect()
+    return {"delta": same, "delta history": [row["userMetadata"] for row in history]}
+
+
+def main() -> None:
+    spark = session()
+    found = read_and_push_down(spark)
+    found["streamed"] = stream_twice(spark)
+    found |= run_lake(spark)
+    if JARS:
+        found |= write_delta(spark)
+    spark.stop()
+    print(json.dumps(found))
+
+
+main()

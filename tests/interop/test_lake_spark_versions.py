@@ -1,0 +1,102 @@
+"""The lake on the versions of Spark that it promises, and its tables in Delta where there is a jar for it.
+
+Each version lives in a virtual environment of its own in the repository's cache, as do the jars; they are made on the first
+run. The job is spark/lake_job.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+from tools.apache_kafka import ROOT, Missing, maven_jars
+
+from barnabas.client import sync
+from barnabas.testing import Broker
+
+pytestmark = pytest.mark.interop
+
+JOB = Path(__file__).parent / "spark" / "lake_job.py"
+DELTA = "4.4.0"
+DELTA_FOR = "4.2"
+"""The newest Spark that there is a Delta for."""
+
+
+def python_with(version: str) -> Path:
+    """The Python of a virtual environment with this pyspark and barnabas, made when it is not there yet."""
+    folder = ROOT / ".cache" / f"lake-pyspark-{version}"
+    python = folder / "bin" / "python"
+    if python.exists():
+        return python
+    folder.parent.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    pinned = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("pyspark==")]
+    constraints = folder / "constraints.txt"
+    constraints.write_text("\n".join(pinned))
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += ["--constraint", str(constraints), f"pyspark=={version}", "--editable", f"{ROOT}[lake]"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    if done.returncode != 0:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(f"pyspark {version} cannot be had: {done.stderr.strip().splitlines()[-1:]}")
+    return python
+
+
+def delta_jars() -> str:
+    """Delta, and of what it needs what Spark does not bring."""
+    artifact = ("io.delta", f"delta-spark_{DELTA_FOR}_2.13", DELTA)
+    try:
+        folder = maven_jars(f"delta-{DELTA}-spark-{DELTA_FOR}", [artifact])
+    except Missing as missing:
+        pytest.skip(f"Delta cannot be had: {missing}")
+    return ",".join(
+        str(each) for each in sorted(folder.glob("*.jar")) if each.name.startswith(("delta-", "unitycatalog"))
+    )
+
+
+def history(directory: Path) -> Path:
+    """Topics and records, written by barnabas."""
+    broker = Broker({"orders": 3, "payments": 1}, data_dir=directory)
+    with broker, sync.Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        for number in range(30):
+            producer.send("orders", f"value {number}".encode(), partition=number % 3)
+        producer.flush()
+    return directory
+
+
+@pytest.mark.parametrize("version", ["4.2.1", "4.3.0"])
+def test_the_lake_works_on_each_version_of_spark(version: str, tmp_path: Path) -> None:
+    with_delta = version.startswith(DELTA_FOR)
+    python = python_with(version)
+    command = [
+        str(python),
+        str(JOB),
+        str(history(tmp_path / "node")),
+        str(tmp_path),
+        delta_jars() if with_delta else "",
+    ]
+    environment = {**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=580, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    expected = {
+        "version": version,
+        "push-down by default": "false",
+        "records false": 30,
+        "of one partition false": 9,
+        "records true": 30,
+        "of one partition true": 9,
+        "topics": 2,
+        "streamed": [30, 30],
+        "lake topics": ["orders", "payments"],
+    }
+    if with_delta:
+        expected |= {"delta": True, "delta history": ["commit 1 of the lake"] * 2}
+    assert json.loads(done.stdout.splitlines()[-1]) == expected

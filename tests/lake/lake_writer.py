@@ -1,0 +1,92 @@
+"""Writes three batches into lakes without Spark, as a run would, and is killed after each step of the commits.
+
+Run as a process of its own, with a directory: in its folder N is a lake whose writer was killed after its step N, until there
+are no more steps. Prints how many there were.
+A part is a directory with one file of numbers. Each batch adds its number to `added` and replaces `present`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from barnabas.lake.manifest import BatchDone, Manifest, StreamState, TableChange
+from barnabas.lake.store import Lake, Writer
+
+STREAM = "cluster/numbers"
+COLUMNS = {"number": "bigint"}
+
+
+def write_part(writer: Writer, table: str, numbers: list[int]) -> str:
+    part = writer.stage(table)
+    directory = writer.data / part / "ended=true"
+    directory.mkdir(parents=True)
+    (directory / "numbers").write_text(" ".join(map(str, numbers)))
+    return f"{part}/ended=true"
+
+
+def write_batch(writer: Writer, batch_id: int, stream: str = STREAM) -> None:
+    before = writer.manifest.streams.get(stream)
+    if before is not None and batch_id <= before.batch_id:
+        return
+    added = write_part(writer, "bronze/added", [batch_id])
+    present = write_part(writer, "silver/present", [batch_id, batch_id + 1])
+    facts = write_part(writer, "state/numbers", [batch_id])
+    writer.on_step("staged")
+    tables = {
+        "bronze/added": TableChange(COLUMNS, (added,)),
+        "silver/present": TableChange(COLUMNS, (), (present,)),
+    }
+    state = StreamState(batch_id, "query", (before.rows if before else 0) + 1, (facts,))
+    writer.commit(BatchDone(stream, state, tables))
+
+
+def compact(writer: Writer) -> None:
+    parts = writer.manifest.tables["bronze/added"].lasting
+    if len(parts) > 2:
+        merged = write_part(writer, "bronze/added", numbers(writer.data, parts))
+        writer.commit_compaction("bronze/added", parts, (merged,))
+
+
+def numbers(data: Path, parts: tuple[str, ...]) -> list[int]:
+    return sorted(int(word) for part in parts for word in (data / part / "numbers").read_text().split())
+
+
+def rows(lake: Lake, manifest: Manifest) -> dict[str, list[int]]:
+    return {path: numbers(lake.data, table.parts) for path, table in manifest.tables.items()}
+
+
+def write(directory: Path, kill_after: int = -1) -> int:
+    """All of it; how many steps it took."""
+    steps = 0
+
+    def on_step(name: str) -> None:
+        nonlocal steps
+        if steps == kill_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps += 1
+
+    with Writer(directory, on_step=on_step, grace_s=0) as writer:
+        writer.open()
+        for batch_id in range(3):
+            write_batch(writer, batch_id)
+        compact(writer)
+        writer.sweep()
+    return steps
+
+
+def main(directory: Path) -> None:
+    for step in range(1000):
+        writer = os.fork()
+        if writer == 0:
+            write(directory / str(step), step)
+            os._exit(0)
+        if os.WIFEXITED(os.waitpid(writer, 0)[1]):
+            print(step)
+            return
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,79 @@
+"""Verdicts, and the summary of a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from barnabas.lake.report.content import ClusterContent, LogRange, ReportContent
+from barnabas.lake.report.figures import Verdict, key_figures
+from barnabas.lake.report.summary import summarize
+from barnabas.lake.report.text import NONE, TIMES
+from tests.lake.report import sample
+
+
+def _by_name(cluster: ClusterContent) -> dict[str, tuple[str, Verdict]]:
+    return {figure.name: (figure.value, figure.verdict) for figure in key_figures(cluster)}
+
+
+def test_what_is_wrong_comes_first() -> None:
+    verdicts = [figure.verdict for figure in key_figures(sample.content().clusters[0])]
+    assert verdicts == sorted(verdicts, key=list(Verdict).index)
+    assert verdicts[0] is Verdict.LOOK
+
+
+def test_figures_are_those_of_the_rows() -> None:
+    rows = sample.all_rows()
+    figures = _by_name(sample.cluster(rows))
+    assert figures["brokers in service"] == ("5 of 6", Verdict.LOOK)
+    assert figures["hanging transactions"] == (str(len(rows["hanging_transactions"])), Verdict.LOOK)
+    assert figures["unused topics"] == (str(sum(row["verdict"] != "used" for row in rows["topic_use"])), Verdict.LOOK)
+    assert figures["changes"] == ("1,800", Verdict.PLAIN)
+    assert figures["quorum epochs"] == ("6", Verdict.GOOD)
+
+
+def test_nothing_is_called_good_that_is_not_known() -> None:
+    assert key_figures(ClusterContent("c", LogRange(), {})) == []
+    without_logs = _by_name(sample.quiet().clusters[0])
+    assert not {"hot partitions", "heavy keys", "unused topics", "topics too narrow", "groups falling behind"} & set(
+        without_logs
+    )
+    assert without_logs["without a leader"] == ("0", Verdict.GOOD)
+
+
+def test_racks_are_not_judged_where_a_broker_has_none() -> None:
+    cluster = sample.content().clusters[0]
+    balance = cluster.tables["broker_balance"]
+    unknown = replace(balance, rows=[{**row, "rack": None} for row in balance.rows])
+    assert _by_name(replace(cluster, tables={**cluster.tables, "broker_balance": unknown}))["rack violations"] == (
+        NONE,
+        Verdict.PLAIN,
+    )
+
+
+def test_a_cluster_with_few_partitions_is_not_called_uneven() -> None:
+    cluster = sample.content().clusters[0]
+    balance = cluster.tables["broker_balance"]
+    few = [{**balance.rows[0], "leaders": leaders, "leader_skew": leaders / 1.5} for leaders in (2, 1)]
+    tables = {**cluster.tables, "broker_balance": replace(balance, rows=few)}
+    assert _by_name(replace(cluster, tables=tables))["most leaders"] == (f"1.33{TIMES}", Verdict.GOOD)
+
+
+def test_the_summary_says_what_is_wrong_first_in_a_few_lines() -> None:
+    lines = summarize(sample.content()).splitlines()
+    assert lines[0] == (
+        "cluster 5L6g3nShT-eMCtK--X86sw: 6 brokers, 42 topics, 294 partitions; up to 2026-11-16T09:42:17Z (offset 48,211)"
+    )
+    assert lines[1].startswith("  ! without a leader 3 d 1 h ")
+    assert len(lines) < 25
+    marked = [line.startswith("  !") for line in lines[1:]]
+    assert marked == sorted(marked, reverse=True)
+
+
+def test_a_good_cluster_is_said_to_be_one() -> None:
+    assert "Nothing to look at." in summarize(sample.quiet())
+    assert summarize(ReportContent(())) == "The lake knows no cluster yet.\n"
+
+
+def test_no_name_reaches_the_terminal_as_a_command() -> None:
+    cluster = replace(sample.quiet().clusters[0], cluster_id="a\x1b]0;owned\x07\nb")
+    assert r"cluster a\x1b]0;owned\x07\nb" in summarize(ReportContent((cluster,)))

@@ -1,0 +1,120 @@
+"""What the report asks Spark for: every query runs on the tables as they are declared, and gives the declared columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from barnabas.lake.column import Column, ddl
+from barnabas.lake.facts.metadata_kinds import KINDS
+from barnabas.lake.facts.schema import VALIDITY
+from barnabas.lake.report.content import RANGE_SQL, SHOWN, Rows, assemble, top_sql, totals_sql
+from barnabas.lake.report.page import render
+from barnabas.lake.report.queries import BUCKETS, QUERIES
+from barnabas.lake.sources import metadata
+from tests.lake.report import sample
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_every_table_of_gold_is_known_to_the_page_with_columns_that_it_has() -> None:
+    for name, shown in SHOWN.items():
+        assert set(shown.columns) <= {column.name for column in sample.TABLES[name].columns}
+    assert set(SHOWN) == set(sample.TABLES)
+
+
+def _silver() -> dict[str, tuple[Column, ...]]:
+    cluster = Column("cluster_id", "string", "")
+    return {
+        kind.name: (cluster, *kind.columns, *VALIDITY)
+        for kind in KINDS
+        if kind.name in ("topics", "partitions", "brokers")
+    }
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession) -> SparkSession:
+    """The rows of the sample as temporary views; two clusters have the same."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
+    from pyspark.sql.types import StructType  # noqa: PLC0415
+
+    def view(name: str, schema: str, found: list[dict[str, Any]]) -> None:
+        table = pa.Table.from_pylist(found, to_arrow_schema(StructType.fromDDL(schema), timezone="UTC"))
+        spark.createDataFrame(table).createOrReplaceTempView(name)
+
+    rows = sample.all_rows()
+    schemas = {name: table.columns for name, table in sample.TABLES.items()} | _silver()
+    for name, columns in schemas.items():
+        mine = rows.get(name, [{"valid_from_offset": 1, "fenced": True, "exact": True}] * 2)
+        view(name, ddl(columns), [{"cluster_id": cluster, **row} for cluster in ("a", "b") for row in mine])
+    assert {"cluster_id", "offset", "append_time"} <= {column.name for column in metadata.COLUMNS}
+    records = [("a", 0, sample.START), ("a", 9, sample.END), ("b", 3, sample.END)]
+    named = [dict(zip(("cluster_id", "offset", "append_time"), record, strict=True)) for record in records]
+    view("metadata_records", "cluster_id string, offset bigint, append_time timestamp", named)
+    return spark
+
+
+def _ask(lake: SparkSession, sql: str) -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = lake.sql(sql).toArrow().to_pylist()
+    return answer
+
+
+def test_the_answers_of_spark_are_those_that_the_same_rows_give_here(lake: SparkSession) -> None:
+    expected = sample.content().clusters[0]
+    answers = {}
+    for name, query in QUERIES.items():
+        answers[name] = _ask(lake, query.sql)
+        assert list(answers[name][0]) == [column.name for column in query.columns], name
+    # the order of each is seen by Spark, and that of some is looked at
+    tables = {
+        name: Rows(table.columns, _ask(lake, top_sql(name)) if name in ("changes", "group_lag") else [], 0)
+        for name, table in sample.TABLES.items()
+        if lake.sql(top_sql(name)).columns == [column.name for column in table.columns]
+    }
+    assert set(tables) == set(sample.TABLES)
+    content = assemble(_ask(lake, RANGE_SQL), tables, _ask(lake, totals_sql(sample.TABLES)), answers)
+    assert [(c.cluster_id, c.log.first_offset, c.log.last_offset) for c in content.clusters] == [
+        ("a", 0, 9),
+        ("b", 3, 3),
+    ]
+    assert "What changed, when" in render(content)
+
+    found = content.clusters[1]
+    assert {name: table.total for name, table in found.tables.items()} == {
+        name: table.total for name, table in expected.tables.items()
+    }
+    for name in ("trouble_totals", "fence_totals", "traffic_totals", "plan_totals"):
+        (row,) = found.answers[name]
+        assert {key: value for key, value in row.items() if key != "cluster_id"} == pytest.approx(
+            expected.answers[name][0]
+        ), name
+    for name in ("groups_by_trend", "topics_by_verdict", "findings_by_kind", "violations_by_topic"):
+        assert {row["name"]: row["count"] for row in found.answers[name]} == {
+            row["name"]: row["count"] for row in expected.answers[name]
+        }
+    assert found.answers["inventory"] == [
+        {"cluster_id": "b", "topics": 2, "partitions": 2, "brokers": 2, "fenced_brokers": 2}
+    ]
+    assert found.tables["changes"].rows == expected_rows("changes")
+    assert found.tables["group_lag"].rows == expected_rows("group_lag")
+    over_time = found.answers["changes_over_time"]
+    assert sum(row["count"] for row in over_time) == 1800
+    assert len({row["start"] for row in over_time}) <= BUCKETS + 1
+    causes = {row["series"] for row in found.answers["leader_changes_over_time"]}
+    assert "broker fenced" in causes
+    assert not [cause for cause in causes if any(c.isdigit() for c in cause)]
+
+
+def expected_rows(table: str) -> list[dict[str, Any]]:
+    """Those of the sample, of the cluster b, in the order of the columns."""
+    names = [column.name for column in sample.TABLES[table].columns]
+    rows = ({"cluster_id": "b", **row} for row in sample.all_rows()[table][: SHOWN[table].limit])
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def test_the_top_rows_are_found_without_sorting_all(lake: SparkSession) -> None:
+    plan = lake.sql(f"explain {top_sql('changes')}").collect()[0][0]
+    assert "WindowGroupLimit" in plan

@@ -1,0 +1,226 @@
+"""`barnabas lake` on a cluster of Apache Kafka 4.3.1 (copies of three nodes) and on a node of barnabas, in one lake."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import barnabas.lake
+from barnabas.client import sync
+from barnabas.lake.store import Lake, Writer
+from barnabas.testing import Broker
+from tests.lake import metadata_golden
+from tests.lake.commands import SECRET, rows, run
+from tests.metadata import golden
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BEFORE = golden.expected()["metadata_offset_before"] - 1
+
+
+def test_silver_as_of_an_offset_is_what_the_cluster_showed(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.lake import test_metadata_facts_golden as facts  # noqa: PLC0415
+
+    names = [
+        "topics", "partitions", "configs", "acls", "brokers", "controllers", "features", "quotas", "users", "voters",
+        "leader_epochs",
+    ]  # fmt: skip
+    shown = {name: rows(lake, "as-of", BEFORE, name, "--cluster-id", metadata_golden.CLUSTER_ID) for name in names}
+    monkeypatch.setattr(facts, "shown", lambda: shown)
+    facts.test_topics_and_partitions_are_what_the_cluster_showed()
+    facts.test_settings_are_what_the_cluster_showed()
+    facts.test_acls_quotas_users_and_features_are_what_the_cluster_showed()
+    facts.test_brokers_controllers_and_the_quorum_are_what_the_cluster_showed()
+
+
+def test_what_was_never_committed_is_not_there(lake: Path) -> None:
+    query = f"""
+        select count(*) as count, count(distinct offset) as offsets, max(offset) as last, bool_and(committed) as committed
+        from metadata_records where cluster_id = '{metadata_golden.CLUSTER_ID}' and not is_snapshot"""
+    end = metadata_golden.COMMITTED_END
+    assert rows(lake, "sql", query) == [{"count": end, "offsets": end, "last": end - 1, "committed": True}]
+
+
+def test_a_time_is_the_last_batch_by_then_and_an_offset_the_last_end_before(lake: Path) -> None:
+    batch = rows(
+        lake,
+        "sql",
+        f"""select base_offset, last_offset, append_time from metadata_records
+            where cluster_id = '{metadata_golden.CLUSTER_ID}' and last_offset > base_offset + 2 and base_offset > 3000
+            order by base_offset limit 1""",
+    )[0]
+    asked = {
+        "its time": batch["append_time"],
+        "its end": batch["last_offset"],
+        "within": batch["last_offset"] - 1,
+    }
+    notes = {}
+    for name, moment in asked.items():
+        result = run("as-of", moment, "topics", "--lake", lake, "--cluster-id", metadata_golden.CLUSTER_ID)
+        assert result.exit_code == 0, result.stderr
+        notes[name] = int(re.findall(r"after offset (\d+) of __cluster_metadata-0", result.stderr)[0])
+    assert notes == {"its time": notes["its time"], "its end": batch["last_offset"], "within": batch["base_offset"] - 1}
+    assert notes["its time"] >= batch["last_offset"]
+
+
+def test_groups_and_transactions_are_there_as_of_a_time(lake: Path) -> None:
+    groups = {row["group_id"] for row in rows(lake, "as-of", "2030-01-01", "groups")}
+    assert groups == {
+        row["group_id"] for row in rows(lake, "sql", "select * from groups where valid_to_offset is null")
+    }
+    assert len(groups) > 3
+    assert rows(lake, "as-of", "2030-01-01", "transactions")
+    result = run("as-of", 10, "groups", "--lake", lake)
+    assert (result.exit_code, "several logs" in result.stderr) == (1, True)
+
+
+def test_the_lake_has_no_secret(lake: Path) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    known = metadata_golden.secrets() | {SECRET}
+    assert len(known) > 5
+    needles = {text.encode() for text in known} | {base64.b64decode(text) for text in metadata_golden.secrets()}
+    needles.add(base64.b64encode(SECRET.encode()))
+    searched = 0
+    for path in (path for path in lake.rglob("*") if path.is_file()):
+        contents = [path.read_bytes()]
+        if path.suffix == ".parquet":
+            table = pq.read_table(path, partitioning=None)
+            contents += [_bytes_of(value) for column in table.columns for value in column.to_pylist()]
+            searched += table.num_rows
+        assert not any(needle in content for needle in needles for content in contents), path
+    assert searched > 9000, "bronze, silver and what is kept for the next run"
+    masked = rows(lake, "sql", "select value from configs where name = 'listener.name.plaintext.ssl.key.password'")
+    assert masked == [{"value": "********"}]
+
+
+def _bytes_of(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def test_the_next_run_reads_only_what_is_new_and_a_rebuild_makes_the_same(lake: Path, broker: Broker) -> None:
+    cluster = broker.cluster_id
+    before = rows(lake, "sql", f"select count(*) as n from metadata_records where cluster_id = '{cluster}'")[0]["n"]
+    with sync.Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        admin.delete_topics(["orders"])
+    result = run("run", broker.data_dir, "--lake", lake)
+    assert result.exit_code == 0, result.stderr
+    new = int(re.findall(rf"^{cluster}/kafka_metadata: ([\d,]+) new records$", result.stderr, re.MULTILINE)[0])
+    query = f"select offset, payload from metadata_records where cluster_id = '{cluster}' order by offset"
+    records = rows(lake, "sql", query)
+    assert 0 < new < before and len(records) == before + new
+    history = f"select * from partitions where cluster_id = '{cluster}' order by partition"
+    partitions = rows(lake, "sql", history)
+    assert [row["partition"] for row in partitions if row["topic_name"] == "orders" and row["valid_to_offset"]] == [
+        0,
+        1,
+        2,
+    ]
+    shutil.copytree(lake, copy := lake.parent / "copy")
+    settings = json.loads((copy / "lake.json").read_text())
+    settings["sources"] = {cluster: settings["sources"][cluster]}
+    (copy / "lake.json").write_text(json.dumps({**settings, "format": 99}))
+    assert "barnabas lake rebuild" in run("run", "--lake", copy).stderr
+    result = run("rebuild", "--lake", copy)
+    assert result.exit_code == 0, result.stderr
+    assert Lake(copy).data.name == "data-2"
+    assert rows(copy, "sql", history) == partitions
+    assert rows(copy, "sql", query)[: len(records)] == records
+
+
+def test_tables_are_listed_with_what_they_answer(lake: Path) -> None:
+    found = {row["table"]: row for row in rows(lake, "tables")}
+    assert found["metadata_records"]["rows"] > metadata_golden.COMMITTED_END
+    assert found["quarantine"]["rows"] == 0
+    assert found["topics"]["layer"] == "silver" and found["topics"]["columns"]["valid_from_time"] == "timestamp"
+
+
+def test_what_cannot_be_read_is_in_quarantine(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    log_dir = tmp_path / "node"
+    shutil.copytree(broker.data_dir, log_dir)
+    segment = next((log_dir / "__cluster_metadata-0").glob("*.log"))
+    content = bytearray(segment.read_bytes())
+    size = int.from_bytes(content[8:12], "big") + 12
+    content[size + 61 + 20] ^= 1  # in the records of the second batch
+    segment.write_bytes(content)
+    for name in (log_dir / "__cluster_metadata-0").glob("*.checkpoint"):
+        name.unlink()
+    result = run("run", log_dir, "--lake", tmp_path / "lake")
+    assert result.exit_code == 0, result.stderr
+    assert "1 places could not be read" in result.stderr
+    found = rows(tmp_path / "lake", "sql", "select * from quarantine")
+    assert [(row["cluster_id"], row["file"], row["position"]) for row in found] == [
+        (broker.cluster_id, str(segment), size)
+    ]
+
+
+def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    cases = [
+        (("sql", "select 1", "--lake", tmp_path), "is no lake"),
+        (("run", tmp_path / "empty", "--lake", tmp_path / "new"), "neither a log dir with one of __cluster_metadata"),
+        (("run", "--lake", tmp_path / "new"), "Missing argument 'SOURCE...'"),
+        (("run", nodes[0], "--option", "voter=1", "--lake", tmp_path / "new"), "has no option voter; it knows"),
+        (("as-of", "10", "metadata_records", "--lake", lake), "there are topics, partitions"),
+        (("as-of", "1999-01-01", "topics", "--lake", lake), "nothing that was before"),
+        (("as-of", "soon", "topics", "--lake", lake), "is no offset, no milliseconds, and no time"),
+        (("sql", "select nothing from topics", "--lake", lake), "UNRESOLVED_COLUMN"),
+        (("rebuild", "--lake", tmp_path / "none"), "is no lake"),
+    ]
+    for arguments, message in cases:
+        result = run(*arguments)
+        assert result.exit_code in (1, 2) and message in result.stderr, (arguments, result.stderr, result.exception)
+    with Writer(lake):
+        assert f"written by pid {os.getpid()}" in run("run", "--lake", lake).stderr
+
+
+def test_without_java_or_pyspark_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "barnabas", "lake", "run", str(tmp_path), "--lake", str(tmp_path / "lake")]
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    (tmp_path / "meta.properties").write_text("version=1\ncluster.id=some\nnode.id=1\n")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no Java in JAVA_HOME" in done.stderr and "openjdk-17-jre-headless" in done.stderr
+    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
+    result = run("run", tmp_path, "--lake", tmp_path / "lake")
+    assert (result.exit_code, "pip install 'barnabas[lake]'" in result.stderr) == (1, True)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "lake.md"
+QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
+EMPTY = ("-- transactions that took longer", "-- topics that were created again")
+"""What a real cluster of an hour has none of."""
+
+
+def test_the_questions_of_the_page_have_answers(lake: Path) -> None:
+    assert len(QUERIES) >= 8
+    tables = barnabas.lake.open(lake)
+    for query in QUERIES:
+        rows = tables.sql(query).limit(5).collect()
+        assert rows or query.startswith(EMPTY), query
+
+
+def test_gold_is_made_of_what_the_lake_has(lake: Path) -> None:
+    tables = barnabas.lake.open(lake)
+    golden_rows = {
+        name: tables[name].where(f"cluster_id = '{metadata_golden.CLUSTER_ID}'")
+        for name in ("changes", "leader_changes", "reassignments", "quorum_leaders")
+    }
+    changes = golden_rows["changes"].groupBy("kind").count().collect()
+    assert {"topics", "configs", "acls", "quotas", "brokers"} <= {row["kind"] for row in changes}
+    outcomes = {row.outcome for row in golden_rows["reassignments"].collect()}
+    assert {"done", "cancelled"} <= outcomes
+    assert golden_rows["quorum_leaders"].count() == 6
+    causes = {row.cause for row in golden_rows["leader_changes"].select("cause").distinct().collect()}
+    assert "unclean election" in causes and any(cause.endswith("fenced") for cause in causes)
