@@ -43,7 +43,8 @@ run: compile ## Start a node on 127.0.0.1:9092 with its data in ./data
 	@$(BIN)/barnabas serve
 
 test: java lint ## All checks and tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto -m 'not spark'
+	$(BIN)/python -m pytest -m spark tests/lake
 
 fuzz: dev ## The property tests with new cases, ROUNDS times
 	@for round in $$(seq $(ROUNDS)); do BARNABAS_FUZZ=1 $(BIN)/python -m pytest -n auto -q -m 'hypothesis' || exit 1; done
