@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "2",
+    # With a handful of rows, compiling a query takes longer than running it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before tests are chosen by their marks."""
@@ -33,7 +43,7 @@ def spark() -> Iterator[SparkSession]:
     """Two cores, push-down on, sources registered; made once."""
     from barnabas import lake  # noqa: PLC0415
 
-    session = lake.session(**{"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
+    session = lake.session(**SETTINGS)
     lake.register(session)
     yield session
     session.stop()
