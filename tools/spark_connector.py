@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.apache_kafka import ROOT, Missing, maven_jars
@@ -18,19 +19,27 @@ CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", VERSION)
 
 
 def python_with_spark() -> Path:
-    """The Python of a virtual environment with pyspark, made when it is not there yet."""
-    folder = ROOT / ".cache" / f"pyspark-{VERSION}"
+    """The Python of a virtual environment with the pyspark of the connector."""
+    return python_with(f"pyspark-{VERSION}", [f"pyspark=={VERSION}"])
+
+
+def python_with(name: str, packages: Sequence[str], constraints: Sequence[str] = ()) -> Path:
+    """The Python of a virtual environment in the cache, made with these packages when it is not there yet."""
+    folder = ROOT / ".cache" / name
     python = folder / "bin" / "python"
     if python.exists():
         return python
     folder.parent.mkdir(exist_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True)
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"pyspark=={VERSION}"]
+    pinned = folder / "constraints.txt"
+    pinned.write_text("\n".join(constraints))
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += ["--constraint", str(pinned), *packages]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     if done.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
-        raise Missing(f"pyspark {VERSION} cannot be had: {done.stderr.strip().splitlines()[-1:]}")
+        raise Missing(f"{name} cannot be had: {done.stderr.strip().splitlines()[-1:]}")
     return python
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import venv
 from pathlib import Path
 
 import pytest
+from tools import spark_connector
 from tools.apache_kafka import ROOT, Missing, maven_jars
 
 from barnabas.client import sync
@@ -28,24 +27,13 @@ DELTA_FOR = "4.2"
 
 
 def python_with(version: str) -> Path:
-    """The Python of a virtual environment with this pyspark and barnabas, made when it is not there yet."""
-    folder = ROOT / ".cache" / f"lake-pyspark-{version}"
-    python = folder / "bin" / "python"
-    if python.exists():
-        return python
-    folder.parent.mkdir(exist_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder, with_pip=True)
+    """The Python of a virtual environment with this pyspark and barnabas."""
     pinned = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("pyspark==")]
-    constraints = folder / "constraints.txt"
-    constraints.write_text("\n".join(pinned))
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--constraint", str(constraints), f"pyspark=={version}", "--editable", f"{ROOT}[lake]"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    if done.returncode != 0:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"pyspark {version} cannot be had: {done.stderr.strip().splitlines()[-1:]}")
-    return python
+    packages = [f"pyspark=={version}", "--editable", f"{ROOT}[lake]"]
+    try:
+        return spark_connector.python_with(f"lake-pyspark-{version}", packages, pinned)
+    except Missing as missing:
+        pytest.skip(str(missing))
 
 
 def delta_jars() -> str:

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from barnabas.controller.topic_names import INTERNAL_TOPICS
+from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.metadata.brokers import Broker, Brokers
 from barnabas.metadata.topics import LOST_DIR, MIGRATING_DIR, NO_LEADER, UNASSIGNED_DIR, Partition, Topic, Topics
 from barnabas.wire import ZERO_UUID, ErrorCode, Uuid

@@ -11,8 +11,8 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.controller import topics
-from barnabas.controller.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.wire import KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 

@@ -61,10 +61,7 @@ def is_hidden(resource: ConfigResource, name: str) -> bool:
     """As Kafka: the passwords among the settings of brokers, and what nobody knows and so might be one."""
     from barnabas.config import broker  # noqa: PLC0415
 
-    if resource.type is not ConfigResourceType.BROKER:
-        return False
-    definition = broker.find(name)
-    return definition is None or definition.sensitive
+    return resource.type is ConfigResourceType.BROKER and broker.is_sensitive(name)
 
 
 def to_resource(ctx: click.Context, param: click.Parameter, value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from barnabas.cli.failures import Failure
-from barnabas.cli.output import Column, Output, columns, note
+from barnabas.cli.output import EXIT_NO, Column, Output, columns, note
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -93,6 +93,16 @@ def show(output: Output, plan: Plan) -> None:
         note(f"note: what is not declared is left alone ({words}); --delete would remove it")
     if plan.problems:
         raise Failure("\n".join(map(str, plan.problems)))
+
+
+def judge(output: Output, plan: Plan, agreement: str) -> None:
+    """The plan, shown; the process ends with 2 if there is something in it."""
+    show(output, plan)
+    if not plan.changes:
+        note(agreement)
+        return
+    note(summary(plan.changes))
+    sys.exit(EXIT_NO)
 
 
 def summary(changes: tuple[Change, ...]) -> str:

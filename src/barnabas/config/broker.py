@@ -48,6 +48,12 @@ def find(name: str) -> Definition | None:
     return definitions().get(base_name(name)) or dynamic_definitions().get(name)
 
 
+def is_sensitive(name: str) -> bool:
+    """Whether the value is hidden, as Kafka hides it: a password, or a setting that nobody knows and that so might be one."""
+    definition = find(name)
+    return definition is None or definition.sensitive
+
+
 def base_name(name: str) -> str:
     """The name without the prefix of a listener and mechanism, if it has one."""
     match = re.fullmatch(_LISTENER_SETTING, name)

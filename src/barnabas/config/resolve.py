@@ -262,8 +262,7 @@ def _inherited(definition: Definition, layers: Layers) -> Value:
 
 
 def _broker_sources(name: str, layers: Layers) -> tuple[SourcedValue, ...]:
-    definition = broker.find(name)
-    sensitive = definition is None or definition.sensitive
+    sensitive = broker.is_sensitive(name)
     names = broker.synonym_names(name)
     defaults = {each: known.default for each in names if (known := broker.definitions().get(each)) is not None}
     places = (

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Final
 
-from barnabas.config import broker, client_metrics, group, topic
+from barnabas.config import broker, client_metrics, group, topic, topic_names
 from barnabas.config.definitions import ConfigError, ConfigType, Definition, Value
 from barnabas.config.resolve import Layers, broker_value, topic_defaults
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.values import split_list
-from barnabas.controller import topic_names
 from barnabas.controller.situation import Situation
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from barnabas.controller import topic_names
+from barnabas.config import topic_names
 from barnabas.controller.mutation_quotas import UNBOUNDED, MutationQuota
 from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
 from barnabas.controller.placement import default_directory, is_active, place, usable_brokers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -14,4 +14,9 @@ class Column(NamedTuple):
 
 def ddl(columns: Iterable[Column]) -> str:
     """The columns as a schema, as Spark reads it."""
-    return ", ".join(f"`{column.name}` {column.type}" for column in columns)
+    return schema_of({column.name: column.type for column in columns})
+
+
+def schema_of(types: Mapping[str, str]) -> str:
+    """The same, of names and types alone."""
+    return ", ".join(f"`{name}` {kind}" for name, kind in types.items())

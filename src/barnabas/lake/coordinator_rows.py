@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from barnabas.batches.format import CONTROL_BIT, TRANSACTIONAL_BIT
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.lake.columns import Array, Records
 from barnabas.lake.decoding.coordinator_records import (
     GROUPS,
@@ -227,4 +228,4 @@ def times(times_ms: Array) -> pa.Array:
     return pa.array(np.where(unknown, 0, times_ms) * 1000, pa.int64(), mask=unknown).cast(_TIME)
 
 
-LOGS = {"__consumer_offsets": GROUPS, "__transaction_state": TRANSACTIONS}
+LOGS = {GROUP_METADATA_TOPIC: GROUPS, TRANSACTION_STATE_TOPIC: TRANSACTIONS}

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.declared.document import DEFAULT, DeclaredBroker, DeclaredTopic, Document
 from barnabas.declared.observed import Observed, ObservedTopic
 from barnabas.lake.masking import MASK
@@ -17,7 +18,6 @@ from barnabas.lake.tables.gold.access import entries_of
 
 TABLES = ("topics", "partitions", "configs", "acls", "quotas", "users", "brokers")
 """The tables of silver whose rows make a state."""
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 Rows = Iterable[Mapping[str, Any]]
 

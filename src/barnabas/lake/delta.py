@@ -43,13 +43,13 @@ def export(
     spark: SparkSession, lake: Path, directory: str | Path, names: Iterable[str] | None = None
 ) -> dict[str, str]:
     """Writes the tables of the lake, or these, each to `directory`/layer/name; where each of them is."""
-    from barnabas.lake.reading import read_table  # noqa: PLC0415
+    from barnabas.lake.opened import OpenLake  # noqa: PLC0415
     from barnabas.lake.store import Lake  # noqa: PLC0415
     from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
 
     check(spark)
-    opened = Lake(lake)
-    manifest = opened.manifest()
+    tables = OpenLake(spark, Lake(lake))
+    manifest = tables.manifest
     wanted = (
         list(names) if names is not None else [each.name for each in TABLES.values() if each.path in manifest.tables]
     )
@@ -58,7 +58,6 @@ def export(
         raise ValueError(f"there is no table {', '.join(unknown)}; there are {', '.join(TABLES)}")
     places = {name: f"{directory}/{TABLES[name].path}" for name in wanted}
     for name, place in places.items():
-        rows = read_table(spark, opened.data, manifest, TABLES[name])
-        writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writer = tables[name].write.format("delta").mode("overwrite").option("overwriteSchema", "true")
         writer.option("userMetadata", f"commit {manifest.version} of the lake").save(place)
     return places

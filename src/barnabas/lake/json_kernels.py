@@ -17,7 +17,7 @@ import numpy as np
 from numba import int32, int64, uint8, void
 from numba.extending import intrinsic
 
-from barnabas.lake.kernels import _DATA, _INTS, _LONGS, _OUT, Array, _alone, _byte, _compiled, _copy
+from barnabas.lake.kernels import DATA, INTS, LONGS, OUT, Array, alone, byte_at, compiled, copy_bytes
 from barnabas.wire.message import Message
 from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, is_tagged
 
@@ -98,15 +98,15 @@ def _put(context: Any, out: Any, at: Any, value: Any) -> Any:
     return void(out, int64, int64), generate
 
 
-with _alone():
+with alone("json_kernels.write_texts"):
 
     @_inlined
     def _number(data: Array, at: int, size: int, unsigned: int) -> int:
-        value: int = _byte(data, at)
+        value: int = byte_at(data, at)
         if unsigned == 0 and value >= 128:
             value -= 256
         for place in range(1, size):
-            value = (value << 8) | _byte(data, at + place)
+            value = (value << 8) | byte_at(data, at + place)
         return value
 
     @_inlined
@@ -133,14 +133,14 @@ with _alone():
     @_inlined
     def _write_uuid(out: Array, at: int, data: Array, source: int) -> int:
         for _ in range(5):
-            bits = (_byte(data, source) << 16) | (_byte(data, source + 1) << 8) | _byte(data, source + 2)
+            bits = (byte_at(data, source) << 16) | (byte_at(data, source + 1) << 8) | byte_at(data, source + 2)
             _put(out, at, np.int64(_BASE64[bits >> 18]))
             _put(out, at + 1, np.int64(_BASE64[(bits >> 12) & 63]))
             _put(out, at + 2, np.int64(_BASE64[(bits >> 6) & 63]))
             _put(out, at + 3, np.int64(_BASE64[bits & 63]))
             source += 3
             at += 4
-        bits = _byte(data, source) << 4
+        bits = byte_at(data, source) << 4
         _put(out, at, np.int64(_BASE64[bits >> 6]))
         _put(out, at + 1, np.int64(_BASE64[bits & 63]))
         return at + 2
@@ -148,14 +148,14 @@ with _alone():
     @_inlined
     def _unsigned_varint(data: Array, at: int, end: int) -> tuple[int, int]:
         if at < end:
-            value = _byte(data, at)
+            value = byte_at(data, at)
             if value < 128:
                 return value, at + 1
         value = 0
         for shift in range(0, 28, 7):  # what is longer is for others to judge
             if at >= end:
                 return 0, -1
-            part = _byte(data, at)
+            part = byte_at(data, at)
             at += 1
             value |= (part & 127) << shift
             if part < 128:
@@ -222,7 +222,7 @@ with _alone():
         _put(out, at, 34)
         at += 1
         for index in range(place, place + size):
-            letter = _byte(data, index)
+            letter = byte_at(data, index)
             if letter < 32 or letter > 126 or letter in (34, 92):
                 return -1
             _put(out, at, letter)
@@ -249,10 +249,10 @@ with _alone():
         _put(out, at, 93)
         return at + 1
 
-    @_compiled(
+    @compiled(
         int64(
-            *(_DATA, _LONGS, _LONGS, _INTS, _INTS, int32[:, ::1], _LONGS, _DATA, int64, int64),
-            *(_OUT, _LONGS, _INTS, int64[:, ::1], int32[:, ::1], _LONGS, _LONGS),
+            *(DATA, LONGS, LONGS, INTS, INTS, int32[:, ::1], LONGS, DATA, int64, int64),
+            *(OUT, LONGS, INTS, int64[:, ::1], int32[:, ::1], LONGS, LONGS),
         )
     )
     def write_texts(
@@ -300,18 +300,18 @@ with _alone():
                     continue
                 skipped = 1 if position == at + 1 else 0
                 literal_size = int(fields[field, _LITERAL_SIZE]) - skipped
-                _copy(out, position, literals, np.int64(fields[field, _LITERAL]) + skipped, literal_size)
+                copy_bytes(out, position, literals, np.int64(fields[field, _LITERAL]) + skipped, literal_size)
                 position += literal_size
                 key, begin, value = fields[field, _KEY], position, np.int64(0)
                 if size == NULL:
-                    _copy(out, position, literals, np.int64(0), 4)
+                    copy_bytes(out, position, literals, np.int64(0), 4)
                     position += 4
                 elif kind == NUMBER:
                     value = _number(data, place, fields[field, _SIZE], fields[field, _UNSIGNED])
                     position = _write_number(out, position, value)
                 elif kind == BOOLEAN:
-                    word = np.int64(4) if _byte(data, place) else np.int64(8)
-                    _copy(out, position, literals, word, np.int64(4) if word == 4 else 5)
+                    word = np.int64(4) if byte_at(data, place) else np.int64(8)
+                    copy_bytes(out, position, literals, word, np.int64(4) if word == 4 else 5)
                     position += 4 if word == 4 else 5
                 elif kind == UUID:
                     _put(out, position, 34)

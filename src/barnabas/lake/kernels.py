@@ -57,18 +57,18 @@ UNFILLED: Final = 3
 """The records do not fill the batch, or a record not its length."""
 
 Array = np.ndarray[Any, Any]
-_DATA: Final = types.Array(uint8, 1, "C", readonly=True)
-_OUT: Final = uint8[::1]
-_LONGS: Final = int64[::1]
-_INTS: Final = int32[::1]
+DATA: Final = types.Array(uint8, 1, "C", readonly=True)
+OUT: Final = uint8[::1]
+LONGS: Final = int64[::1]
+INTS: Final = int32[::1]
 _BOOLEANS: Final = boolean[::1]
-_SPANS: Final = [_LONGS, _INTS] * 3
+_SPANS: Final = [LONGS, INTS] * 3
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """One process at a time compiles; the next finds what it made. Where something is compiled already, nobody waits."""
-    if any(CACHE.rglob("kernels.gather-*.nbi")):
+def alone(last: str) -> Iterator[None]:
+    """One process at a time compiles; the next finds what it made. Where the `last` one is compiled, nobody waits."""
+    if any(CACHE.rglob(f"{last}-*.nbi")):
         yield
         return
     try:
@@ -83,7 +83,7 @@ def _alone() -> Iterator[None]:
         os.close(descriptor)
 
 
-def _compiled(signature: Any) -> Callable[[Any], Any]:
+def compiled(signature: Any) -> Callable[[Any], Any]:
     return numba.njit(signature, cache=True, nogil=True, boundscheck=False)  # type: ignore[no-any-return]
 
 
@@ -91,7 +91,7 @@ _intrinsic: Callable[[Any], Any] = intrinsic
 
 
 @_intrinsic
-def _copy(context: Any, out: Any, out_at: Any, data: Any, data_at: Any, size: Any) -> Any:
+def copy_bytes(context: Any, out: Any, out_at: Any, data: Any, data_at: Any, size: Any) -> Any:
     """memcpy: a slice that is assigned costs more than ten times as much."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -105,7 +105,7 @@ def _copy(context: Any, out: Any, out_at: Any, data: Any, data_at: Any, size: An
 
 
 @_intrinsic
-def _byte(context: Any, data: Any, at: Any) -> Any:
+def byte_at(context: Any, data: Any, at: Any) -> Any:
     """A byte at a place that was checked: no index counts from the end."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -115,7 +115,7 @@ def _byte(context: Any, data: Any, at: Any) -> Any:
     return int64(data, int64), generate
 
 
-with _alone():
+with alone("kernels.gather"):
 
     @numba.njit(cache=True, nogil=True, boundscheck=False, inline="never")
     def _long_varint(data: Array, position: int, end: int, most: int) -> tuple[int, int]:
@@ -125,7 +125,7 @@ with _alone():
         for _ in range(most):
             if position >= end:
                 return 0, -1
-            byte = np.uint64(_byte(data, position))
+            byte = np.uint64(byte_at(data, position))
             position += 1
             value |= (byte & np.uint64(0x7F)) << shift
             if byte < np.uint64(0x80):
@@ -138,16 +138,12 @@ with _alone():
     @numba.njit(cache=True, nogil=True, boundscheck=False)
     def _varint(data: Array, position: int, end: int, most: int) -> tuple[int, int]:
         if position < end:
-            byte = _byte(data, position)
+            byte = byte_at(data, position)
             if byte < 0x80:
                 return (byte >> 1) ^ -(byte & 1), position + 1
         return _long_varint(data, position, end, most)
 
-    @_compiled(
-        int64(
-            _DATA, *[_LONGS] * 6, _BOOLEANS, _LONGS, _LONGS, _LONGS, _INTS, _LONGS, _INTS, _LONGS, _INTS, _INTS, _INTS
-        )
-    )
+    @compiled(int64(DATA, *[LONGS] * 6, _BOOLEANS, LONGS, LONGS, LONGS, INTS, LONGS, INTS, LONGS, INTS, INTS, INTS))
     def find_records(
         data: Array,
         starts: Array,
@@ -230,7 +226,7 @@ with _alone():
                 found = first
         return found
 
-    @_compiled(void(_DATA, _LONGS, _INTS, _LONGS, _INTS, _LONGS, _INTS))
+    @compiled(void(DATA, LONGS, INTS, LONGS, INTS, LONGS, INTS))
     def find_headers(
         data: Array,
         headers: Array,
@@ -254,7 +250,7 @@ with _alone():
                 position += max(size, 0)
                 found += 1
 
-    @_compiled(void(_DATA, _LONGS, _INTS, _INTS, _OUT))
+    @compiled(void(DATA, LONGS, INTS, INTS, OUT))
     def gather(data: Array, starts: Array, sizes: Array, offsets: Array, out: Array) -> None:
         """Copy spans one after the other; `offsets` says where each begins, and the last where all end."""
         position = 0
@@ -262,6 +258,6 @@ with _alone():
             offsets[at] = position
             size = int(sizes[at])
             if size > 0:
-                _copy(out, position, data, starts[at], size)
+                copy_bytes(out, position, data, starts[at], size)
                 position += size
         offsets[len(starts)] = position

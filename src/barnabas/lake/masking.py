@@ -41,7 +41,7 @@ def is_hidden(resource_type: int, name: str, value: str) -> bool:
 def _is_secret(resource_type: int, name: str) -> bool:
     match resource_type:
         case ConfigResourceType.BROKER:
-            definition = broker.find(name)
+            return broker.is_sensitive(name)
         case ConfigResourceType.TOPIC:
             definition = topic.definitions().get(name)
         case ConfigResourceType.GROUP:

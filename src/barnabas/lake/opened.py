@@ -32,7 +32,7 @@ class OpenLake(Mapping[str, "DataFrame"]):
     """The tables of a lake by name."""
 
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
-        self.spark, self._data, self._manifest = spark, lake.data, lake.manifest()
+        self.spark, self._data, self.manifest = spark, lake.data, lake.manifest()
         self._made: dict[str, DataFrame] = {}
 
     def __getitem__(self, name: str) -> DataFrame:
@@ -41,7 +41,7 @@ class OpenLake(Mapping[str, "DataFrame"]):
             if table.layer == "gold":
                 self._made[name] = table.build(*(self[each] for each in table.inputs))
             else:
-                self._made[name] = read_table(self.spark, self._data, self._manifest, table)
+                self._made[name] = read_table(self.spark, self._data, self.manifest, table)
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:

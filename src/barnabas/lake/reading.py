@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from barnabas.lake.column import schema_of
 from barnabas.lake.manifest import Manifest
 from barnabas.lake.tables.declaration import Table
 
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
 
 def column_types(table: Table) -> dict[str, str]:
     return {column.name: column.type for column in table.columns}
-
-
-def schema_of(columns: Mapping[str, str]) -> str:
-    return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
 
 
 def read_parts(

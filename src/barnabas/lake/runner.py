@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 from barnabas.lake.checks import Checked, check
+from barnabas.lake.column import schema_of
 from barnabas.lake.manifest import BatchDone, Parts, StreamState, TableChange
-from barnabas.lake.reading import column_types, read_parts, read_table, schema_of
+from barnabas.lake.reading import column_types, read_parts, read_table
 from barnabas.lake.store import CHECKPOINTS, REBUILD, LakeError, Writer
 from barnabas.lake.streams import ERROR, Feed
 from barnabas.lake.tables.declaration import Mode, Table

@@ -50,7 +50,7 @@ def check_java() -> None:
         raise JavaMissingError(f"{java} is {said.splitlines()[0] if said else 'not Java'}. {advice}")
 
 
-def start(settings: Mapping[str, str] | None = None, *, log_file: Path | None = None) -> SparkSession:
+def start(settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session of this process; a local one on all cores unless `settings` or spark-submit name a master."""
     check_java()
     from pyspark.sql import SparkSession  # noqa: PLC0415

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.broker.context import Context
-from barnabas.controller.topic_names import INTERNAL_TOPICS
+from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicated.decision import Producer
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.storage.checkpoints import TopicPartition

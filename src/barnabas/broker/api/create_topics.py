@@ -15,8 +15,8 @@ from collections import Counter
 from barnabas.broker.context import Context
 from barnabas.broker.mutation_throttle import mutation_quota, throttled
 from barnabas.config.hash_order import hash_order
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.controller import topics
-from barnabas.controller.topic_names import CLUSTER_METADATA_TOPIC
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse

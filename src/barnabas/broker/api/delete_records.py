@@ -11,7 +11,7 @@ Not done: waiting for followers to delete as much; the low watermark is that of 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.controller.topic_names import INTERNAL_TOPICS
+from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicas import reading
 from barnabas.replicas.partition import Partition
 from barnabas.security.acl import AclOperation, ResourceType

@@ -16,10 +16,9 @@ from functools import cached_property
 
 from barnabas.broker import logger_levels
 from barnabas.broker.context import Context
-from barnabas.config import resolve
+from barnabas.config import resolve, topic_names
 from barnabas.config.resolve import ConfigSource, Entry, Layers
 from barnabas.config.resource_type import ConfigResourceType
-from barnabas.controller import topic_names
 from barnabas.controller.configs import layers_of, parse_node_id
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError

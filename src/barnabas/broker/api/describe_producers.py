@@ -8,8 +8,8 @@ NOT_LEADER_OR_FOLLOWER, one in a directory that has failed KAFKA_STORAGE_ERROR, 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
+from barnabas.config import topic_names
 from barnabas.config.hash_order import hash_order
-from barnabas.controller import topic_names
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.storage.producers import ProducerState
 from barnabas.wire import ErrorCode, KafkaError

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 
 from barnabas.broker.context import Context
 from barnabas.broker.encoded_topics import DESCRIBE_TOPIC_PARTITIONS, TopicsView
-from barnabas.controller.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.config.internal_topics import INTERNAL_TOPICS
+from barnabas.config.topic_names import is_valid
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.wire import ErrorCode, encode
 from barnabas.wire.messages.describe_topic_partitions import (

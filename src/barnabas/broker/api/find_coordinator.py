@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from barnabas.broker.context import Context
-from barnabas.controller.topic_names import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.replicated.placement import partition_for
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError, Uuid

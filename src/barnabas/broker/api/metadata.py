@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 
 from barnabas.broker.context import Context
 from barnabas.broker.encoded_topics import NO_OPERATIONS, TopicsView, metadata_form
-from barnabas.controller.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.config.internal_topics import INTERNAL_TOPICS
+from barnabas.config.topic_names import is_valid
 from barnabas.metadata.topics import Topic
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, encode

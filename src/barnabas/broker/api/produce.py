@@ -18,6 +18,7 @@ from barnabas.batches import InvalidBatch, check_produce
 from barnabas.broker.context import Context
 from barnabas.broker.dispatch import Refused
 from barnabas.broker.transactional_produce import NOTHING_VERIFIED, Verified, is_transactional, verify
+from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicas.partition import Partition
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.storage import AppendInfo, TopicPartition
@@ -29,7 +30,6 @@ Topic = ProduceResponse.TopicProduceResponse
 Answer = ProduceResponse | None
 
 ACKS = (-1, 0, 1)
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_IDS = 13
 FIRST_VERSION_WITH_LEADERS = 10

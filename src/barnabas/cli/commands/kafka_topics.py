@@ -11,9 +11,10 @@ import click
 from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure
 from barnabas.cli.kafka import topic_command as lines
-from barnabas.cli.kafka.java_tool import INTERNAL_TOPICS, JavaTool, TopicPattern, connection_of, java_int, refuse
+from barnabas.cli.kafka.java_tool import JavaTool, TopicPattern, connection_of, java_int, refuse
 from barnabas.cli.kafka.topic_command import UsageError
 from barnabas.cli.output import EXIT_FAILED, Output, note
+from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

@@ -5,15 +5,13 @@ The file is read by `declared.document`, the difference found by `declared.diffe
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from barnabas.cli.connecting import run
-from barnabas.cli.declared_cluster import compare, delete_option, file_option, load, show, summary
+from barnabas.cli.declared_cluster import compare, delete_option, file_option, judge, load
 from barnabas.cli.failures import Verdict
 from barnabas.cli.options import common_options
-from barnabas.cli.output import EXIT_NO, Output, note
+from barnabas.cli.output import Output
 from barnabas.cli.profiles import Connection
 
 
@@ -56,9 +54,4 @@ def plan(connection: Connection, output: Output, file: str, delete: bool) -> Non
     """
     document = load(file)
     found = run(connection, lambda cluster: compare(cluster, document, delete=delete))
-    show(output, found)
-    if not found.changes:
-        note(f"no drift: the cluster is as {document.file} declares it")
-        return
-    note(summary(found.changes))
-    sys.exit(EXIT_NO)
+    judge(output, found, f"no drift: the cluster is as {document.file} declares it")

@@ -18,9 +18,7 @@ from barnabas.cli.kafka.java_text import exception_text as java_text
 from barnabas.cli.output import EXIT_FAILED, note
 from barnabas.cli.profiles import Connection
 
-__all__ = ["INTERNAL_TOPICS", "JavaTool", "TopicPattern", "connection_of", "java_int", "java_text", "refuse"]
-
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+__all__ = ["JavaTool", "TopicPattern", "connection_of", "java_int", "java_text", "refuse"]
 
 
 class JavaTool(KafkaTool):

@@ -6,18 +6,16 @@ Reads arguments and shows; what is said comes from the tables of gold, and from 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.declared_cluster import file_option, load, summary
-from barnabas.cli.declared_cluster import show as show_plan
+from barnabas.cli.declared_cluster import file_option, judge, load
 from barnabas.cli.failures import Failure, Verdict
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, moment_of, opened, show
 from barnabas.cli.options import output_options
-from barnabas.cli.output import EXIT_NO, Output, Progress, note
+from barnabas.cli.output import Output, Progress, note
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,6 +24,9 @@ if TYPE_CHECKING:
     from barnabas.raft.offline_metadata import AsOf
 
 CLUSTER = click.option("--cluster-id", help="The cluster, where the lake has several.")
+_FILE = click.option(
+    "--file", "-f", "file", type=click.Path(dir_okay=False, path_type=Path), help="Where to write; else shown."
+)
 _MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": moment_of}
 
 
@@ -114,21 +115,14 @@ def drift(
         from barnabas.lake.declaring import observed  # noqa: PLC0415
 
         found = difference(document, observed(_rows(tables, moment, _cluster(tables, cluster_id))))
-    show_plan(output, found)
-    if not found.changes:
-        note(f"no drift: the cluster was as {document.file} declares it")
-        return
-    note(summary(found.changes))
-    sys.exit(EXIT_NO)
+    judge(output, found, f"no drift: the cluster was as {document.file} declares it")
 
 
 @click.command("rollback-plan")
 @LAKE
 @click.option("--to", "moment", required=True, help="As settings were after this offset, or at this time.", **_MOMENT)
 @click.option("--resource", "resources", multiple=True, metavar="TYPE:NAME", help="Only of this, such as topic:orders.")
-@click.option(
-    "--file", "-f", "file", type=click.Path(dir_okay=False, path_type=Path), help="Where to write; else shown."
-)
+@_FILE
 @CLUSTER
 @CONF
 def rollback_plan(
@@ -158,12 +152,16 @@ def rollback_plan(
         note(f"left out: {text}")
     if found.document.topics is None and found.document.brokers is None:
         note("nothing to take back")
-    text = document_text(found.document)
+    _give(document_text(found.document), file, advice=f"; look at it with: barnabas plan -f {file}")
+
+
+def _give(text: str, file: Path | None, advice: str = "") -> None:
+    """Into the file that was named, else to the standard output."""
     if file is None:
         click.echo(text, nl=False)
-    else:
-        file.write_text(text)
-        note(f"wrote {file}; look at it with: barnabas plan -f {file}")
+        return
+    file.write_text(text)
+    note(f"wrote {file}{advice}")
 
 
 def _resource(text: str) -> tuple[str, str]:
@@ -202,9 +200,7 @@ def plan() -> None:
 @plan.command("reassignment")
 @LAKE
 @CLUSTER
-@click.option(
-    "--file", "-f", "file", type=click.Path(dir_okay=False, path_type=Path), help="Where to write; else shown."
-)
+@_FILE
 @CONF
 def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None, conf: tuple[str, ...]) -> None:
     """The smallest reassignment that levels brokers and mends racks, as JSON for `barnabas reassign execute`."""
@@ -228,12 +224,7 @@ def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None
         for (topic, partition), replicas in found.targets.items()
     ]
     note(f"{len(moves)} of {len(rows)} partitions change" if moves else "nothing to move: the brokers are level")
-    text = json.dumps({"version": 1, "partitions": moves}, indent=1)
-    if file is None:
-        click.echo(text)
-    else:
-        file.write_text(text + "\n")
-        note(f"wrote {file}")
+    _give(json.dumps({"version": 1, "partitions": moves}, indent=1) + "\n", file)
 
 
 @click.command("report")
@@ -253,21 +244,16 @@ def report(directory: Path, out: Path, no_files: bool, conf: tuple[str, ...]) ->
     The page needs no network and no server: it is one file, `index.html`. Beside it, in `rows`, are all rows of its tables.
     """
     with lake_failures(directory), opened(directory, conf) as tables:
-        from barnabas.lake.report.asking import ask, write_rows  # noqa: PLC0415
+        from barnabas.lake.report.asking import ask, kept, write_rows  # noqa: PLC0415
         from barnabas.lake.report.page import render  # noqa: PLC0415
         from barnabas.lake.report.summary import summarize  # noqa: PLC0415
 
-        with Progress("asking", unit="tables") as progress:
-            asked: list[str] = []
-
-            def watch(name: str) -> None:
-                asked.append(name)
-                progress.update(len(asked))
-
-            content = ask(tables, "rows", watch)
         out.mkdir(parents=True, exist_ok=True)
-        if not no_files:
-            write_rows(tables, asked, out / "rows")
+        with kept(tables) as names:
+            with Progress("asking", unit="tables") as progress:
+                content = ask(tables, names, "rows", progress.update)
+            if not no_files:
+                write_rows(tables, names, out / "rows")
         page = out / "index.html"
         page.write_text(render(content), encoding="utf-8")
     click.echo(summarize(content), nl=False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,7 +76,6 @@ def lake_session(directory: Path, conf: tuple[str, ...]) -> Iterator[SparkSessio
     from barnabas.lake import register  # noqa: PLC0415
     from barnabas.lake.quiet import start_quietly  # noqa: PLC0415
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["TZ"] = "UTC"  # times come from Spark as local ones
     time.tzset()
     is_ours = SparkSession.getActiveSession() is None

@@ -15,6 +15,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.lake.decoding.coordinator_records import GROUPS as GROUP_LOG
 from barnabas.lake.decoding.coordinator_records import Key, decode_key, decode_marker, decode_value
 from barnabas.lake.facts import group_members as says
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "TOPIC", "GroupsFold", "fold_groups"]
 
-TOPIC: Final = "__consumer_offsets"
+TOPIC: Final = GROUP_METADATA_TOPIC
 PENDING: Final = "_pending_offsets"
 """Internal: by producer, the offsets of its transaction that is open."""
 PIECES: Final = "_group_members"

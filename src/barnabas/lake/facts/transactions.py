@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.config.internal_topics import TRANSACTION_STATE_TOPIC
 from barnabas.lake.column import Column
 from barnabas.lake.decoding.coordinator_records import TRANSACTIONS, decode_key, decode_value, state_name
 from barnabas.lake.facts.coordinator_logs import fold_logs
@@ -18,7 +19,7 @@ from barnabas.lake.facts.schema import Fact, Kind, key_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TOPIC: Final = "__transaction_state"
+TOPIC: Final = TRANSACTION_STATE_TOPIC
 _KIND: Final = "transactions"
 
 KINDS: Final = (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,28 +24,34 @@ if TYPE_CHECKING:
     from barnabas.lake.opened import OpenLake
 
 
-def ask(lake: OpenLake, folder: str, watch: Callable[[str], None] = lambda name: None) -> ReportContent:
-    """The content of the page; `folder` is where the files of all rows are, seen from the page."""
+@contextmanager
+def kept(lake: OpenLake) -> Iterator[list[str]]:
+    """The names of the page's tables, whose rows are kept meanwhile: each is asked for its top, its number, and all of it."""
     names = [name for name in SHOWN if name in TABLES]
     for name in names:
-        lake[name].cache()  # each is asked for its top, its number, and by plots
+        lake[name].cache()
     try:
-        tables = {}
-        for name in names:
-            watch(name)
-            table = TABLES[name]
-            tables[name] = Rows(
-                table.columns, _rows(lake.sql(top_sql(name))), 0, f"{folder}/{name}.csv", table.question
-            )
-        answers = {
-            name: _rows(lake.sql(query.sql))
-            for name, query in QUERIES.items()
-            if all(each in TABLES for each in query.tables)
-        }
-        return assemble(_rows(lake.sql(RANGE_SQL)), tables, _rows(lake.sql(totals_sql(names))), answers)
+        yield names
     finally:
         for name in names:
             lake[name].unpersist()
+
+
+def ask(
+    lake: OpenLake, names: Iterable[str], folder: str, watch: Callable[[int], None] = lambda done: None
+) -> ReportContent:
+    """The content of the page; `folder` is where the files of all rows are, seen from the page."""
+    tables = {}
+    for done, name in enumerate(names, 1):
+        watch(done)
+        table = TABLES[name]
+        tables[name] = Rows(table.columns, _rows(lake.sql(top_sql(name))), 0, f"{folder}/{name}.csv", table.question)
+    answers = {
+        name: _rows(lake.sql(query.sql))
+        for name, query in QUERIES.items()
+        if all(each in TABLES for each in query.tables)
+    }
+    return assemble(_rows(lake.sql(RANGE_SQL)), tables, _rows(lake.sql(totals_sql(tables))), answers)
 
 
 def write_rows(lake: OpenLake, names: Iterable[str], folder: Path) -> None:

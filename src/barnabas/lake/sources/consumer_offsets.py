@@ -7,43 +7,11 @@ Its one rule: it is light. What reads is imported when something is read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC as TOPIC
+from barnabas.lake.column import Column
+from barnabas.lake.sources.coordinator_log import CONTENT_COLUMNS, ERROR, PLACE_COLUMNS, CoordinatorLog
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-
-from barnabas.lake.column import Column, ddl
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
-TOPIC = "__consumer_offsets"
-
-PLACE_COLUMNS = (
-    Column("cluster_id", "string", "the cluster, as meta.properties has it"),
-    Column("node_id", "int", "the node whose copy of the log it is"),
-    Column("partition", "int", "the partition of the log"),
-    Column("offset", "bigint", "the offset in the log"),
-    Column("timestamp", "timestamp", "when the coordinator wrote it"),
-    Column("leader_epoch", "int", "the leader epoch of its batch"),
-    Column("producer_id", "bigint", "the producer whose transaction it is part of; -1: none"),
-    Column("producer_epoch", "smallint", "the epoch of that producer; -1: none"),
-    Column("is_transactional", "boolean", "whether it counts only when a marker commits it"),
-    Column("is_control", "boolean", "whether it is such a marker"),
-    Column("control_type", "string", "COMMIT or ABORT, of a marker"),
-    Column("record_type", "string", "OffsetCommit, GroupMetadata, TransactionLog, ...; null: a type that is not known"),
-    Column("key_version", "int", "the number at the beginning of the key, which is that of the type"),
-    Column("record_version", "int", "the version of the value; null: a tombstone"),
-    Column("is_tombstone", "boolean", "whether it takes back what was said of its key"),
-)
-CONTENT_COLUMNS = (
-    Column("key", "string", "the key as JSON, as Kafka's own tools print it; null where it cannot be read"),
-    Column("payload", "string", "the value as JSON, as Kafka's own tools print it; null where it cannot be read"),
-    Column("raw_key", "binary", "the key's bytes"),
-    Column("raw_value", "binary", "the value's bytes; null: a tombstone"),
-    Column("segment", "string", "the file"),
-    Column("position", "bigint", "where in the file its batch begins"),
-)
-ERROR = Column("error", "string", "why it cannot be read; only in rows of what cannot, and only if asked for")
+__all__ = ["COLUMNS", "ERROR", "TOPIC", "KafkaConsumerOffsets"]
 
 COLUMNS = (
     *PLACE_COLUMNS,
@@ -55,20 +23,7 @@ COLUMNS = (
 )
 
 
-class KafkaConsumerOffsets(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "kafka_consumer_offsets"
-
-    def schema(self) -> str:
-        return ddl(COLUMNS)
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        from barnabas.lake.sources.coordinator_reading import CoordinatorReader  # noqa: PLC0415
-
-        return CoordinatorReader(self.name(), TOPIC, self.options, schema, (*COLUMNS, ERROR))
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
-        from barnabas.lake.sources.coordinator_reading import stream_reader  # noqa: PLC0415
-
-        return stream_reader(self.name(), TOPIC, self.options, schema, (*COLUMNS, ERROR))
+class KafkaConsumerOffsets(CoordinatorLog):
+    NAME = "kafka_consumer_offsets"
+    TOPIC = TOPIC
+    COLUMNS = COLUMNS

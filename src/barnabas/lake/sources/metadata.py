@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
 from barnabas.lake.column import Column, ddl
-from barnabas.lake.sources.options import DEFAULT_MAX_PARTITION_BYTES, EARLIEST, LATEST, OptionError, Options
+from barnabas.lake.sources.options import EARLIEST, LATEST, OptionError, Options, ReadOptions, read_options
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql.types import StructType
 
 COLUMNS = (
@@ -78,33 +76,19 @@ _CLIENT = "kafka."
 _TOPIC = ("__cluster_metadata", 0)
 
 
-@dataclass(frozen=True)
-class MetadataOptions:
-    """What is read, and how. Times are in milliseconds."""
+@dataclass(frozen=True, slots=True)
+class MetadataOptions(ReadOptions):
+    """What is read, and how."""
 
-    paths: tuple[Path, ...] = ()
     client: Mapping[str, str] = field(default_factory=dict)
     """Settings of the client; with bootstrap.controllers the log is read live."""
     merged: bool = False
     voters: frozenset[int] | None = None
     start: int = EARLIEST
     end: int = LATEST
-    time_start_ms: int | None = None
-    time_end_ms: int | None = None
-    max_partition_bytes: int = DEFAULT_MAX_PARTITION_BYTES
-    fail_fast: bool = False
     variant: bool = False
-    push_filters: bool = False
-    """For a DataFrame of one query: Spark 4.3 keeps what a filter has left out for the next query on the same
-    DataFrame, which may have other filters or none, and would miss rows."""
-    include_secrets: bool = False
     include_uncommitted: bool = False
     include_bootstrap: bool = False
-    fail_on_data_loss: bool = True
-    max_bytes_per_trigger: int | None = None
-    max_rows_per_trigger: int | None = None
-    cluster_id: str | None = None
-    node_id: int | None = None
 
     @property
     def is_live(self) -> bool:
@@ -128,20 +112,10 @@ def parse_options(given: Mapping[str, str]) -> MetadataOptions:
         voters=options.numbers("voters"),
         start=options.offsets("startingOffsets", EARLIEST).of(*_TOPIC),
         end=options.offsets("endingOffsets", LATEST).of(*_TOPIC),
-        time_start_ms=options.timestamp("startingTimestamp"),
-        time_end_ms=options.timestamp("endingTimestamp"),
-        max_partition_bytes=options.size("maxPartitionBytes") or DEFAULT_MAX_PARTITION_BYTES,
-        fail_fast=options.choice("mode", ("PERMISSIVE", "FAILFAST"), "PERMISSIVE") == "FAILFAST",
         variant=options.choice("payload", ("json", "variant"), "json") == "variant",
-        push_filters=options.boolean("pushFilters", False),
-        include_secrets=options.boolean("includeSecrets", False),
         include_uncommitted=options.boolean("includeUncommitted", False),
         include_bootstrap=options.boolean("includeBootstrap", False),
-        fail_on_data_loss=options.boolean("failOnDataLoss", True),
-        max_bytes_per_trigger=options.size("maxBytesPerTrigger"),
-        max_rows_per_trigger=options.number("maxRowsPerTrigger", least=1),
-        cluster_id=options.text("clusterId"),
-        node_id=options.number("nodeId"),
+        **read_options(options),
     )
 
 

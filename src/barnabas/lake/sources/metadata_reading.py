@@ -92,8 +92,8 @@ def wanted_of(options: MetadataOptions) -> Wanted:
     return Wanted(
         start=max(options.start, 0),
         end=None if options.end == LATEST else max(options.end, 0),
-        time_start_ms=options.time_start_ms,
-        time_end_ms=options.time_end_ms,
+        time_start_ms=options.starting_timestamp,
+        time_end_ms=options.ending_timestamp,
     )
 
 

@@ -1,7 +1,7 @@
 """The options of a data source: read from text once, and refused where they are unknown or say nothing sensible.
 
 Its one rule: no option is ignored. Names are case-insensitive, as Spark has them; an unknown one is an error that names those
-that are known. What the options mean for a log is said by `LogOptions`, which every source over log directories shares.
+that are known. What all sources over logs share is in `ReadOptions`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import glob, has_magic
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 EARLIEST = -2
@@ -197,22 +198,14 @@ READ_UNCOMMITTED = "read_uncommitted"
 
 
 @dataclass(frozen=True, slots=True)
-class LogOptions:
-    """What is read of which log directories, and how. Times are in milliseconds."""
+class ReadOptions:
+    """What every source over logs is told of how to read. Times are in milliseconds."""
 
-    paths: tuple[Path, ...]
-    topics: frozenset[str] | None = None
-    topics_pattern: str | None = None
-    partitions: frozenset[int] | None = None
-    starting_offsets: OffsetBounds = OffsetBounds(EARLIEST)
-    ending_offsets: OffsetBounds = OffsetBounds(LATEST)
+    paths: tuple[Path, ...] = ()
     starting_timestamp: int | None = None
     ending_timestamp: int | None = None
     max_partition_bytes: int = DEFAULT_MAX_PARTITION_BYTES
     fail_fast: bool = False
-    isolation: str | None = None
-    """read_committed, read_uncommitted, or None: every record of the files, those of control too."""
-    all_copies: bool = False
     fail_on_data_loss: bool = True
     include_secrets: bool = False
     push_filters: bool = False
@@ -221,6 +214,37 @@ class LogOptions:
     max_rows_per_trigger: int | None = None
     cluster_id: str | None = None
     node_id: int | None = None
+
+
+def read_options(options: Options) -> dict[str, Any]:
+    """The fields of `ReadOptions` but for the paths."""
+    return {
+        "starting_timestamp": options.timestamp("startingTimestamp"),
+        "ending_timestamp": options.timestamp("endingTimestamp"),
+        "max_partition_bytes": options.size("maxPartitionBytes") or DEFAULT_MAX_PARTITION_BYTES,
+        "fail_fast": options.choice("mode", ("PERMISSIVE", "FAILFAST"), "PERMISSIVE") == "FAILFAST",
+        "fail_on_data_loss": options.boolean("failOnDataLoss", True),
+        "include_secrets": options.boolean("includeSecrets", False),
+        "push_filters": options.boolean("pushFilters", False),
+        "max_bytes_per_trigger": options.size("maxBytesPerTrigger"),
+        "max_rows_per_trigger": options.number("maxRowsPerTrigger", least=1),
+        "cluster_id": options.text("clusterId"),
+        "node_id": options.number("nodeId"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions(ReadOptions):
+    """What is read of which log directories, and how."""
+
+    topics: frozenset[str] | None = None
+    topics_pattern: str | None = None
+    partitions: frozenset[int] | None = None
+    starting_offsets: OffsetBounds = OffsetBounds(EARLIEST)
+    ending_offsets: OffsetBounds = OffsetBounds(LATEST)
+    isolation: str | None = None
+    """read_committed, read_uncommitted, or None: every record of the files, those of control too."""
+    all_copies: bool = False
 
     def takes(self, topic: str, partition: int) -> bool:
         """Whether a partition is asked for."""
@@ -246,19 +270,9 @@ def log_options(options: Options) -> LogOptions:
         partitions=options.numbers("partitions"),
         starting_offsets=options.offsets("startingOffsets", EARLIEST),
         ending_offsets=options.offsets("endingOffsets", LATEST),
-        starting_timestamp=options.timestamp("startingTimestamp"),
-        ending_timestamp=options.timestamp("endingTimestamp"),
-        max_partition_bytes=options.size("maxPartitionBytes") or DEFAULT_MAX_PARTITION_BYTES,
-        fail_fast=options.choice("mode", ("PERMISSIVE", "FAILFAST"), "PERMISSIVE") == "FAILFAST",
         isolation=isolation or None,
         all_copies=options.choice("copies", ("best", "all"), "best") == "all",
-        fail_on_data_loss=options.boolean("failOnDataLoss", True),
-        include_secrets=options.boolean("includeSecrets", False),
-        push_filters=options.boolean("pushFilters", False),
-        max_bytes_per_trigger=options.size("maxBytesPerTrigger"),
-        max_rows_per_trigger=options.number("maxRowsPerTrigger", least=1),
-        cluster_id=options.text("clusterId"),
-        node_id=options.number("nodeId"),
+        **read_options(options),
     )
     for edge in ("starting", "ending"):
         if options.text(f"{edge}Offsets") is not None and options.text(f"{edge}Timestamp") is not None:

@@ -7,19 +7,11 @@ Its one rule: it is light. What reads is imported when something is read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-
-from barnabas.lake.column import Column, ddl
-from barnabas.lake.sources.consumer_offsets import CONTENT_COLUMNS, ERROR, PLACE_COLUMNS
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+from barnabas.config.internal_topics import TRANSACTION_STATE_TOPIC as TOPIC
+from barnabas.lake.column import Column
+from barnabas.lake.sources.coordinator_log import CONTENT_COLUMNS, ERROR, PLACE_COLUMNS, CoordinatorLog
 
 __all__ = ["COLUMNS", "ERROR", "TOPIC", "KafkaTransactionState"]
-
-TOPIC = "__transaction_state"
 
 COLUMNS = (
     *PLACE_COLUMNS,
@@ -31,20 +23,7 @@ COLUMNS = (
 )
 
 
-class KafkaTransactionState(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "kafka_transaction_state"
-
-    def schema(self) -> str:
-        return ddl(COLUMNS)
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        from barnabas.lake.sources.coordinator_reading import CoordinatorReader  # noqa: PLC0415
-
-        return CoordinatorReader(self.name(), TOPIC, self.options, schema, (*COLUMNS, ERROR))
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
-        from barnabas.lake.sources.coordinator_reading import stream_reader  # noqa: PLC0415
-
-        return stream_reader(self.name(), TOPIC, self.options, schema, (*COLUMNS, ERROR))
+class KafkaTransactionState(CoordinatorLog):
+    NAME = "kafka_transaction_state"
+    TOPIC = TOPIC
+    COLUMNS = COLUMNS

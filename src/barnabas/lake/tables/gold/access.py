@@ -13,8 +13,8 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column, ddl
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.balance import now
-from barnabas.lake.tables.gold.changes import CLUSTER
+from barnabas.lake.tables.gold.columns import CLUSTER
+from barnabas.lake.tables.gold.intervals import now
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.changes import CLUSTER, WHEN
+from barnabas.lake.tables.gold.columns import CLUSTER, PARTITION, TOPIC, WHEN
 from barnabas.lake.tables.gold.intervals import islands, lasting, log_ends, minutes_between, with_before
 
 _MIN_ISR = "min.insync.replicas"
@@ -20,10 +20,7 @@ _TOPIC = ["cluster_id", "topic_id", "topic_name"]
 _PARTITION = [*_TOPIC, "partition"]
 
 PARTITION_TROUBLE = (
-    CLUSTER,
-    Column("topic_id", "string", "The topic's id."),
-    Column("topic_name", "string", "The topic's name."),
-    Column("partition", "int", "The partition."),
+    *PARTITION,
     Column("valid_from_offset", "bigint", "The record with which it began."),
     Column("began", "timestamp", "When it began."),
     Column("until", "timestamp", "When it ended, or the end of the log."),
@@ -95,9 +92,7 @@ def _with_min_isr(rows: DataFrame, configs: DataFrame) -> DataFrame:
 
 
 AVAILABILITY = (
-    CLUSTER,
-    Column("topic_id", "string", "The topic's id."),
-    Column("topic_name", "string", "The topic's name."),
+    *TOPIC,
     Column("partitions", "bigint", "How many of its partitions ever had trouble."),
     Column("under_replicated_minutes", "double", "Summed over its partitions."),
     Column("offline_minutes", "double", "Summed over its partitions."),
@@ -183,10 +178,7 @@ def broker_fences(brokers: DataFrame, metadata_records: DataFrame) -> DataFrame:
 
 
 LEADER_CHANGES = (
-    CLUSTER,
-    Column("topic_id", "string", "The topic's id."),
-    Column("topic_name", "string", "The topic's name."),
-    Column("partition", "int", "The partition."),
+    *PARTITION,
     *WHEN,
     Column("leader_before", "int", "Who led before; -1: nobody."),
     Column("leader", "int", "Who led after; -1: nobody."),
@@ -268,10 +260,7 @@ def leader_changes(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
 
 
 ISR_FLAPS = (
-    CLUSTER,
-    Column("topic_id", "string", "The topic's id."),
-    Column("topic_name", "string", "The topic's name."),
-    Column("partition", "int", "The partition."),
+    *PARTITION,
     Column("broker_id", "int", "The broker that left the ISR."),
     Column("times", "bigint", "How often it left."),
     Column("first_time", "timestamp", "When it left first."),

@@ -10,7 +10,8 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.changes import CLUSTER
+from barnabas.lake.tables.gold.columns import CLUSTER, PARTITION
+from barnabas.lake.tables.gold.intervals import now
 
 BROKER_BALANCE = (
     CLUSTER,
@@ -23,11 +24,6 @@ BROKER_BALANCE = (
     Column("replica_skew", "double", "Its replicas, divided by the mean of all brokers; 1 is even."),
     Column("leader_skew", "double", "Its leaders, divided by the mean of all brokers; 1 is even."),
 )
-
-
-def now(history: DataFrame) -> DataFrame:
-    """What is true at the end of the log."""
-    return history.where("valid_to_offset is null")
 
 
 def broker_balance(brokers: DataFrame, partitions: DataFrame) -> DataFrame:
@@ -61,10 +57,7 @@ def broker_balance(brokers: DataFrame, partitions: DataFrame) -> DataFrame:
 
 
 RACK_VIOLATIONS = (
-    CLUSTER,
-    Column("topic_id", "string", "The topic's id."),
-    Column("topic_name", "string", "The topic's name."),
-    Column("partition", "int", "The partition."),
+    *PARTITION,
     Column("replicas", "array<int>", "Its replicas."),
     Column("racks", "array<string>", "The racks that they are on, each once."),
     Column("possible_racks", "int", "On how many racks they could be."),

@@ -14,14 +14,8 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.gold.columns import CLUSTER, WHEN
 from barnabas.lake.tables.gold.intervals import with_before
-
-CLUSTER = Column("cluster_id", "string", "The cluster.")
-WHEN = (
-    Column("offset", "bigint", "The offset of the record that changed it."),
-    Column("time", "timestamp", "When its batch was appended."),
-    Column("epoch", "int", "The epoch of the leader that appended it; null where something ended."),
-)
 
 CHANGES = (
     CLUSTER,

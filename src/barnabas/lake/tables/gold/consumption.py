@@ -11,9 +11,8 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.balance import now
-from barnabas.lake.tables.gold.changes import CLUSTER
-from barnabas.lake.tables.gold.intervals import log_ends, minutes_between
+from barnabas.lake.tables.gold.columns import CLUSTER
+from barnabas.lake.tables.gold.intervals import log_ends, minutes_between, now
 
 IDLE_DAYS = 7
 

@@ -64,3 +64,8 @@ def minutes_between(start: Column, end: Column) -> Column:
     """Null where one of them is."""
     minutes = (f.unix_micros(end) - f.unix_micros(start)) / f.lit(60_000_000.0)
     return f.when(minutes.isNotNull(), f.greatest(f.lit(0.0), minutes))
+
+
+def now(history: DataFrame) -> DataFrame:
+    """What is true at the end of the log."""
+    return history.where("valid_to_offset is null")

@@ -7,14 +7,11 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.changes import CLUSTER
+from barnabas.lake.tables.gold.columns import CLUSTER, PARTITION
 from barnabas.lake.tables.gold.intervals import islands, lasting, log_ends
 
 REASSIGNMENTS = (
-    CLUSTER,
-    Column("topic_id", "string", "The topic's id."),
-    Column("topic_name", "string", "The topic's name."),
-    Column("partition", "int", "The partition."),
+    *PARTITION,
     Column("valid_from_offset", "bigint", "The record with which it began."),
     Column("began", "timestamp", "When it began."),
     Column("until", "timestamp", "When it ended, or the end of the log."),

@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.balance import now
-from barnabas.lake.tables.gold.changes import CLUSTER
+from barnabas.lake.tables.gold.columns import CLUSTER
+from barnabas.lake.tables.gold.intervals import now
 
 TARGET_BYTES_PER_SECOND = 5 * 1024 * 1024
 """What one partition should carry in its busiest hour: a tenth of what a disk or a consumer does without effort."""

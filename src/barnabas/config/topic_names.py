@@ -1,4 +1,4 @@
-"""Names of topics: which are allowed, and which are Kafka's own."""
+"""Names of topics: which are allowed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,6 @@ import re
 from typing import Final
 
 from barnabas.wire import ErrorCode, KafkaError
-
-GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
-TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
-SHARE_GROUP_STATE_TOPIC: Final = "__share_group_state"
-CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
-
-INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC})
-"""What clients are told is internal; the metadata log is not a topic to them."""
 
 NAME_LENGTH_MAX: Final = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
