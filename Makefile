@@ -1,17 +1,19 @@
-# Everything a newcomer needs: `make run` starts a node, `make test` proves it. Both set up what they use.
+# Everything a newcomer needs: `make run` shows what there is, `make test` proves it. Both set up what they use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests tools bench
 ROUNDS ?= 5
+WORKERS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 JAVA_PACKAGE := openjdk-17-jre-headless
 
-.PHONY: help install dev java compile run test fuzz lint fmt generate bench interop clean
+.PHONY: help install lake dev java compile run test fuzz lint fmt generate bench interop clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install: $(VENV)/.installed ## A virtual environment with all that `make run` needs
+install: $(VENV)/.installed ## A virtual environment with all that a node needs
+lake: $(VENV)/.lake ## ... and with Spark, for `barnabas lake`
 dev: $(VENV)/.developed ## ... and with all that tests, checks and benchmarks need
 
 $(VENV)/bin/python:
@@ -24,10 +26,15 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.developed: $(VENV)/.installed
-	@echo "installing the tools for development into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,lake]'
+$(VENV)/.lake: $(VENV)/.installed
+	@echo "installing Spark into $(VENV): about 500 MB to download, once"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[lake]'
 	@touch $@
+
+$(VENV)/.developed: $(VENV)/.installed
+	@echo "installing Spark and the tools for development into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,lake]'
+	@touch $@ $(VENV)/.lake
 
 java: ## Java 17, which Spark needs; installed with apt where there is none and this is root
 	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] || { \
@@ -39,12 +46,13 @@ java: ## Java 17, which Spark needs; installed with apt where there is none and 
 compile: install ## Compile the sources, so that a node starts at once
 	@$(BIN)/python -m compileall -q src
 
-run: compile ## Start a node on 127.0.0.1:9092 with its data in ./data
-	@$(BIN)/barnabas serve
+# The node comes first. Spark and Java are fetched while it runs; where they cannot be had, it runs on without a report.
+run: compile ## A node on 127.0.0.1:9092 with a small shop in ./data, and a report on it
+	@$(BIN)/barnabas demo --prepare '$(MAKE) --no-print-directory --keep-going lake java'
 
 test: java lint ## All checks and tests
-	$(BIN)/python -m pytest -n auto -m 'not spark'
-	$(BIN)/python -m pytest -m spark tests/lake
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not spark'
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m spark tests/lake
 
 fuzz: dev ## The property tests with new cases, ROUNDS times
 	@for round in $$(seq $(ROUNDS)); do BARNABAS_FUZZ=1 $(BIN)/python -m pytest -n auto -q -m 'hypothesis' || exit 1; done
@@ -71,5 +79,5 @@ interop: dev ## Apache Kafka 4.3.1 and its tools against barnabas (needs Java 17
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[pipelines]'
 	BARNABAS_INTEROP=1 $(BIN)/python -m pytest tests/interop
 
-clean: ## Remove what was made here, except ./data
+clean: ## Remove what was made here, except ./data, ./lake and ./report
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

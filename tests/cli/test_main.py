@@ -118,7 +118,7 @@ def completions(*words: str) -> list[str]:
 
 def test_commands_options_messages_and_versions_are_completed() -> None:
     assert completions("") == list(COMMANDS)
-    assert completions("de") == ["decode"]
+    assert completions("dec") == ["decode"]
     assert "--version" in completions("--v")
     assert "--records" in completions("decode", "--rec")
     assert completions("decode", "apiv") == ["ApiVersionsRequest", "ApiVersionsResponse"]

@@ -27,6 +27,7 @@ COMMANDS = {
     name: Entry(f"barnabas.cli.commands.{name.replace('-', '_')}:{name.replace('-', '_')}", line)
     for name, line in {
         "serve": "Run a node: a broker, a controller or both.",
+        "demo": "Run a node with a small shop in it, and report on it.",
         "storage": "Format the directories of a node.",
         "topics": "List, describe, create, alter and delete topics.",
         "records": "Produce, consume and delete records.",

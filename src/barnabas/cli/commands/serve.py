@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
 
 import click
 
-from barnabas.cli.ready_file import Announced, announced, prepare_ready_file
+from barnabas.cli.ready_file import prepare_ready_file
+from barnabas.cli.running import RunningNode, run_node
 from barnabas.config.definitions import ConfigError
 from barnabas.config.properties import loads
 from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_override
@@ -85,7 +82,7 @@ def serve(
     if ready_file is not None:
         prepare_ready_file(ready_file)
     if read_only:
-        raise SystemExit(_run(_read_only(properties, overrides, port, read_only, as_of), ready_file))
+        raise SystemExit(run_node(_read_only(properties, overrides, port, read_only, as_of), ready_file))
     try:
         given = None if properties is None else loads(properties.read_text(encoding="utf-8"))
         config = load(given, _chosen(overrides, port, given))
@@ -98,7 +95,7 @@ def serve(
         _show_embedded(config)
     from barnabas.broker.node import Node  # noqa: PLC0415  (only this command knows the broker)
 
-    raise SystemExit(_run(lambda: Node(config), ready_file))
+    raise SystemExit(run_node(lambda: Node(config), ready_file))
 
 
 def _chosen(overrides: tuple[str, ...], port: int | None, given: Mapping[str, str] | None) -> dict[str, str]:
@@ -106,21 +103,9 @@ def _chosen(overrides: tuple[str, ...], port: int | None, given: Mapping[str, st
     return chosen if port is None else on_port(port, given, chosen)
 
 
-class _Node(Announced, Protocol):
-    """What is run: a node, or the remains of one."""
-
-    failed: asyncio.Future[None]
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-    def describe(self) -> Iterator[str]: ...
-
-
 def _read_only(
     properties: Path | None, overrides: tuple[str, ...], port: int | None, dirs: tuple[Path, ...], as_of: str | None
-) -> Callable[[], _Node]:
+) -> Callable[[], RunningNode]:
     from barnabas.broker import read_only_node  # noqa: PLC0415
     from barnabas.broker.node import NodeError  # noqa: PLC0415
     from barnabas.raft.offline_metadata import parse_as_of  # noqa: PLC0415
@@ -144,70 +129,3 @@ def _show_embedded(config: ServerConfig) -> None:
         if "replication" in key or "isr" in key or "delay" in key
     ]
     click.echo("no server.properties given: one node, fitted with " + ", ".join(fitted))
-
-
-def _run(build: Callable[[], _Node], ready_file: Path | None) -> int:
-    from barnabas.broker.allocator import keep_large_blocks  # noqa: PLC0415
-    from barnabas.broker.node import NodeError  # noqa: PLC0415
-
-    keep_large_blocks()
-
-    async def main() -> int:
-        told = _listen_for_signals()
-        node = build()
-        try:
-            await _first_of(node.start(), told)
-            if not told.is_set():
-                for line in node.describe():
-                    click.echo(line)
-                sys.stdout.flush()
-                with announced(ready_file, node):
-                    await _first_of(told.wait(), told, node.failed)
-        except (NodeError, OSError) as error:
-            click.echo(f"Error: {error}", err=True)
-            await node.stop()
-            return 1
-        failure = node.failed.exception() if node.failed.done() else None
-        if failure is not None:
-            click.echo(f"Error: this node cannot go on: {failure}", err=True)
-        click.echo("stopping (once more to stop at once)")
-        await node.stop()
-        return 0 if failure is None else 1
-
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(main())
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415
-    except ImportError:  # not on every platform
-        return None
-    return uvloop.new_event_loop
-
-
-def _listen_for_signals() -> asyncio.Event:
-    """Set at the first SIGINT or SIGTERM; a second one ends the process at once."""
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
-
-    def on_signal() -> None:
-        if told.is_set():
-            os._exit(1)
-        told.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, on_signal)
-    return told
-
-
-async def _first_of(work: Coroutine[Any, Any, Any], told: asyncio.Event, *failed: asyncio.Future[None]) -> None:
-    """Wait for the work, but not longer than until a signal comes or the node cannot go on."""
-    working, stopped = asyncio.create_task(work), asyncio.create_task(told.wait())
-    either: set[asyncio.Future[Any]] = {working, stopped, *failed}
-    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if working.done():
-        working.result()
-    else:
-        working.cancel()
-        await asyncio.wait([working])
