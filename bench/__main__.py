@@ -20,6 +20,12 @@ def _lake() -> list[Row]:
     return lake.run()
 
 
+def _lake_scale() -> list[Row]:
+    from bench import lake_scale  # noqa: PLC0415
+
+    return lake_scale.run()
+
+
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "codec": codec.run,
     "server": server.run,
@@ -28,6 +34,7 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "cli": cli.run,
     "clients": clients.run,
     "lake": _lake,
+    "lake-scale": _lake_scale,
 }
 RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 

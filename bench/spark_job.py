@@ -1,8 +1,9 @@
 """A session of Spark as a process of its own, which answers questions one after the other, each a line of JSON.
 
 Run by a Python that has pyspark, whichever it is: `spark_job.py SETTINGS`. Its first line says who it is. A question names a
-source and where its rows go (`count`, or the path of a Parquet folder), or a log dir and the lake that is to be made of it; the
-answer is how long that took and how many rows it was. The session has started before the first question.
+source and where its rows go (`count`, or the path of a Parquet folder), or a log dir and the lake that is to be made of it, or
+a lake and a table of gold, or where its report goes; the answer is how long that took and how many rows it was. The session
+has started before the first question.
 """
 
 # mypy: ignore-errors
@@ -11,6 +12,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pyspark
@@ -28,7 +31,9 @@ def main(settings: dict[str, str]) -> None:
     for line in sys.stdin:
         question = json.loads(line)
         if "lake" in question:
-            say(grow(spark, question["log_dir"], question["lake"]))
+            lake = question.pop("lake")
+            does = next(does for key, does in OF_A_LAKE.items() if key in question)
+            say(does(spark, lake, **question))
             continue
         frame = rows_of(spark, question)
         started = time.perf_counter()
@@ -43,7 +48,7 @@ def main(settings: dict[str, str]) -> None:
     spark.stop()
 
 
-def grow(spark, log_dir, directory):
+def grow(spark, directory, log_dir):
     """What `barnabas lake run` does once it has a session."""
     from barnabas.lake.feeds import find_feeds  # noqa: PLC0415  (only one of the two Pythons has it)
     from barnabas.lake.runner import Runner  # noqa: PLC0415
@@ -62,6 +67,52 @@ def grow(spark, log_dir, directory):
             tables[table] = tables.get(table, 0) + rows
     rows = sum(batch.rows for batch in batches)
     return {"seconds": seconds, "rows": rows, "batches": [batch.seconds for batch in batches], "tables": tables}
+
+
+@contextmanager
+def opened(spark, directory):
+    """A lake, as the commands of `barnabas lake` open it."""
+    from barnabas.lake.opened import OpenLake  # noqa: PLC0415
+    from barnabas.lake.spark_session import for_rows  # noqa: PLC0415
+    from barnabas.lake.store import Lake  # noqa: PLC0415
+
+    tables = OpenLake(spark, Lake(Path(directory)))
+    with for_rows(spark, sum(stream.rows for stream in tables.manifest.streams.values())):
+        yield tables
+
+
+def answer(spark, directory, table):
+    """All rows of a table of gold, with all of its columns, which nobody takes."""
+    started = time.perf_counter()
+    with opened(spark, directory) as tables:
+        tables[table].write.format("noop").mode("overwrite").save()
+    return {"seconds": time.perf_counter() - started}
+
+
+def report(spark, directory, out):
+    """What `barnabas lake report` does once it has a session."""
+    from barnabas.lake.report.asking import ask, make, write_rows  # noqa: PLC0415
+    from barnabas.lake.report.page import render  # noqa: PLC0415
+
+    folder, times = Path(out), [time.perf_counter()]
+    with opened(spark, directory) as tables:
+        made = make(tables)
+        times.append(time.perf_counter())
+        content = ask(tables, made, "rows")
+        times.append(time.perf_counter())
+        write_rows(made, folder / "rows")
+        times.append(time.perf_counter())
+    (folder / "index.html").write_text(render(content), encoding="utf-8")
+    times.append(time.perf_counter())
+    totals = {name: rows.total for cluster in content.clusters for name, rows in cluster.tables.items()}
+    inventory = [dict(row) for cluster in content.clusters for row in cluster.answers["inventory"]]
+    steps = dict(
+        zip(("making", "asking", "files", "page"), (until - since for since, until in pairwise(times)), strict=True)
+    )
+    return {"seconds": times[-1] - times[0], "steps": steps, "rows": totals, "inventory": inventory}
+
+
+OF_A_LAKE = {"log_dir": grow, "table": answer, "out": report}
 
 
 def rows_of(spark, question):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.declared.acl_audit import Kind, audit, common_prefixes, covers_pattern, finding_text
+from barnabas.declared.acl_audit import Kind, Traces, audit, common_prefixes, covers_pattern, finding_text
 from barnabas.declared.acl_text import entry_text
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 
@@ -149,6 +149,35 @@ def test_entries_for_what_does_not_exist_are_named() -> None:
         group: "there is no group of this name",
     }
     assert not [each for each in audit(entries) if each.kind is Kind.NO_SUCH_RESOURCE]
+
+
+def test_what_exists_and_left_no_trace_of_use_is_named() -> None:
+    group: dict[str, Any] = {"resource_type": ResourceType.GROUP}
+    unused = [topic("idle", WRITE), topic("idle", READ), topic("idle", ALL), topic("id", WRITE, prefixed=True)]
+    unused += [topic("quiet", READ, **group)]
+    used = [
+        topic("orders", WRITE),
+        topic("*", READ),
+        topic("o", ALL, prefixed=True),  # written is enough
+        topic("busy", READ, **group),
+        topic("idle", DESCRIBE),  # leaves no trace
+        topic("idle", WRITE, permission=DENY),
+        topic("lost", WRITE),  # is not there, which is another finding
+    ]
+    known: dict[str, Any] = {"topics": ["idle", "orders"], "groups": ["busy", "quiet"]}
+
+    def found(traces: Traces | None) -> list[AclEntry]:
+        findings = audit([*unused, *used], **known, traces=traces)
+        return [each.entries[0] for each in findings if each.kind is Kind.NO_TRACE_OF_USE]
+
+    traces = Traces(written=["orders", "lost"], read=["orders"], groups=["busy"])
+    assert set(found(traces)) == set(unused)
+    assert set(found(Traces(written=["orders"]))) == {each for each in unused if each.operation == WRITE}
+    assert found(None) == []
+    (finding,) = audit([topic("idle", ALL)], **known, traces=traces)[-1:]
+    assert finding.message == (
+        "as far as the logs go, no record was written to it, and no group has committed an offset of it, or subscribed to it"
+    )
 
 
 def test_a_prefix_covers_no_wildcard() -> None:

@@ -1,4 +1,4 @@
-"""One Spark session, and one lake of real clusters, for all tests of the lake that need them: these run in one process."""
+"""One Spark session for each process, and one lake of real clusters, for all tests of the lake that need them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,19 +15,10 @@ from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType
 from barnabas.testing import Broker
 from tests.lake import metadata_golden
 from tests.lake.commands import SECRET, run
+from tests.lake.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-SETTINGS = {
-    "spark.master": "local[2]",
-    "spark.sql.shuffle.partitions": "2",
-    # With a handful of rows, compiling a query takes longer than running it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,12 +29,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadscope: files of tests that ask for the lake go to one process, so that it is made once."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
+
+    class OneLake(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "lake" if "lake: Path" in (config.rootpath / file).read_text() else file
+
+    return OneLake(config, log)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Two cores, push-down on, sources registered; made once."""
     from barnabas import lake  # noqa: PLC0415
 
-    session = lake.session(**SETTINGS)
+    session = lake.session(**FEW_ROWS, **{"spark.master": "local[2]"})
     lake.register(session)
     yield session
     session.stop()
@@ -71,9 +77,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def lake(spark: SparkSession, nodes: list[Path], broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both clusters, with one run."""
+    """Both clusters, with one run; the records of topics are summed up, and the node of barnabas is observed."""
     directory = tmp_path_factory.mktemp("lake") / "lake"
-    result = run("run", *nodes, broker.data_dir, "--lake", directory)
+    observed = ("--traffic", "--observe", "-b", broker.bootstrap_servers)
+    result = run("run", *nodes, broker.data_dir, "--lake", directory, *observed)
     assert result.exit_code == 0, result.stderr
     assert f"{metadata_golden.CLUSTER_ID}/kafka_metadata: 5,224 new records" in result.stderr.splitlines()
     assert re.search(rf"^{broker.cluster_id}/kafka_metadata: \d+ new records$", result.stderr, re.MULTILINE)

@@ -13,6 +13,7 @@ from pathlib import Path
 from barnabas.lake.quiet import start_quietly
 from barnabas.lake.runner import Runner
 from barnabas.lake.store import Writer
+from tests.lake.few_rows import FEW_ROWS
 from tests.lake.words import Words, feed
 
 
@@ -21,7 +22,7 @@ def main(directory: Path, source: Path) -> None:
         if step == "manifest named":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    spark = start_quietly(directory, {"spark.master": "local[1]", "spark.sql.shuffle.partitions": "1"})
+    spark = start_quietly(directory, {**FEW_ROWS, "spark.master": "local[1]"})
     spark.dataSource.register(Words)
     with Writer(directory, on_step=on_step) as writer:
         Runner(spark, writer.open()).run([feed(source)])

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import pyspark
 
+from tests.lake.few_rows import FEW_ROWS
+
 HOST = "127.0.0.1"
 SPARK_HOME = Path(pyspark.__path__[0])
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss1m"
@@ -34,6 +36,7 @@ class SparkCluster(NamedTuple):
             "spark.executor.extraJavaOptions": SMALL_JVM,
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
+            **FEW_ROWS,
         }
 
     def executors(self) -> list[list[Path]]:

@@ -85,8 +85,19 @@ def test_a_rollback_says_what_it_cannot_take_back() -> None:
     ]
 
 
+def test_a_secret_that_was_not_changed_needs_no_way_back() -> None:
+    def state(**since: int) -> dict[str, list[dict[str, Any]]]:
+        rows = [{**_config(name, MASK, "1", "BROKER"), "valid_from_offset": at} for name, at in since.items()]
+        return _state(configs=rows)
+
+    assert rollback(state(kept=5, changed=5), state(kept=5, changed=9)).left_out == [
+        "broker 1: changed is a secret, which the lake does not know"
+    ]
+
+
 def test_a_rollback_of_one_resource_leaves_the_others() -> None:
     then = _state(topics=[_topic("orders"), _topic("b", "B")], configs=[_config("x", "1"), _config("x", "1", "b")])
     now = _state(topics=[_topic("orders"), _topic("b", "B")])
     found = rollback(then, now, {("TOPIC", "b")})
     assert found.document.topics is not None and list(found.document.topics) == ["b"]
+    assert rollback(then, now, {("TOPIC", "none")}).left_out == ["topic none: it is not there"]

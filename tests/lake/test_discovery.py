@@ -51,8 +51,6 @@ def run(code: str, *arguments: str) -> str:
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
-@pytest.mark.spark
 def test_a_session_that_was_told_nothing_finds_all_sources(tmp_path_factory: pytest.TempPathFactory) -> None:
     found = json.loads(run(FIND, str(tmp_path_factory.mktemp("empty")), json.dumps(list(SOURCES))))
     assert found.keys() == SOURCES.keys()

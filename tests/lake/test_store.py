@@ -159,6 +159,28 @@ def test_a_rebuilt_lake_takes_the_place_of_the_old_in_one_step(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.glob("data-*")) == ["data-2"]
 
 
+def test_what_nothing_can_make_anew_is_taken_along(tmp_path: Path) -> None:
+    seen = "cluster/seen/this"
+    with Writer(tmp_path) as writer:
+        writer.open()
+        write_batch(writer, 0)
+        part = write_part(writer, "bronze/seen", [7])
+        checkpoint = writer.data / "checkpoints" / "cluster" / "seen" / "this"
+        checkpoint.mkdir(parents=True)
+        (checkpoint / "metadata").write_text("its place")
+        writer.commit(BatchDone(seen, StreamState(3, "query", 1), {"bronze/seen": TableChange(COLUMNS, (part,))}))
+    with Writer(tmp_path) as writer:
+        writer.open_anew()
+        writer.take_along(["bronze/seen", "bronze/never"], lambda stream: stream == seen)
+        write_batch(writer, 5)
+        writer.swap()
+    lake = Lake(tmp_path)
+    manifest = lake.manifest()
+    assert rows(lake, manifest) == {"bronze/seen": [7], "bronze/added": [5], "silver/present": [5, 6]}
+    assert (manifest.streams[seen].batch_id, manifest.streams[STREAM].batch_id) == (3, 5)
+    assert (lake.data / "checkpoints" / "cluster" / "seen" / "this" / "metadata").read_text() == "its place"
+
+
 def test_a_format_of_another_version_is_rebuilt_with_the_sources_it_names(tmp_path: Path) -> None:
     document = {"format": 99, "data": "data-1", "sources": {"cluster": {"paths": ["here"]}}}
     (tmp_path / "lake.json").write_text(json.dumps(document))
@@ -167,6 +189,8 @@ def test_a_format_of_another_version_is_rebuilt_with_the_sources_it_names(tmp_pa
         with pytest.raises(LakeFormatError):
             writer.open()
         writer.open_anew()
+        with pytest.raises(LakeFormatError):
+            writer.take_along(["bronze/added"], lambda stream: True)
         write_batch(writer, 0)
         writer.swap()
     lake = Lake(tmp_path)

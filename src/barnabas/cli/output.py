@@ -34,7 +34,8 @@ EXIT_FAILED: Final = 1
 EXIT_NO: Final = 2
 """The command was not understood; or, of a command that judges (Verdict), the answer is no: drift, ill, different."""
 
-_ALIGNED_ROWS = 256
+ALIGNED_ROWS: Final = 256
+"""By so many first rows a table is aligned."""
 _ALIGNED_S = 0.5
 _CHUNK_LINES = 512
 _MAX_ALIGNED_WIDTH = 60
@@ -224,7 +225,7 @@ class _Table(Rows):
             self._write(self._shown(row))
             return
         self._waiting.append(row)
-        if len(self._waiting) >= _ALIGNED_ROWS or time.monotonic() - self._since > _ALIGNED_S:
+        if len(self._waiting) >= ALIGNED_ROWS or time.monotonic() - self._since > _ALIGNED_S:
             self._begin()
 
     def flush(self) -> None:

@@ -39,6 +39,7 @@ class Kind(StrEnum):
     WILDCARD = "wildcard"
     REPLACEABLE = "replaceable"
     NO_SUCH_RESOURCE = "no-such-resource"
+    NO_TRACE_OF_USE = "no-trace-of-use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,23 @@ class Finding:
     because: AclEntry | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Names of what the logs show to have been used, whoever did it (logs name no principal); None if that is not known."""
+
+    written: Collection[str] | None = None
+    """Topics that have had records."""
+    read: Collection[str] | None = None
+    """Topics of which a group has committed an offset, or to which a member has subscribed."""
+    groups: Collection[str] | None = None
+    """Groups that have had members or committed offsets."""
+
+
 def audit(
-    entries: Iterable[AclEntry], topics: Collection[str] | None = None, groups: Collection[str] | None = None
+    entries: Iterable[AclEntry],
+    topics: Collection[str] | None = None,
+    groups: Collection[str] | None = None,
+    traces: Traces | None = None,
 ) -> list[Finding]:
     """All findings, by kind and entry. `topics` and `groups` are those that exist, None if that is not known."""
     counts = Counter(entries)
@@ -72,6 +88,7 @@ def audit(
         found += _replaceable(of_type, topics, groups)
     found += [finding for entry in unique for finding in _wildcards(entry)]
     found += [finding for entry in unique for finding in _missing(entry, topics, groups)]
+    found += _unused(unique, topics, groups, traces or Traces())
     order = list(Kind)
     return sorted(found, key=lambda each: (order.index(each.kind), entry_order(each.entries[0])))
 
@@ -202,14 +219,57 @@ def _wildcards(entry: AclEntry) -> Iterator[Finding]:
 
 def _missing(entry: AclEntry, topics: Sequence[str] | None, groups: Sequence[str] | None) -> Iterator[Finding]:
     known = {ResourceType.TOPIC: topics, ResourceType.GROUP: groups}.get(entry.resource_type)
-    if known is None or entry.resource_name == WILDCARD:
-        return
-    at = bisect_left(known, entry.resource_name)
-    if at < len(known) and entry.covers(known[at]):
+    if known is None or entry.resource_name == WILDCARD or _covers_one(entry, known):
         return
     what = entry.resource_type.name.lower()
     having = "of this name" if entry.pattern_type == PatternType.LITERAL else "with this prefix"
     yield Finding(Kind.NO_SUCH_RESOURCE, (entry,), f"there is no {what} {having}")
+
+
+def _covers_one(entry: AclEntry, names: Sequence[str]) -> bool:
+    """Whether the entry is about one of these names, which are sorted."""
+    if entry.pattern_type == PatternType.LITERAL and entry.resource_name == WILDCARD:
+        return bool(names)
+    at = bisect_left(names, entry.resource_name)
+    return at < len(names) and entry.covers(names[at])
+
+
+# What an operation leaves behind in the logs; others, such as DESCRIBE or ALTER, leave nothing that could be missed.
+_WRITTEN = "no record was written to it"
+_READ = "no group has committed an offset of it, or subscribed to it"
+_JOINED = "it has had no members and no committed offsets"
+
+
+def _unused(
+    entries: Sequence[AclEntry], topics: Sequence[str] | None, groups: Sequence[str] | None, traces: Traces
+) -> Iterator[Finding]:
+    """Entries that allow what the logs show no trace of, on resources that exist."""
+    topic, group = ResourceType.TOPIC, ResourceType.GROUP
+    used: dict[tuple[ResourceType, str], list[str]] = {
+        (resource_type, what): sorted(set(names) & set(existing))
+        for resource_type, what, names, existing in (
+            (topic, _WRITTEN, traces.written, topics),
+            (topic, _READ, traces.read, topics),
+            (group, _JOINED, traces.groups, groups),
+        )
+        if names is not None and existing is not None
+    }
+    leaves = {
+        (topic, AclOperation.WRITE): (_WRITTEN,),
+        (topic, AclOperation.READ): (_READ,),
+        (topic, AclOperation.ALL): (_WRITTEN, _READ),
+        (group, AclOperation.READ): (_JOINED,),
+        (group, AclOperation.ALL): (_JOINED,),
+    }
+    for entry in entries:
+        traceable = leaves.get((entry.resource_type, entry.operation), ())
+        names = [used.get((entry.resource_type, what)) for what in traceable]
+        if entry.permission != AclPermissionType.ALLOW or not names or None in names:
+            continue
+        existing = (topics if entry.resource_type == topic else groups) or ()
+        if _covers_one(entry, existing) and not any(_covers_one(entry, some or ()) for some in names):
+            message = f"as far as the logs go, {', and '.join(traceable)}"
+            yield Finding(Kind.NO_TRACE_OF_USE, (entry,), message)
 
 
 # --- several that one could replace

@@ -1,4 +1,5 @@
-"""What was true as of an offset or a time: where batches ended, and the rows of a silver table that were valid there.
+"""What was true as of an offset or a time: where batches ended, the rows of a silver table that were valid there, and histories
+as they were then.
 
 Its one rule: states are those at the ends of batches, because a batch is applied whole. An offset means the last end at or
 before it; a time the furthest end, in the order of offsets, of a batch that was appended at or before it (times may go
@@ -14,15 +15,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 METADATA_LOG: Final = "__cluster_metadata-0"
+_END_OF_BATCH: Final = "if(is_snapshot, snapshot_end_offset - 1, last_offset)"
 
 
 def metadata_batch_ends(records: DataFrame) -> DataFrame:
     """(cluster_id, log, offset, time) of every batch in `metadata_records`; a snapshot ends before its end offset."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    end = f.when(f.col("is_snapshot"), f.col("snapshot_end_offset") - 1).otherwise(f.col("last_offset"))
     return records.select(
-        "cluster_id", f.lit(METADATA_LOG).alias("log"), end.alias("offset"), f.col("append_time").alias("time")
+        "cluster_id",
+        f.lit(METADATA_LOG).alias("log"),
+        f.expr(_END_OF_BATCH).alias("offset"),
+        f.col("append_time").alias("time"),
     ).where("offset is not null")
 
 
@@ -36,40 +40,68 @@ def coordinator_batch_ends(records: DataFrame, topic: str) -> DataFrame:
 
 
 def at_offset(ends: DataFrame, offset: int) -> DataFrame:
-    """(cluster_id, log, offset): the last end of a batch at or before this offset."""
-    return _furthest(ends.where(ends["offset"] <= offset))
+    """(cluster_id, log, offset, time): the last end of a batch at or before this offset."""
+    return at_end(ends.where(ends["offset"] <= offset))
 
 
 def at_time(ends: DataFrame, time: datetime) -> DataFrame:
-    """(cluster_id, log, offset): the furthest end of a batch that was appended at or before this time."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
-
-    return _furthest(ends.where(ends["time"] <= f.timestamp_micros(f.lit(_micros(time)))))
+    """(cluster_id, log, offset, time): the furthest end of a batch that was appended at or before this time."""
+    return at_end(until_time(ends, "time", time))
 
 
 def at_end(ends: DataFrame) -> DataFrame:
-    """(cluster_id, log, offset): the end of each log."""
-    return _furthest(ends)
-
-
-def _furthest(ends: DataFrame) -> DataFrame:
+    """(cluster_id, log, offset, time): the end of each log."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    return ends.groupBy("cluster_id", "log").agg(f.max("offset").alias("offset"))
+    return ends.groupBy("cluster_id", "log").agg(
+        f.max("offset").alias("offset"), f.max_by("time", "offset").alias("time")
+    )
+
+
+def until_time(rows: DataFrame, column: str, time: datetime) -> DataFrame:
+    """The rows whose time in this column is not later."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    return rows.where(f.col(column) <= f.timestamp_micros(f.lit(_micros(time))))
+
+
+def until_places(rows: DataFrame, column: str, places: DataFrame) -> DataFrame:
+    """The rows whose time in this column is not later than that of the place of their cluster in the metadata log."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    times = places.where(f.col("log") == METADATA_LOG).select("cluster_id", f.col("time").alias("_as_of"))
+    return rows.join(f.broadcast(times), "cluster_id").where(f.col(column) <= f.col("_as_of")).select(*rows.columns)
 
 
 def state(rows: DataFrame, places: DataFrame) -> DataFrame:
     """The rows of a silver table that were valid at these places. A table without `log` is of the metadata log."""
+    had_not_ended = "valid_to_offset is null or valid_to_offset > _as_of"
+    return _placed(rows, places).where("valid_from_offset <= _as_of").where(had_not_ended).select(*rows.columns)
+
+
+def history(rows: DataFrame, places: DataFrame) -> DataFrame:
+    """A silver table as it was at these places: what began by then, and what ended later has not ended."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    began = _placed(rows, places).where("valid_from_offset <= _as_of")
+    has_ended = f.col("valid_to_offset") <= f.col("_as_of")
+    ends = {name: f.when(has_ended, f.col(name)) for name in ("valid_to_offset", "valid_to_time")}
+    return began.select(*(ends[name].alias(name) if name in ends else f.col(name) for name in rows.columns))
+
+
+def records_until(records: DataFrame, places: DataFrame) -> DataFrame:
+    """`metadata_records` as it was at these places."""
+    return _placed(records, places).where(f"{_END_OF_BATCH} <= _as_of").select(*records.columns)
+
+
+def _placed(rows: DataFrame, places: DataFrame) -> DataFrame:
+    """Rows with `_as_of`, the last offset that counts of their log."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
     has_log = "log" in rows.columns
-    places = places if has_log else places.where(f.col("log") == METADATA_LOG).drop("log")
-    places = places.withColumnRenamed("offset", "_as_of")
-    joined = rows.join(f.broadcast(places), ["cluster_id", "log"] if has_log else ["cluster_id"])
-    was_valid = (f.col("valid_from_offset") <= f.col("_as_of")) & (
-        f.col("valid_to_offset").isNull() | (f.col("valid_to_offset") > f.col("_as_of"))
-    )
-    return joined.where(was_valid).select(*rows.columns)
+    places = places if has_log else places.where(f.col("log") == METADATA_LOG)
+    keys = ["cluster_id", "log"] if has_log else ["cluster_id"]
+    return rows.join(f.broadcast(places.select(*keys, f.col("offset").alias("_as_of"))), keys)
 
 
 def _micros(time: datetime) -> int:

@@ -134,9 +134,13 @@ class Records(ABC):
         return of_records if dtype is None else of_records.astype(dtype, copy=False)
 
     @property
-    @abstractmethod
     def size_in_bytes(self) -> int:
         """Of keys and values."""
+        return int(self.sizes().sum())
+
+    @abstractmethod
+    def sizes(self) -> Array:
+        """Of each record, the bytes of its key and its value."""
 
     @abstractmethod
     def keys(self) -> pa.Array: ...
@@ -168,9 +172,8 @@ class SpanRecords(Records):
         self._data = data
         self._spans = spans  # starts and sizes of keys, of values, starts and counts of headers
 
-    @property
-    def size_in_bytes(self) -> int:
-        return int(self._spans[1].sum(dtype=np.int64) + self._spans[3].sum(dtype=np.int64))
+    def sizes(self) -> Array:
+        return np.maximum(self._spans[1], 0).astype(np.int64) + np.maximum(self._spans[3], 0)
 
     def keys(self) -> pa.Array:
         return binary(self._data, *self._spans[0:2])
@@ -199,9 +202,9 @@ class PlainRecords(Records):
         self.offset = np.fromiter((record.offset for record in records), np.int64, len(records))
         self.timestamp = np.fromiter((_int64(record.timestamp) for record in records), np.int64, len(records))
 
-    @property
-    def size_in_bytes(self) -> int:
-        return sum(len(record.key or b"") + len(record.value or b"") for record in self._records)
+    def sizes(self) -> Array:
+        sizes = (len(record.key or b"") + len(record.value or b"") for record in self._records)
+        return np.fromiter(sizes, np.int64, len(self._records))
 
     def keys(self) -> pa.Array:
         return pa.array([record.key for record in self._records], pa.binary())

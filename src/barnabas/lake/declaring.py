@@ -69,6 +69,13 @@ class Rollback(NamedTuple):
     left_out: list[str]
 
 
+class _Setting(NamedTuple):
+    """A value; of a secret, since when it is set, by which it is known whether it was changed."""
+
+    value: str
+    since: int | None
+
+
 def rollback(
     then: Mapping[str, Rows], now: Mapping[str, Rows], resources: Collection[tuple[str, str]] | None = None
 ) -> Rollback:
@@ -81,7 +88,11 @@ def rollback(
     before, after = _settings(then["configs"]), _settings(now["configs"])
     topics: dict[str, DeclaredTopic] = {}
     brokers: dict[str, DeclaredBroker] = {}
-    left_out: list[str] = []
+    left_out = [
+        f"topic {name}: it is not there"
+        for kind, name in sorted(resources or ())
+        if kind == "TOPIC" and name not in ids_now and name not in ids_then
+    ]
     for kind, name in sorted({*before, *after}):
         if resources is not None and (kind, name) not in resources:
             continue
@@ -106,20 +117,26 @@ def rollback(
     return Rollback(Document(topics=topics or None, brokers=brokers or None), left_out)
 
 
-def _settings(rows: Rows) -> dict[tuple[str, str], dict[str, str]]:
-    found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+def _settings(rows: Rows) -> dict[tuple[str, str], dict[str, _Setting]]:
+    found: dict[tuple[str, str], dict[str, _Setting]] = defaultdict(dict)
     for row in rows:
-        found[row["resource_type"], row["resource_name"]][row["name"]] = row["value"]
+        since = row.get("valid_from_offset") if row["value"] == MASK else None
+        found[row["resource_type"], row["resource_name"]][row["name"]] = _Setting(row["value"], since)
     return dict(found)
 
 
-def _changed(wanted: Mapping[str, str], present: Mapping[str, str]) -> tuple[dict[str, str | None], list[str]]:
+def _changed(
+    wanted: Mapping[str, _Setting], present: Mapping[str, _Setting]
+) -> tuple[dict[str, str | None], list[str]]:
     """What to set (None: to unset), and what cannot be known."""
     changed: dict[str, str | None] = {}
     hidden = []
     for name in sorted({*wanted, *present}):
-        if wanted.get(name) == MASK:
+        before = wanted.get(name)
+        if before == present.get(name):
+            continue
+        if before is not None and before.value == MASK:
             hidden.append(name)
-        elif wanted.get(name) != present.get(name):
-            changed[name] = wanted.get(name)
+        else:
+            changed[name] = None if before is None else before.value
     return changed, hidden

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from barnabas.config.topic_names import is_valid
 from barnabas.lake.streams import Feed, Stream
 from barnabas.storage.log_dirs import read_meta_properties
 
@@ -20,6 +21,7 @@ DEFAULT_OPTIONS: Final = {"maxBytesPerTrigger": "256m"}
 
 _METADATA_OPTIONS = ("voters", "includeuncommitted", "includebootstrap")
 _CLIENT = "kafka."
+_ADDRESSES = ("bootstrap.servers", "bootstrap.controllers")
 
 
 class SourceError(ValueError):
@@ -35,44 +37,60 @@ def find_feeds(
     paths: Iterable[Path], streams: Sequence[Stream], options: Mapping[str, str], cluster_id: str | None = None
 ) -> list[Feed]:
     """The feeds of log dirs, and of directories of single partitions. Raises SourceError."""
-    found: dict[tuple[str, str], list[Path]] = {}
+    found: dict[tuple[str, int], list[Path]] = {}
     for path in map(Path.absolute, paths):
-        sources = [stream.source for stream in streams if _has(path, stream.topic)]
-        if not sources:
-            wanted = ", ".join(stream.topic for stream in streams)
+        there = [number for number, stream in enumerate(streams) if _has(path, stream.topic)]
+        if not there:
+            wanted = ", ".join(stream.topic for stream in streams if stream.topic)
             raise SourceError(
                 f"{path} is neither a log dir with one of {wanted}, nor the directory of such a partition"
             )
-        for source in sources:
-            found.setdefault((_cluster_of(path, cluster_id), source), []).append(path)
-    by_source = {stream.source: stream for stream in streams}
-    order = list(by_source)
+        for number in there:
+            found.setdefault((_cluster_of(path, cluster_id), number), []).append(path)
     return [
         Feed(
             cluster,
-            by_source[source],
-            {**_options(source, options), "paths": json.dumps([str(path) for path in places])},
+            streams[number],
+            {**_options(streams[number], options), "paths": json.dumps([str(path) for path in places])},
         )
-        for (cluster, source), places in sorted(found.items(), key=lambda item: (item[0][0], order.index(item[0][1])))
+        for (cluster, number), places in sorted(found.items())
     ]
 
 
 def live_feed(client: Mapping[str, str], streams: Sequence[Stream], options: Mapping[str, str]) -> Feed:
     """The metadata log of the quorum that runs behind `bootstrap.controllers`. Raises what the client raises."""
+    stream = next(stream for stream in streams if stream.source == METADATA)
+    return Feed(cluster_behind(client), stream, {**_options(stream, options), **_of_client(client)})
+
+
+def observing_feeds(client: Mapping[str, str], streams: Sequence[Stream]) -> list[Feed]:
+    """What the cluster behind an address says of itself; controllers do not know all of it. Raises what the client raises."""
+    from barnabas.lake.sources.cluster_rows import OF_CONTROLLERS  # noqa: PLC0415
+
+    cluster_id = cluster_behind(client)
+    known = [stream for stream in streams if "bootstrap.servers" in client or stream.part in OF_CONTROLLERS]
+    return [Feed(cluster_id, stream, {**stream.options, **_of_client(client)}) for stream in known]
+
+
+def cluster_behind(client: Mapping[str, str]) -> str:
     from barnabas.client.sync import Admin  # noqa: PLC0415
 
     with Admin(dict(client)) as admin:
-        cluster_id = admin.describe_cluster().cluster_id
-    stream = next(stream for stream in streams if stream.source == METADATA)
-    given = {f"{_CLIENT}{name}": value for name, value in client.items() if name != "bootstrap.controllers"}
-    controllers = {"bootstrap.controllers": client["bootstrap.controllers"]}
-    return Feed(str(cluster_id), stream, {**_options(METADATA, options), **given, **controllers})
+        return str(admin.describe_cluster().cluster_id)
 
 
-def _options(source: str, options: Mapping[str, str]) -> dict[str, str]:
+def _of_client(client: Mapping[str, str]) -> dict[str, str]:
+    """Settings of the client as options of a source."""
+    return {name if name in _ADDRESSES else f"{_CLIENT}{name}": value for name, value in client.items()}
+
+
+def _options(stream: Stream, options: Mapping[str, str]) -> dict[str, str]:
     given = {name.lower() for name in options}
-    defaults = {name: value for name, value in DEFAULT_OPTIONS.items() if name.lower() not in given}
-    return {**defaults, **{name: value for name, value in options.items() if is_for(source, name)}}
+    defaults = {**DEFAULT_OPTIONS, **stream.options}
+    return {
+        **{name: value for name, value in defaults.items() if name.lower() not in given},
+        **{name: value for name, value in options.items() if is_for(stream.source, name)},
+    }
 
 
 def _has(path: Path, topic: str) -> bool:
@@ -84,8 +102,10 @@ def _has(path: Path, topic: str) -> bool:
 
 
 def _is_partition_of(name: str, topic: str) -> bool:
+    """Of this topic, or, where none is named, of any that is not Kafka's own."""
     before, _, number = name.rpartition("-")
-    return before == topic and number.isdecimal()
+    is_wanted = before == topic if topic else is_valid(before) and not before.startswith("__")
+    return is_wanted and number.isdecimal()
 
 
 def _cluster_of(path: Path, given: str | None) -> str:

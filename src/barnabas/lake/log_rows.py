@@ -21,7 +21,8 @@ from barnabas.lake.log_reading import Read, Removed, read_share
 
 logger = logging.getLogger(__name__)
 
-MAX_ROWS = 1 << 16
+MAX_ROWS = 1 << 14
+"""Of one Arrow batch: what is passed on stays in the caches of a processor."""
 MAX_BYTES = 16 << 20
 ERROR = "error"
 
@@ -188,6 +189,7 @@ _COLUMNS: dict[str, Callable[[Records, Place, str, pa.DataType], pa.Array]] = {
     "compression": lambda records, place, segment, kind: _compressions(records, kind),
     "segment": lambda records, place, segment, kind: repeat(segment, len(records), kind),
     "position": _numbers(lambda records: records.batches.positions[records.batch_of]),
+    "size": _numbers(lambda records: records.sizes()),
     "cluster_id": _place("cluster_id"),
     "node_id": _place("node_id"),
     ERROR: lambda records, place, segment, kind: pa.nulls(len(records), kind),

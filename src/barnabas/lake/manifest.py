@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 Parts = tuple[str, ...]
 
@@ -101,6 +102,19 @@ def after_compaction(manifest: Manifest, table: str, merged: Parts, into: Parts,
     lasting = into + tuple(part for part in state.lasting if part not in gone)
     tables = {**manifest.tables, table: replace(state, lasting=lasting)}
     return replace(manifest, version=manifest.version + 1, time_ms=time_ms, tables=tables)
+
+
+def with_others(
+    manifest: Manifest, tables: Mapping[str, TableState], streams: Mapping[str, StreamState], time_ms: int
+) -> Manifest:
+    """With tables and streams of another lake beside its own."""
+    return Manifest(manifest.version + 1, time_ms, {**manifest.tables, **tables}, {**manifest.streams, **streams})
+
+
+def stream_path(stream: str) -> str:
+    """Where what is kept for a stream (`cluster/source`) is, below the directory for it."""
+    cluster_id, _, name = stream.partition("/")
+    return f"{quote(cluster_id, safe='')}/{name}"
 
 
 def merged_columns(table: str, there: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:

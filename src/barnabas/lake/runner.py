@@ -1,7 +1,8 @@
 """How a lake grows: one streaming query for each feed, and for each of its batches one commit of all tables.
 
 A batch: its rows are written once (bronze; what could not be read goes to quarantine), read back, folded with what was true
-before into facts, the facts written once, the tables made of them, checked, and all of it named by one manifest.
+before into facts, the facts written once, the tables made of them, checked, and all of it named by one manifest. A stream
+without a fold makes its tables of the rows themselves, which then need not stay.
 
 Its one rule: a batch is in the lake wholly or not at all, and never twice. Spark plans it again after a crash with the same
 offsets and the same number, and a number that the manifest knows is passed over. Only counts come to the driver.
@@ -15,16 +16,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote
 
 from barnabas.lake.checks import Checked, check
 from barnabas.lake.column import schema_of
-from barnabas.lake.manifest import BatchDone, Parts, StreamState, TableChange
+from barnabas.lake.manifest import BatchDone, Parts, StreamState, TableChange, stream_path
 from barnabas.lake.reading import column_types, read_parts, read_table
 from barnabas.lake.store import CHECKPOINTS, REBUILD, LakeError, Writer
-from barnabas.lake.streams import ERROR, Feed
+from barnabas.lake.streams import ERROR, Feed, Fold, Stream
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.quarantine import QUARANTINE, quarantined
 
@@ -129,7 +130,7 @@ class Runner:
     # --- checkpoints: Spark's own count of batches has to be the one that the manifest knows
 
     def _checkpoint_path(self, feed: Feed) -> Path:
-        return self.writer.data / CHECKPOINTS / quote(feed.cluster_id, safe="") / feed.stream.source
+        return self.writer.data / CHECKPOINTS / stream_path(feed.name)
 
     def _checkpoint(self, feed: Feed) -> Path:
         path = self._checkpoint_path(feed)
@@ -151,24 +152,29 @@ class Runner:
                 raise LakeError(f"{checkpoint} has lost batch {batch_id} of the lake; {REBUILD} makes it anew")
             return
         began = time.monotonic()
+        records = feed.stream.records
         tables, checked = self._write_records(feed, frame)
-        facts = self._write_facts(feed, checked[feed.stream.records.name].rows, before.facts if before else ())
-        self._write_tables(feed, facts, tables, checked)
+        rows = self._count(tables[records.path])
+        passing: list[str] = []
+        facts: Parts = ()
+        if feed.stream.fold is None:
+            self._write_tables(feed, lambda table: checked[records.name].rows, tables, checked)
+        else:
+            part = self._write_facts(feed, feed.stream.fold, checked[records.name].rows, before.facts if before else ())
+            self._write_tables(feed, partial(self._facts_of, feed.stream, part), tables, checked)
+            facts = _existing(self.writer.data, part, "is_open=true")[0]
+            passing = [f"{part}/is_open=false", *(before.facts if before else ())]
+        if not feed.stream.keeps_records:
+            checked.pop(records.name)
+            passing += tables.pop(records.path).added
         self.writer.on_step("tables written")
         self._check(checked)
         self.writer.on_step("tables checked")
-        counts = {path: rows for path, change in tables.items() if (rows := self._count(change))}
-        rows = counts.get(feed.stream.records.path, 0)
+        counts = {path: count for path, change in tables.items() if (count := self._count(change))}
         bad = counts.pop(QUARANTINE.path, 0)
-        state = StreamState(
-            batch_id,
-            _query_id(checkpoint),
-            (before.rows if before else 0) + rows,
-            _existing(self.writer.data, facts, "is_open=true")[0],
-            offsets,
-        )
+        state = StreamState(batch_id, _query_id(checkpoint), (before.rows if before else 0) + rows, facts, offsets)
         self.writer.commit(BatchDone(feed.name, state, tables), [checkpoint / "offsets" / str(batch_id)])
-        self.writer.discard([f"{facts}/is_open=false", *(before.facts if before else ())])
+        self.writer.discard(passing)
         self._watch(Batch(feed.name, batch_id, rows, bad, counts, time.monotonic() - began))
         self._compact(tables)
 
@@ -192,36 +198,45 @@ class Runner:
         tables[table.path] = TableChange(columns, (part,))
         return tables, {table.name: Checked(table, read_parts(self.spark, data, (part,), columns))}
 
-    def _write_facts(self, feed: Feed, records: DataFrame, before: Parts) -> str:
+    def _write_facts(self, feed: Feed, fold: Fold, records: DataFrame, before: Parts) -> str:
         """The facts that ended in this batch and those open after it, by kind; the part."""
         from pyspark.sql import functions as f  # noqa: PLC0415
 
         columns = {column.name: column.type for column in feed.stream.facts}
         base = before[0] if before else None
         open_facts = read_parts(self.spark, self.writer.data, before, columns, base)
-        facts = feed.stream.fold(records, open_facts, shards=self._shards)
-        path = f"state/{quote(feed.cluster_id, safe='')}/{feed.stream.source}"
-        part = self._write(path, facts.withColumn("is_open", f.col("valid_to_offset").isNull()), "is_open", "kind")
+        facts = fold(records, open_facts, shards=self._shards)
+        part = self._write(
+            f"state/{stream_path(feed.name)}",
+            facts.withColumn("is_open", f.col("valid_to_offset").isNull()),
+            "is_open",
+            "kind",
+        )
         self.writer.on_step("facts written")
         return part
 
+    def _facts_of(self, stream: Stream, part: str, table: Table) -> DataFrame | None:
+        """The facts that a table is made of, if there are any."""
+        folders = [f"is_open={is_open}/kind={table.name}" for is_open in ("false", "true")]
+        here = [name for names in _existing(self.writer.data, part, *folders) for name in names]
+        columns = {column.name: column.type for column in stream.facts}
+        return read_parts(self.spark, self.writer.data, here, columns, part) if here else None
+
     def _write_tables(
-        self, feed: Feed, facts: str, tables: dict[str, TableChange], checked: dict[str, Checked]
+        self,
+        feed: Feed,
+        input_of: Callable[[Table], DataFrame | None],
+        tables: dict[str, TableChange],
+        checked: dict[str, Checked],
     ) -> None:
-        """The tables of all kinds of which there is a fact, several at the same time."""
+        """All tables for which there is something to make them of, several at the same time."""
         from pyspark.sql import functions as f  # noqa: PLC0415
 
-        columns = {column.name: column.type for column in feed.stream.facts}
-
         def write(table: Table) -> str | None:
-            here = [
-                f"{facts}/is_open={is_open}/kind={table.name}"
-                for is_open in ("false", "true")
-                if (self.writer.data / facts / f"is_open={is_open}" / f"kind={table.name}").is_dir()
-            ]
-            if not here:
+            made_of = input_of(table)
+            if made_of is None:
                 return None
-            rows = table.build(read_parts(self.spark, self.writer.data, here, columns, facts))
+            rows = table.build(made_of)
             if table.mode is not Mode.HISTORY:
                 return self._write(table.path, rows.select(*column_types(table)))
             has_ended = f.col("valid_to_offset").isNotNull()

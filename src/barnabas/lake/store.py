@@ -209,6 +209,25 @@ class Writer:
         self._open(self.path / f"{_DATA}{max(taken, default=0) + 1}")
         return self
 
+    def take_along(self, tables: Iterable[str], streams: Callable[[str], bool]) -> None:
+        """Of the lake that is there, copies tables that nothing can make anew, and how far their streams are.
+
+        Raises LakeFormatError where they cannot be read.
+        """
+        old = Lake(self.path).data
+        before = newest(old / COMMITS)
+        taken = {table: before.tables[table] for table in tables if table in before.tables}
+        if not taken:
+            return
+        states = {name: state for name, state in before.streams.items() if streams(name)}
+        checkpoints = [f"{CHECKPOINTS}/{manifests.stream_path(name)}" for name in states]
+        for part in [*(part for table in taken.values() for part in table.parts), *checkpoints]:
+            shutil.copytree(old / part, self.data / part, dirs_exist_ok=True)
+        for path in checkpoints:
+            _sync_tree(self.data / path, until=self.data)
+        with self._mutex:
+            self._commit(manifests.with_others(self.manifest, taken, states, self._clock_ms()))
+
     def swap(self) -> None:
         """What was begun anew becomes the lake, in one step."""
         replaced = {**self.settings.replaced, self.settings.data: self._clock_ms()}

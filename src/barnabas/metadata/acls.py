@@ -50,14 +50,15 @@ class AclsDraft:
 
     def finish(self) -> Acls:
         touched, old, new = sorted(self._by_id.touched), self._base.by_id, self._by_id.finish()
-        removed = _indexed(old.get(acl_id) for acl_id in touched)
-        return Acls(new, self._base.index.updated(removed, _indexed(new.get(acl_id) for acl_id in touched)))
+        removed = indexed(old.get(acl_id) for acl_id in touched)
+        return Acls(new, self._base.index.updated(removed, indexed(new.get(acl_id) for acl_id in touched)))
 
 
 _PATTERN_TYPES = (PatternType.LITERAL, PatternType.PREFIXED)
 
 
-def _indexed(entries: Iterable[AclEntry | None]) -> Iterator[AclEntry]:
+def indexed(entries: Iterable[AclEntry | None]) -> Iterator[AclEntry]:
+    """The entries that can be asked about."""
     for entry in entries:
         if entry is not None and entry.resource_type.is_known and entry.pattern_type in _PATTERN_TYPES:
             yield entry

@@ -14,7 +14,7 @@ from barnabas.lake.tables.gold.availability import (
     partition_trouble,
     topic_availability,
 )
-from tests.lake.gold.histories import Histories
+from tests.lake.gold.histories import Histories, at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,8 +29,8 @@ def test_minutes_are_counted_to_the_end_of_the_log_and_the_minimum_is_that_of_th
     partitions = histories.table(
         "partitions",
         histories.partition(0, 10),
-        histories.partition(10, 30, isr=[1]),  # 2 minutes under-replicated, the minimum is 1
-        histories.partition(30, 50, isr=[1], leader_epoch=1),  # 2 minutes, the minimum is 2
+        histories.partition(10, 30, isr=[1]),  # 2 minutes under-replicated; the minimum is 1, and from 20 on 2
+        histories.partition(30, 50, isr=[1], leader_epoch=1),  # 2 more minutes
         histories.partition(50, 60, isr=[], leader=-1),  # 1 minute offline
         histories.partition(60),
         histories.partition(0, partition=1, isr=[2]),  # open: 10 minutes
@@ -41,12 +41,12 @@ def test_minutes_are_counted_to_the_end_of_the_log_and_the_minimum_is_that_of_th
     trouble = partition_trouble(partitions, configs, histories.log_until(100)).cache()
     rows = trouble.where("partition = 0").orderBy("valid_from_offset").collect()
     assert [(row.minutes, row.under_replicated, row.offline, row.below_min_isr, row.min_isr) for row in rows] == [
-        (2.0, True, False, False, 1),
-        (2.0, True, False, True, 2),
+        (1.0, True, False, False, 1),
+        (3.0, True, False, True, 2),
         (1.0, True, True, True, 2),
     ]
     (topic,) = topic_availability(trouble).collect()
-    assert (topic.under_replicated_minutes, topic.offline_minutes, topic.below_min_isr_minutes) == (15.0, 1.0, 3.0)
+    assert (topic.under_replicated_minutes, topic.offline_minutes, topic.below_min_isr_minutes) == (15.0, 1.0, 12.0)
     assert (topic.partitions, topic.is_over) == (2, False)
     trouble.unpersist()
 
@@ -65,20 +65,22 @@ def test_a_broker_is_fenced_because_it_went_was_silent_or_is_new(histories: Hist
         broker(30, 40, fenced=False),
         broker(40, 50, fenced=False, in_controlled_shutdown=True),
         broker(50, 60, fenced=True, in_controlled_shutdown=True),
-        broker(60, fenced=True, incarnation_id="B"),
+        broker(60, 70, fenced=True, incarnation_id="B"),
+        broker(70, 80, fenced=False, incarnation_id="B"),
+        broker(80, fenced=True, incarnation_id="C"),  # nobody had missed it
     )
     fences = broker_fences(brokers, histories.log_until(100)).cache()
     rows = fences.orderBy("valid_from_offset").collect()
     assert [(row.valid_from_offset, row.minutes, row.cause, row.is_over) for row in rows] == [
         (0, 1.0, "start", True),
         (20, 1.0, "silence", True),
-        (50, 1.0, "shutdown", True),
-        (60, 4.0, "start", False),
+        (50, 2.0, "shutdown", True),
+        (80, 2.0, "restart", False),
     ]
     partitions = histories.table("partitions", histories.partition(20, 30, isr=[2], leader=2))
     trouble = partition_trouble(partitions, histories.table("configs"), histories.log_until(100))
     (row,) = broker_availability(trouble, fences, brokers).collect()
-    assert (row.out_of_sync_minutes, row.partitions, row.fenced_minutes, row.fences) == (1.0, 1, 7.0, 4)
+    assert (row.out_of_sync_minutes, row.partitions, row.fenced_minutes, row.fences) == (1.0, 1, 5.0, 3)
     fences.unpersist()
 
 
@@ -89,7 +91,8 @@ def test_a_change_of_leader_names_what_happened_beside_it(histories: Histories) 
 
     brokers = histories.table(
         "brokers",
-        broker(1, 0, 20, False), broker(1, 20, 60, True), broker(1, 60, 80, False), broker(1, 80, None, False, True),
+        broker(1, 0, 20, False), broker(1, 20, 60, True), broker(1, 60, 80, False), broker(1, 80, 81, False, True),
+        {**broker(1, 81, None, True, True), "valid_from_time": at(8.01)},  # fenced soon after it said that it goes
         broker(2, 0, 40, False), broker(2, 40, 50, True), broker(2, 50, None, False),
     )  # fmt: skip
     chain = [

@@ -57,13 +57,21 @@ def test_reassignments_have_an_outcome_and_the_quorum_leaders_a_time(histories: 
         histories.partition(20, partition=1),  # cancelled
         histories.partition(10, 20, partition=2, **moving),  # deleted
         histories.partition(40, partition=3, **moving, isr=[1, 2, 3]),  # running
+        histories.partition(10, 20, partition=4, **moving, isr=[1, 2, 3]),
+        # changed half-way: 4 instead of 3, which is still there
+        histories.partition(
+            20, 30, partition=4, replicas=[1, 4, 2, 3], adding_replicas=[3, 4], removing_replicas=[2, 3]
+        ),
+        histories.partition(30, partition=4, replicas=[1, 4], isr=[1, 4]),
     )
-    rows = reassignments(partitions, histories.log_until(50)).orderBy("partition").collect()
+    rows = reassignments(partitions, histories.log_until(50)).orderBy("partition", "valid_from_offset").collect()
     assert [(row.partition, row.outcome, row.minutes, row.added_in_sync) for row in rows] == [
         (0, "done", 2.0, [3]),
         (1, "cancelled", 1.0, []),
         (2, "deleted", 1.0, []),
         (3, "running", 1.0, [3]),
+        (4, "changed", 1.0, []),
+        (4, "done", 1.0, [4]),
     ]
     epochs = histories.table(
         "leader_epochs",

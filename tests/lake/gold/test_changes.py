@@ -96,7 +96,7 @@ def test_acls_quotas_features_users_brokers_and_leaders_are_told(histories: Hist
     assert [sentence.partition(" at 20")[0] for sentence in told] == [
         "acl User:alice may READ TOPIC pay... from * created",
         "acl User:alice may READ TOPIC pay... from * deleted",
-        "quota of client-id default, user bob: producer_byte_rate set to 5.0",
+        "quota of client-id default, user bob: producer_byte_rate set to 5",
         "feature: metadata.version set to 29",
         "user boot SCRAM-SHA-256 created",
         "broker 1 created",

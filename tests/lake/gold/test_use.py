@@ -1,4 +1,4 @@
-"""ACLs, traffic and consumption."""
+"""Traffic and consumption."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from barnabas.lake.column import ddl
-from barnabas.lake.tables.gold.access import acl_findings, acl_grants
 from barnabas.lake.tables.gold.consumption import group_lag, hanging_transactions, topic_use
 from barnabas.lake.tables.gold.traffic import (
     TARGET_BYTES_PER_SECOND,
@@ -36,7 +35,7 @@ def _traffic(histories: Histories, *rows: dict[str, object]) -> DataFrame:
         hour = time.replace(minute=0)
         records = int(row["last"]) - int(row["first"]) + 1  # type: ignore[call-overload]
         topic = row.get("topic", "orders")
-        place = (CLUSTER, topic, "T", row.get("partition", 0), hour)
+        place = (CLUSTER, topic, row.get("topic_id", topic), row.get("partition", 0), hour)
         made.append((*place, row["first"], records, row.get("bytes", 0), row["last"], time, time))
     return histories.spark.createDataFrame(made, ddl(TRAFFIC.columns))
 
@@ -52,10 +51,12 @@ def test_rates_hot_partitions_heavy_keys_and_a_plan(histories: Histories) -> Non
     (rate,) = topic_traffic(traffic).collect()
     assert (rate.records, rate.partitions, rate.peak_hour.timestamp()) == (210, 2, at(0).timestamp())
     assert rate.peak_bytes_per_second == pytest.approx(3.25 * TARGET_BYTES_PER_SECOND)
-    partitions = histories.table("partitions", *(histories.partition(0, partition=number) for number in (0, 1, 2)))
+    partitions = histories.table(
+        "partitions", *(histories.partition(0, partition=number, topic_id="orders") for number in (0, 1, 2))
+    )
     (hot,) = hot_partitions(traffic, partitions).collect()
     assert (hot.partition, round(hot.times_even, 2)) == (0, 2.82)
-    counts = [(CLUSTER, "orders", "T", 0, 0, "big", 120), (CLUSTER, "orders", "T", 0, 1, "small", 2)]
+    counts = [(CLUSTER, "orders", "orders", 0, 0, "big", 120), (CLUSTER, "orders", "orders", 0, 1, "small", 2)]
     keys = key_skew(histories.spark.createDataFrame(counts, ddl(KEY_COUNTS.columns)), traffic).cache()
     (key,) = keys.collect()
     assert (key.key, round(key.share, 2)) == ("big", 0.57)
@@ -69,39 +70,123 @@ def test_rates_hot_partitions_heavy_keys_and_a_plan(histories: Histories) -> Non
     )
 
 
+def test_a_plan_has_a_reason_and_a_topic_created_again_is_another_one(histories: Histories) -> None:
+    traffic = _traffic(
+        histories,
+        {"topic": "read by many", "minute": 0, "first": 0, "last": 9, "bytes": 10},
+        {"topic": "wide", "minute": 0, "first": 0, "last": 9, "bytes": 10},
+        {"topic": "fine", "minute": 0, "first": 0, "last": 9, "bytes": 10},
+        {"topic": "again", "topic_id": "first", "minute": 0, "first": 0, "last": 999, "bytes": 900},
+        {"topic": "again", "topic_id": "second", "minute": 60, "first": 0, "last": 9, "bytes": 10},
+    ).cache()
+    counts = {"read by many": 2, "wide": 8, "fine": 2, "again": 1}
+    partitions = histories.table(
+        "partitions",
+        *(
+            histories.partition(0, partition=number, topic_name=topic, topic_id="second" if topic == "again" else topic)
+            for topic, count in counts.items()
+            for number in range(count)
+        ),
+        histories.partition(0, 5, topic_name="again", topic_id="first"),
+    )
+    commit = {"partition": 0, "committed_offset": 5, "begin": 0}
+    offsets = histories.table(
+        "group_offsets",
+        {**commit, "group_id": "many", "topic": "read by many", "commit_time": at(1)},
+        {**commit, "group_id": "few", "topic": "fine", "commit_time": at(1)},
+        {**commit, "group_id": "few", "topic": "again", "commit_time": at(1), "topic_id": "first"},
+        {**commit, "group_id": "late", "topic": "again", "commit_time": at(1)},
+    )
+    groups = histories.table(
+        "groups", {"group_id": "many", "members": 5, "begin": 0}, {"group_id": "few", "members": 1, "begin": 0}
+    )
+    no_keys = histories.spark.createDataFrame([], ddl(KEY_COUNTS.columns))
+    rates = topic_traffic(traffic).cache()
+    plan = partition_plan(rates, partitions, offsets, groups, key_skew(no_keys, traffic)).collect()
+    assert {row.topic: (row.partitions, row.recommended, row.reason) for row in plan} == {
+        "read by many": (2, 5, "a group has 5 members, of which some have nothing to read"),
+        "wide": (8, 8, "more than it needs; the number cannot be decreased"),
+        "fine": (2, 2, "enough"),
+        "again": (1, 1, "enough"),
+    }
+    assert {(row.topic_id, row.records) for row in rates.where("topic = 'again'").collect()} == {
+        ("first", 1000),
+        ("second", 10),
+    }
+    topics = histories.table(
+        "topics",
+        {"topic_id": "first", "name": "again", "begin": 0, "end": 5},
+        {"topic_id": "second", "name": "again", "begin": 500},
+    )
+    # Both commits are of the first: one says so, the other is older than the second.
+    assert group_lag(offsets, traffic, topics, histories.log_until(900)).collect() == []
+    (use,) = topic_use(topics, traffic, offsets, histories.log_until(900)).collect()
+    assert (use.topic_id, use.groups, use.verdict) == ("second", 0, "never consumed")
+    for frame in (traffic, rates):
+        frame.unpersist()
+
+
 def test_lag_its_trend_and_topics_that_nobody_uses(histories: Histories) -> None:
     traffic = _traffic(
         histories,
         {"partition": 0, "minute": 1, "first": 0, "last": 99},
-        {"partition": 0, "minute": 9, "first": 100, "last": 199},
+        {"partition": 0, "minute": 40, "first": 100, "last": 199},
         {"partition": 1, "minute": 1, "first": 0, "last": 9},
         {"topic": "quiet", "minute": -20000, "first": 0, "last": 0},
+        {"topic": "unread", "minute": 30, "first": 0, "last": 0},
+        {"topic": "old", "minute": 30, "first": 0, "last": 0},
     ).cache()
-    commit = {"topic": "orders", "partition": 0}
-    offsets = histories.table(
-        "group_offsets",
-        {**commit, "group_id": "behind", "committed_offset": 90, "commit_time": at(2), "begin": 20, "end": 30},
-        {**commit, "group_id": "behind", "committed_offset": 110, "commit_time": at(3), "begin": 30},
-        {**commit, "group_id": "there", "committed_offset": 200, "commit_time": at(10), "begin": 100},
-        {**commit, "group_id": "stopped", "committed_offset": 100, "commit_time": at(2), "begin": 20},
-    )
-    rows = {row.group_id: row for row in group_lag(offsets, traffic).collect()}
-    assert {group: (row.lag, row.lag_before, row.trend, row.lag_minutes) for group, row in rows.items()} == {
-        "behind": (90, 10, "growing", 6.0),
-        "there": (0, None, "none", 0.0),
-        "stopped": (100, None, "stopped", 7.0),
-    }
     topics = histories.table(
         "topics",
-        *({"topic_id": name, "name": name, "begin": 0} for name in ("orders", "quiet", "empty", "__consumer_offsets")),
+        *({"topic_id": name, "name": name, "begin": 0} for name in ("unread", "empty", "__consumer_offsets")),
+        {"topic_id": "orders", "name": "orders", "begin": 0},
+        {"topic_id": "quiet", "name": "quiet", "begin": -200_000},
+        {"topic_id": "unseen", "name": "unseen", "begin": 0},
         {"topic_id": "old", "name": "old", "begin": 0, "end": 5},
     )
-    use = topic_use(topics, traffic, offsets, histories.log_until(100)).collect()
-    assert {row.topic: (row.verdict, row.groups) for row in use} == {
-        "orders": ("used", 3),
-        "quiet": ("idle", 0),
-        "empty": ("never written", 0),
+
+    def commits(group: str, *at_minutes: tuple[float, int], topic: str = "orders") -> list[dict[str, object]]:
+        ends: list[int | None] = [int(minute * 10) for minute, _ in at_minutes[1:]]
+        return [
+            {
+                "group_id": group, "topic": topic, "partition": 0, "committed_offset": offset, "commit_time": at(minute),
+                "begin": int(minute * 10), "end": end,
+            }
+            for (minute, offset), end in zip(at_minutes, [*ends, None], strict=True)
+        ]  # fmt: skip
+
+    offsets = histories.table(
+        "group_offsets",
+        *commits("behind", (2, 90), (38, 95), (39, 110)),  # commits until the end, ever further behind
+        *commits("catching up", (2, 5), (41, 150)),
+        *commits("even", (2, 50), (42, 150)),
+        *commits("there", (41, 200)),
+        *commits("stopped", (2, 20), (3, 90)),
+        *commits("stuck", (2, 20), (3, 90), (44, 90)),  # commits, and always the same
+        *commits("new", (41, 10)),
+        *commits("other", (41, 10), topic="unseen"),
+    )
+    end = histories.log_until(450)
+    rows = {row.group_id: row for row in group_lag(offsets, traffic, topics, end).collect()}
+    assert {group: (row.lag, row.lag_before, row.trend, row.lag_minutes) for group, row in rows.items()} == {
+        "behind": (90, 10, "growing", 1.0),
+        "catching up": (50, 95, "falling", 0.0),
+        "even": (50, 50, "steady", 0.0),
+        "there": (0, None, "none", 0.0),
+        "stopped": (110, 80, "stopped", 37.0),
+        "stuck": (110, 10, "stopped", 0.0),
+        "new": (190, None, "unknown", 0.0),
     }
+    use = topic_use(topics, traffic, offsets, end).collect()
+    assert {row.topic: (row.verdict, row.groups) for row in use} == {
+        "orders": ("used", 7),
+        "quiet": ("idle", 0),
+        "unread": ("never consumed", 0),
+        "empty": ("never written", 0),
+        "unseen": ("unknown", 1),  # somebody has read it, but its log was not
+    }
+    unknown = topic_use(topics, traffic.where("false"), offsets, end).collect()
+    assert {row.verdict for row in unknown} == {"unknown"}
 
 
 def test_a_transaction_hangs_when_it_is_open_for_longer_than_it_may(histories: Histories) -> None:
@@ -114,29 +199,3 @@ def test_a_transaction_hangs_when_it_is_open_for_longer_than_it_may(histories: H
     )
     (found,) = hanging_transactions(transactions, histories.log_until(100)).collect()
     assert (found.transactional_id, found.minutes, found.timeout_minutes) == ("hangs", 9.0, 1.0)
-
-
-def test_grants_and_findings_are_of_the_entries_that_hold(histories: Histories) -> None:
-    entry = {
-        "resource_type": "TOPIC", "pattern_type": "LITERAL", "resource_name": "orders", "principal": "User:a", "host": "*",
-        "operation": "READ", "permission": "ALLOW", "begin": 0,
-    }  # fmt: skip
-    acls = histories.table(
-        "acls",
-        {**entry, "acl_id": "1"},
-        {**entry, "acl_id": "2", "operation": "WRITE", "permission": "DENY"},
-        {**entry, "acl_id": "3", "resource_name": "*"},
-        {**entry, "acl_id": "4", "operation": "ALTER", "end": 5},
-        {**entry, "acl_id": "5", "resource_name": "nowhere", "principal": "User:b"},
-    )
-    grants = {(row.principal, row.resource_name): (row.allowed, row.denied) for row in acl_grants(acls).collect()}
-    assert grants == {
-        ("User:a", "orders"): (["READ"], ["WRITE"]),
-        ("User:a", "*"): (["READ"], []),
-        ("User:b", "nowhere"): (["READ"], []),
-    }
-    topics = histories.table("topics", {"topic_id": "T", "name": "orders", "begin": 0})
-    found = acl_findings(acls, topics, histories.table("groups")).collect()
-    assert {row.finding for row in found} == {"shadowed", "never-denies", "wildcard", "no-such-resource"}
-    (missing,) = [row for row in found if row.finding == "no-such-resource"]
-    assert "nowhere" in missing.entries[0]

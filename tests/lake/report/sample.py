@@ -14,22 +14,31 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from barnabas.lake.column import Column
-from barnabas.lake.report.content import LIMIT, SHOWN, ClusterContent, LogRange, ReportContent, Rows
+from barnabas.lake.report.content import DRIFT, LIMIT, SHOWN, ClusterContent, LogRange, ReportContent, Rows
 from barnabas.lake.report.queries import QUERIES
 from barnabas.lake.tables.declaration import Table
-from barnabas.lake.tables.gold import access, availability, balance, changes, consumption, moves, traffic
+from barnabas.lake.tables.gold import (
+    access,
+    availability,
+    balance,
+    changes,
+    consumption,
+    inventory,
+    moves,
+    observations,
+    traffic,
+)
+from tests.lake.report.sample_watched import BROKERS, END, START, inventory_rows, quorum_lag, watched_rows
 
 TABLES: dict[str, Table] = {
     table.name: table
-    for module in (access, availability, balance, changes, consumption, moves, traffic)
+    for module in (access, availability, balance, changes, consumption, inventory, moves, observations, traffic)
     for table in module.TABLES
     if table.name in SHOWN
 }
+TABLES["drift"] = replace(TABLES["changes"], name="drift", question="", columns=DRIFT)
 EVIL = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e\x00\ud800"
 CLUSTER = "5L6g3nShT-eMCtK--X86sw"
-START = datetime(2026, 11, 9, 6, 0, tzinfo=UTC)
-END = datetime(2026, 11, 16, 9, 42, 17, tzinfo=UTC)
-BROKERS = range(1, 7)
 NAMES = (
     "orders", "payments", "clicks", "inventory.updates", "user-profiles", "emails.outbox", "fraud-scores",
     "shipping.events", "search.queries", "audit", "invoices", "web.sessions.v2", "recommendations", "returns",
@@ -396,6 +405,14 @@ def all_rows(topics: int = 42, changes: int = 1800) -> dict[str, list[Row]]:
     return {
         "changes": _changes(rng, names, changes),
         "config_history": _config_history(rng, names, changes // 8),
+        "drift": [
+            {"action": "alter", "kind": "topic", "name": name, "field": field, "before": before, "after": after}
+            for name, field, before, after in (
+                ("orders", "retention.ms", "86400000", "604800000"),
+                ("payments", "partitions", "12", "18"),
+                ("returns", "", None, "3 partitions"),
+            )
+        ],
         "partition_trouble": trouble,
         "topic_availability": by_topic,
         "broker_fences": fences,
@@ -403,6 +420,8 @@ def all_rows(topics: int = 42, changes: int = 1800) -> dict[str, list[Row]]:
             {
                 "broker_id": broker,
                 "out_of_sync_minutes": {4: 6120.5, 2: 84.0, 5: 310.2}.get(broker, 0.0),
+                "offline_minutes": 22.5 if broker == 4 else 0.0,
+                "below_min_isr_minutes": 71.0 if broker == 4 else 0.0,
                 "partitions": {4: 38, 2: 40, 5: 37}.get(broker, 0),
                 "fenced_minutes": sum(row["minutes"] for row in fences if row["broker_id"] == broker),
                 "fences": sum(row["broker_id"] == broker for row in fences),
@@ -427,6 +446,8 @@ def all_rows(topics: int = 42, changes: int = 1800) -> dict[str, list[Row]]:
         "quorum_leaders": _quorum(),
         "acl_grants": grants,
         "acl_findings": findings,
+        **inventory_rows(names),
+        **watched_rows(),
         **_traffic(rng, names),
         **_consumption(rng, names, max(9, topics // 40)),
     }
@@ -446,6 +467,22 @@ def _over_time(rows: list[Row], series: str) -> list[Row]:
     return [
         {"start": datetime.fromtimestamp(start, UTC), "seconds": seconds, "series": name, "count": count}
         for (start, name), count in sorted(found.items())
+    ]
+
+
+def _worst_over_time(rows: list[Row]) -> list[Row]:
+    seconds = 3 * 3600
+    found: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        found.setdefault((int(row["observed_at"].timestamp()) // seconds * seconds, row["replica_id"]), []).append(row)
+    return [
+        {
+            "start": datetime.fromtimestamp(start, UTC),
+            "seconds": seconds,
+            "series": node,
+            **{name: max(row[name] for row in mine) for name in ("lag", "seconds_since_caught_up")},
+        }
+        for (start, node), mine in sorted(found.items())
     ]
 
 
@@ -499,6 +536,9 @@ def answers(rows: dict[str, list[Row]], topics: int) -> dict[str, list[Row]]:
         "lag_by_group": by_group[:12],
         "groups_by_trend": _counted(row["trend"] for row in by_group),
         "topics_by_verdict": _counted(row["verdict"] for row in rows["topic_use"]),
+        "topic_risks": [{"topics": topics, "single": 1, "all_needed": 1}],
+        "groups_by_verdict": _counted(row["verdict"] for row in rows["group_lag_growth"]),
+        "quorum_lag_over_time": _worst_over_time(quorum_lag()),
         "findings_by_kind": _counted(row["finding"] for row in rows["acl_findings"]),
         "grants_by_principal": _counted(row["principal"] for row in rows["acl_grants"]),
         "reassignments_by_outcome": _counted(row["outcome"] for row in rows["reassignments"]),

@@ -13,7 +13,8 @@ from barnabas.lake.report.content import RANGE_SQL, SHOWN, Rows, assemble, top_s
 from barnabas.lake.report.page import render
 from barnabas.lake.report.queries import BUCKETS, QUERIES
 from barnabas.lake.sources import metadata
-from tests.lake.report import sample
+from barnabas.lake.tables.gold.observations import QUORUM_LAG
+from tests.lake.report import sample, sample_watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,8 +46,8 @@ def lake(spark: SparkSession) -> SparkSession:
         table = pa.Table.from_pylist(found, to_arrow_schema(StructType.fromDDL(schema), timezone="UTC"))
         spark.createDataFrame(table).createOrReplaceTempView(name)
 
-    rows = sample.all_rows()
-    schemas = {name: table.columns for name, table in sample.TABLES.items()} | _silver()
+    rows = {**sample.all_rows(), "quorum_lag": sample_watched.quorum_lag()}
+    schemas = {name: table.columns for name, table in sample.TABLES.items()} | _silver() | {"quorum_lag": QUORUM_LAG}
     for name, columns in schemas.items():
         mine = rows.get(name, [{"valid_from_offset": 1, "fenced": True, "exact": True}] * 2)
         view(name, ddl(columns), [{"cluster_id": cluster, **row} for cluster in ("a", "b") for row in mine])
@@ -86,12 +87,14 @@ def test_the_answers_of_spark_are_those_that_the_same_rows_give_here(lake: Spark
     assert {name: table.total for name, table in found.tables.items()} == {
         name: table.total for name, table in expected.tables.items()
     }
-    for name in ("trouble_totals", "fence_totals", "traffic_totals", "plan_totals"):
+    for name in ("trouble_totals", "fence_totals", "traffic_totals", "plan_totals", "topic_risks"):
         (row,) = found.answers[name]
         assert {key: value for key, value in row.items() if key != "cluster_id"} == pytest.approx(
             expected.answers[name][0]
         ), name
-    for name in ("groups_by_trend", "topics_by_verdict", "findings_by_kind", "violations_by_topic"):
+    for name in (
+        "groups_by_trend", "groups_by_verdict", "topics_by_verdict", "findings_by_kind", "violations_by_topic",
+    ):  # fmt: skip
         assert {row["name"]: row["count"] for row in found.answers[name]} == {
             row["name"]: row["count"] for row in expected.answers[name]
         }
@@ -103,6 +106,9 @@ def test_the_answers_of_spark_are_those_that_the_same_rows_give_here(lake: Spark
     over_time = found.answers["changes_over_time"]
     assert sum(row["count"] for row in over_time) == 1800
     assert len({row["start"] for row in over_time}) <= BUCKETS + 1
+    lag = found.answers["quorum_lag_over_time"]
+    assert {row["series"] for row in lag} == set(sample_watched.NODES)
+    assert max(row["lag"] for row in lag) == max(row["lag"] for row in sample_watched.quorum_lag())
     causes = {row["series"] for row in found.answers["leader_changes_over_time"]}
     assert "broker fenced" in causes
     assert not [cause for cause in causes if any(c.isdigit() for c in cause)]

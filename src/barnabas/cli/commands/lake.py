@@ -7,19 +7,20 @@ Reads arguments and shows; the lake itself is in `barnabas.lake`, which is impor
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from barnabas.cli.failures import Failure
 from barnabas.cli.lake import answers
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, lake_session, moment_of, opened, pairs, show
+from barnabas.cli.lake.sources import Named, chosen_feeds, remembered_feeds
 from barnabas.cli.options import connection_options, output_options
 from barnabas.cli.output import Output, Progress, columns, note
-from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+from barnabas.cli.profiles import Connection
 from barnabas.raft.offline_metadata import AsOf
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from barnabas.lake.runner import Batch
     from barnabas.lake.store import Writer
     from barnabas.lake.streams import Feed
-
-_ON_THE_COMMAND_LINE = ("--bootstrap-controller", "-X")
 
 
 @click.group(short_help="What ever happened to clusters, as tables of Spark.")
@@ -63,6 +62,16 @@ def lake() -> None:
 @click.option("--allow-data-loss", is_flag=True, help="Go on where a source has lost what was not read yet.")
 @click.option("--cluster-id", help="Whose logs they are, where no meta.properties says so.")
 @click.option("--option", "source_options", multiple=True, metavar="KEY=VALUE", help="Any option of the data sources.")
+@click.option(
+    "--traffic/--no-traffic",
+    default=None,
+    help="Also read the records of topics, and sum up how much, when and by which keys.",
+)
+@click.option(
+    "--observe/--no-observe",
+    default=None,
+    help="Also ask the live cluster (--bootstrap-server) for sizes on disk, the lag of its quorum and of its groups.",
+)
 @CONF
 @connection_options
 def run(
@@ -75,6 +84,8 @@ def run(
     allow_data_loss: bool,
     cluster_id: str | None,
     source_options: tuple[str, ...],
+    traffic: bool | None,
+    observe: bool | None,
     conf: tuple[str, ...],
     connection: Connection,
 ) -> None:
@@ -82,7 +93,7 @@ def run(
 
     SOURCE is a log dir (with meta.properties), of one node or of several of a cluster, or the directory of a metadata log. With
     --bootstrap-controller the metadata log is read from the quorum that runs there. Without either, the sources of the last
-    run are read.
+    run are read. Whether --traffic and --observe were said is remembered too.
 
     Only what the quorum has committed is taken: of a cluster with several voters, give the dirs of a majority.
     """
@@ -98,74 +109,10 @@ def run(
 
         with Writer(directory) as writer:
             writer.open()
-            feeds = _feeds(writer, sources, connection, options, cluster_id)
+            feeds = chosen_feeds(writer, Named(sources, options, cluster_id, traffic, observe), connection)
             with lake_session(directory, conf) as spark:
                 _check_executors(spark, directory, feeds)
                 _run(spark, writer, feeds, interval if follow else None)
-
-
-def _feeds(
-    writer: Writer,
-    sources: tuple[Path, ...],
-    connection: Connection,
-    options: Mapping[str, str],
-    cluster_id: str | None,
-) -> list[Feed]:
-    """What is to be read, remembered for later runs."""
-    from barnabas.lake.feeds import find_feeds, live_feed  # noqa: PLC0415
-    from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
-
-    # Settings of the client may be passwords: they are given anew with each run.
-    remembered = {name: value for name, value in options.items() if not name.lower().startswith("kafka.")}
-    setting = connection.settings.get(BOOTSTRAP_CONTROLLERS)
-    is_live = setting is not None and setting.origin in _ON_THE_COMMAND_LINE
-    if sources and is_live:
-        raise click.UsageError("SOURCE and --bootstrap-controller cannot both be given.")
-    if not sources and not is_live:
-        if not writer.settings.sources:
-            raise click.UsageError("Missing argument 'SOURCE...'; or name a quorum with --bootstrap-controller.")
-        return _remembered(writer.settings.sources, connection, missing_is_left_out=False)
-    if is_live:
-        controllers = connection.values()[BOOTSTRAP_CONTROLLERS]
-        feed = live_feed(_client(connection, controllers), STREAMS, options)
-        writer.remember(feed.cluster_id, {"controllers": controllers, "options": remembered})
-        return [feed]
-    feeds = find_feeds(sources, STREAMS, options, cluster_id)
-    for cluster in {feed.cluster_id for feed in feeds}:
-        own = sorted({path for feed in feeds if feed.cluster_id == cluster for path in feed.paths})
-        writer.remember(cluster, {"paths": own, "options": remembered})
-    return feeds
-
-
-def _remembered(
-    known: Mapping[str, Mapping[str, Any]], connection: Connection, *, missing_is_left_out: bool
-) -> list[Feed]:
-    """The feeds of the sources that the lake was made from."""
-    from barnabas.lake.feeds import find_feeds, live_feed  # noqa: PLC0415
-    from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
-
-    feeds: list[Feed] = []
-    for cluster, source in known.items():
-        options = source.get("options", {})
-        if "controllers" in source:
-            feeds.append(live_feed(_client(connection, source["controllers"]), STREAMS, options))
-            continue
-        paths = [Path(path) for path in source["paths"]]
-        gone = [path for path in paths if not path.is_dir()]
-        if gone and not missing_is_left_out:
-            raise Failure(
-                "is not there any more, and the lake was made from it",
-                resource=str(gone[0]),
-                advice="bring it back, name the sources that there are with lake run, or rebuild with --without-missing",
-            )
-        if paths != gone:
-            feeds += find_feeds([path for path in paths if path not in gone], STREAMS, options, cluster)
-    return feeds
-
-
-def _client(connection: Connection, controllers: str) -> dict[str, str]:
-    values = {name: value for name, value in connection.values().items() if name != BOOTSTRAP_SERVERS}
-    return {**values, BOOTSTRAP_CONTROLLERS: controllers}
 
 
 @contextmanager
@@ -237,10 +184,12 @@ def rebuild(directory: Path, without_missing: bool, conf: tuple[str, ...], conne
 
     For a lake of another version, or one whose source was re-created or truncated. The new lake has what the sources have now:
     what retention or a snapshot has removed from them since is no longer in it, and begins at a snapshot, marked as not exact.
-    Until the swap, and if the rebuild fails, the lake is as it was; a run a while after it removes the old data.
+    What was observed of live clusters is taken along as it is. Until the swap, and if the rebuild fails, the lake is as it was;
+    a run a while after it removes the old data.
     """
     with lake_failures(directory):
-        from barnabas.lake.store import Writer, read_settings  # noqa: PLC0415
+        from barnabas.lake.store import LakeFormatError, Writer, read_settings  # noqa: PLC0415
+        from barnabas.lake.tables.all import OBSERVING  # noqa: PLC0415
 
         known = read_settings(directory).sources
         if not known:
@@ -249,12 +198,20 @@ def rebuild(directory: Path, without_missing: bool, conf: tuple[str, ...], conne
             )
         with Writer(directory) as writer:
             writer.open_anew()
-            feeds = _remembered(known, connection, missing_is_left_out=without_missing)
+            feeds = remembered_feeds(known, connection, without_missing=without_missing)
             for cluster in sorted(known.keys() - {feed.cluster_id for feed in feeds}):
                 note(f"warning: cluster {cluster} has no source any more, and is left out")
+            try:
+                writer.take_along([stream.records.path for stream in OBSERVING], _is_observing)
+            except LakeFormatError as error:
+                note(f"warning: what was observed of live clusters is left behind: {error}")
             with lake_session(directory, conf) as spark:
                 _run(spark, writer, feeds, None)
             writer.swap()
+
+
+def _is_observing(stream: str) -> bool:
+    return "/kafka_cluster/" in stream
 
 
 # --- questions -------------------------------------------------------------------------------------------------------
@@ -321,18 +278,17 @@ def as_of(
     """Show what was true after an offset of the metadata log, or at a time.
 
     States are those between batches of the log: OFFSET counts as the last end of a batch at or before it, TIME as that of the
-    last batch appended by then. TABLE is a silver table: topics, partitions, configs, acls, ... (barnabas lake tables).
+    last batch appended by then. TABLE is a silver table (topics, partitions, configs, acls, ...), or one of gold that is made
+    of such tables alone (access, topic_inventory, broker_balance, ...), as it would have been; see barnabas lake tables.
     """
     with lake_failures(directory), opened(directory, conf) as tables:
         from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
 
         state = tables.as_of(moment, cluster_id)
-        if table not in state:
-            raise Failure(f"is no table of what was true; there are {', '.join(state)}", resource=table)
         try:
-            places = state.places(table)
-        except ValueError as error:
-            raise Failure(str(error), resource=table) from None
+            rows, places = state[table], state.places(table)
+        except (KeyError, ValueError) as error:
+            raise Failure(str(error)) from None
         if not places:
             raise Failure(
                 "the lake knows of nothing that was before this",
@@ -341,7 +297,7 @@ def as_of(
             )
         for cluster, log, offset in places if state.is_of_metadata(table) else ():
             note(f"{cluster}: after offset {offset} of {log}")
-        show(state[table].orderBy(*TABLES[table].keys), output)
+        show(rows.orderBy(*TABLES[table].keys), output)
 
 
 for _answer in answers.COMMANDS:

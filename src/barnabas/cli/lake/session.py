@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import click
 
 from barnabas.cli.failures import Failure, failures
 from barnabas.cli.lake.rows import plain_value
-from barnabas.cli.output import Output, columns
+from barnabas.cli.output import ALIGNED_ROWS, Output, columns
 from barnabas.raft.offline_metadata import AsOf, parse_as_of
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ def moment_of(ctx: click.Context, param: click.Parameter, value: str | None) -> 
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-def show(frame: DataFrame, output: Output) -> None:
+def show(frame: DataFrame, output: Output) -> int:
+    """The rows, as they come; how many there were."""
     names = frame.columns
-    rows = (
-        {name: plain_value(value) for name, value in zip(names, row, strict=True)} for row in frame.toLocalIterator()
-    )
-    output.rows(columns(*names), rows)
+    found = frame.toLocalIterator()
+    # Spark gives the first rows of each of its tasks late: a table for people is aligned by them.
+    first = list(islice(found, ALIGNED_ROWS)) if output.is_for_people else []
+    rows = ({name: plain_value(value) for name, value in zip(names, row, strict=True)} for row in chain(first, found))
+    return output.rows(columns(*names), rows)
 
 
 # --- Spark -----------------------------------------------------------------------------------------------------------
@@ -61,11 +64,15 @@ def show(frame: DataFrame, output: Output) -> None:
 def opened(directory: Path, conf: tuple[str, ...]) -> Iterator[OpenLake]:
     """A lake to read."""
     from barnabas.lake.opened import OpenLake  # noqa: PLC0415
+    from barnabas.lake.spark_session import for_rows  # noqa: PLC0415
     from barnabas.lake.store import Lake  # noqa: PLC0415
 
     found = Lake(directory)
     with lake_session(directory, conf) as spark:
-        yield OpenLake(spark, found)
+        tables = OpenLake(spark, found)
+        rows = sum(stream.rows for stream in tables.manifest.streams.values())
+        with for_rows(spark, rows, pairs(conf, "--conf")):
+            yield tables
 
 
 @contextmanager

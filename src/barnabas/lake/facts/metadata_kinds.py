@@ -390,18 +390,18 @@ def acl_row(acl_id: Uuid, entry: AclEntry) -> tuple[Any, ...]:
 def acl_of(row: tuple[Any, ...]) -> tuple[Uuid, AclEntry]:
     acl_id, resource_type, resource_name, pattern, principal, host, operation, permission = row
     entry = AclEntry(
-        _code(ResourceType, resource_type),
+        code_of(ResourceType, resource_type),
         resource_name,
-        _code(PatternType, pattern),
+        code_of(PatternType, pattern),
         principal,
         host,
-        _code(AclOperation, operation),
-        _code(AclPermissionType, permission),
+        code_of(AclOperation, operation),
+        code_of(AclPermissionType, permission),
     )
     return Uuid.parse(acl_id), entry
 
 
-def _code(kind: Any, name: str) -> Any:
+def code_of(kind: Any, name: str) -> Any:
     """A code by its name; one that is not known is shown with its number."""
     return kind[name] if name in kind.__members__ else kind(int(name.removeprefix(_CODE_PREFIX)))
 

@@ -103,6 +103,7 @@ def declare_facts(spark: Any, stream: Stream, shards: int) -> None:
     # Spark may not be asked for anything inside of the function, and mapInArrow asks for the columns of what it is given. So
     # the plan is made here, over an empty stand-in with the same columns, whose place the table takes.
     records = spark.createDataFrame([], ddl(stream.records.columns))
+    assert stream.fold is not None
     folded = stream.fold(records, spark.createDataFrame([], ddl(stream.facts)), shards=shards)
     _ = folded.columns  # asked for while it can be answered, and kept
     records._plan.plan = spark.read.table(stream.records.name)._plan.plan

@@ -1,20 +1,27 @@
 """What the page needs, asked of a lake: top rows, totals and small answers; and all rows of each table as files beside it.
 
 Its one rule: what comes to the driver is small, whatever the lake's size: top rows of tables, and answers that are cut.
-The files are written row by row.
+Rows of the files are made into lines, and written, by Spark.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from datetime import datetime
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from barnabas.lake.report.content import RANGE_SQL, SHOWN, ReportContent, Rows, assemble, top_sql, totals_sql
+from barnabas.lake.report.content import (
+    DRIFT,
+    RANGE_SQL,
+    RANGE_TABLE,
+    SHOWN,
+    ReportContent,
+    Rows,
+    assemble,
+    top_sql,
+    totals_sql,
+)
 from barnabas.lake.report.queries import QUERIES
 from barnabas.lake.tables.all import TABLES
 
@@ -24,54 +31,110 @@ if TYPE_CHECKING:
     from barnabas.lake.opened import OpenLake
 
 
-@contextmanager
-def kept(lake: OpenLake) -> Iterator[list[str]]:
-    """The names of the page's tables, whose rows are kept meanwhile: each is asked for its top, its number, and all of it."""
-    names = [name for name in SHOWN if name in TABLES]
-    for name in names:
-        lake[name].cache()
-    try:
-        yield names
-    finally:
-        for name in names:
-            lake[name].unpersist()
+def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:
+    """How a cluster differs from what a file declares, in the columns of `DRIFT`. Raises ValueError for a wrong file."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    return lake.drift(file, cluster_id=cluster_id).withColumn("cluster_id", f.lit(cluster_id))
 
 
-def ask(
-    lake: OpenLake, names: Iterable[str], folder: str, watch: Callable[[int], None] = lambda done: None
-) -> ReportContent:
-    """The content of the page; `folder` is where the files of all rows are, seen from the page."""
-    tables = {}
-    for done, name in enumerate(names, 1):
-        watch(done)
+def make(
+    lake: OpenLake, drift: DataFrame | None = None, watch: Callable[[int], None] = lambda done: None
+) -> dict[str, DataFrame]:
+    """The tables of gold that the page and its queries want, by name. `drift` has the columns of `DRIFT`, where there is one.
+
+    Each is made once, whoever asks for it, and its rows are kept by Spark without how they were made: plans of gold are
+    large, and what is asked of them after that is not.
+    """
+    from pyspark import StorageLevel  # noqa: PLC0415
+
+    wanted = {*SHOWN, *(table for query in QUERIES.values() for table in query.tables)}.intersection(TABLES)
+    made: dict[str, DataFrame] = {}
+
+    def one(name: str) -> DataFrame:
         table = TABLES[name]
-        tables[name] = Rows(table.columns, _rows(lake.sql(top_sql(name))), 0, f"{folder}/{name}.csv", table.question)
+        if table.layer != "gold":
+            return lake[name]
+        if name not in made:
+            frame: DataFrame = table.build(*(one(each) for each in table.inputs))
+            if name not in wanted:
+                return frame
+            made[name] = frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+            watch(len(made))
+        return made[name]
+
+    for name in sorted(wanted):
+        one(name)
+    if drift is not None:
+        made["drift"] = drift.select(*(column.name for column in DRIFT))
+    return made
+
+
+def ask(lake: OpenLake, made: Mapping[str, DataFrame], folder: str) -> ReportContent:
+    """The content of the page; `folder` is where the files of all rows are, seen from the page.
+
+    How many rows there are is asked first: of tables without any, nothing more is.
+    """
+    for name in {*made, *(table for query in QUERIES.values() for table in query.tables), RANGE_TABLE}:
+        (made[name] if name in made else lake[name]).createOrReplaceTempView(name)
+    shown = [name for name in SHOWN if name in made]
+    totals = _rows(lake, totals_sql(shown))
+    empty = set(shown).difference(row["name"] for row in totals)
+    tables = {}
+    for name in shown:
+        columns, question = (TABLES[name].columns, TABLES[name].question) if name in TABLES else (DRIFT, "")
+        rows = [] if name in empty else _rows(lake, top_sql(name))
+        tables[name] = Rows(columns, rows, 0, f"{folder}/{name}.csv", question)
     answers = {
-        name: _rows(lake.sql(query.sql))
-        for name, query in QUERIES.items()
-        if all(each in TABLES for each in query.tables)
+        name: [] if empty.issuperset(query.tables) else _rows(lake, query.sql) for name, query in QUERIES.items()
     }
-    return assemble(_rows(lake.sql(RANGE_SQL)), tables, _rows(lake.sql(totals_sql(tables))), answers)
+    return assemble(_rows(lake, RANGE_SQL), tables, totals, answers)
 
 
-def write_rows(lake: OpenLake, names: Iterable[str], folder: Path) -> None:
-    """All rows of these tables, each as a file of comma-separated values; lists and structs are JSON in them."""
+_CSV = {
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+}
+"""As the csv modules of most languages read it."""
+
+
+def write_rows(made: Mapping[str, DataFrame], folder: Path) -> None:
+    """All rows of the page's tables, each as a file of comma-separated values; lists and structs are JSON in them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        frame = lake[name]
-        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(frame.columns)
-            for row in frame.toLocalIterator():
-                writer.writerow([_text(value) for value in row])
+    for name, frame in ((name, made[name]) for name in SHOWN if name in made):
+        with (folder / f"{name}.csv").open("wb") as file:
+            file.write((",".join(frame.columns) + "\n").encode())
+            if str(frame.sparkSession.sparkContext.master).startswith("local"):
+                _copy_parts(_lines(frame), folder / f".{name}", file)
+            else:  # executors on other machines may not have this folder
+                file.writelines(f"{line}\n".encode() for (line,) in _lines(frame).toLocalIterator())
 
 
-def _rows(frame: DataFrame) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+def _copy_parts(lines: DataFrame, parts: Path, file: BinaryIO) -> None:
+    """Through files that Spark writes, all of its tasks at once: nothing comes to the driver, whose memory is small."""
+    lines.write.mode("overwrite").option("compression", "none").text(parts.absolute().as_uri())
+    for part in sorted(parts.glob("part-*")):
+        with part.open("rb") as source:
+            shutil.copyfileobj(source, file, 1 << 20)
+    shutil.rmtree(parts)
+
+
+def _lines(frame: DataFrame) -> DataFrame:
+    """Each row as a line, in one column: Spark makes them faster than Python, and they are less to hand over."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql.types import ArrayType, MapType, StructType  # noqa: PLC0415
+
+    texts = (
+        f.to_json(field.name).alias(field.name)
+        if isinstance(field.dataType, ArrayType | MapType | StructType)
+        else f.col(f"`{field.name}`")
+        for field in frame.schema
+    )
+    return frame.select(f.to_csv(f.struct(*texts), _CSV).alias("line"))
+
+
+def _rows(lake: OpenLake, sql: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = lake.spark.sql(sql).toArrow().to_pylist()
     return rows
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return json.dumps(value, default=str) if isinstance(value, list | dict | tuple) else value

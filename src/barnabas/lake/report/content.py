@@ -71,11 +71,14 @@ class Shown:
     columns: tuple[str, ...] = ()
     """Those on the page, in order; empty: all. Those of all rows are in the file."""
     limit: int = LIMIT
+    source: str = ""
+    """A table without which this one says nothing, though it may have rows."""
 
 
 CHANGES, AVAILABILITY, LEADERS, BALANCE = "Changes", "Availability", "Leaders", "Balance"
-QUORUM, ACCESS, TRAFFIC, CONSUMPTION, OTHER = "Quorum", "Access", "Traffic", "Consumption", "More"
-CHAPTERS = (AVAILABILITY, CONSUMPTION, CHANGES, LEADERS, QUORUM, BALANCE, TRAFFIC, ACCESS, OTHER)
+QUORUM, ACCESS, TRAFFIC, CONSUMPTION = "Quorum", "Access", "Traffic", "Consumption"
+INVENTORY, OTHER = "Inventory", "More"
+CHAPTERS = (AVAILABILITY, CONSUMPTION, CHANGES, LEADERS, QUORUM, BALANCE, TRAFFIC, ACCESS, INVENTORY, OTHER)
 """In the order of the page."""
 
 _DECLARED = (
@@ -101,7 +104,15 @@ _DECLARED = (
         "How long were each broker's replicas out of sync?",
         "out_of_sync_minutes desc, fenced_minutes desc, broker_id",
         "No broker was ever registered.",
-        ("broker_id", "out_of_sync_minutes", "partitions", "fenced_minutes", "fences"),
+        (
+            "broker_id",
+            "out_of_sync_minutes",
+            "offline_minutes",
+            "below_min_isr_minutes",
+            "partitions",
+            "fenced_minutes",
+            "fences",
+        ),
     ),
     Shown(
         "partition_trouble",
@@ -128,8 +139,27 @@ _DECLARED = (
         CONSUMPTION,
         "Which groups are behind, in records and in time, and does it get worse?",
         "trend in ('growing', 'stopped') desc, lag desc, group_id, topic, partition",
-        "No group has committed an offset of a topic whose log was read.",
+        "No group has committed an offset of a topic whose records were read (lake run --traffic).",
         ("group_id", "topic", "partition", "lag", "lag_minutes", "trend", "committed_at", "lag_before", "end_offset"),
+    ),
+    Shown(
+        "group_lag_growth",
+        CONSUMPTION,
+        "Which groups fell behind while they were watched?",
+        "verdict in ('growing', 'stopped') desc, lag desc, group_id",
+        "No group was watched (lake run --observe).",
+        (
+            "group_id",
+            "verdict",
+            "lag",
+            "first_lag",
+            "most_lag",
+            "records_per_minute",
+            "behind_minutes",
+            "state",
+            "last_seen",
+            "observations",
+        ),
     ),
     Shown(
         "topic_use",
@@ -138,6 +168,7 @@ _DECLARED = (
         "verdict = 'used', verdict, last_written nulls first, topic, topic_id",
         "There is no topic.",
         ("topic", "verdict", "groups", "last_written", "last_committed", "created"),
+        source="topic_traffic",
     ),
     Shown(
         "hanging_transactions",
@@ -146,6 +177,14 @@ _DECLARED = (
         "minutes desc, transactional_id",
         "No transaction is open for longer than it may be.",
         ("transactional_id", "producer_id", "producer_epoch", "state", "started", "minutes", "timeout_minutes"),
+    ),
+    Shown(
+        "drift",
+        CHANGES,
+        "How does the cluster differ from what the file declares?",
+        "kind, name, field",
+        "The cluster is as the file declares it.",
+        ("kind", "name", "field", "before", "after", "action"),
     ),
     Shown(
         "changes",
@@ -190,12 +229,50 @@ _DECLARED = (
         ("epoch", "leader_id", "began", "until", "minutes", "is_over", "voters", "granting_voters"),
     ),
     Shown(
+        "quorum_health",
+        QUORUM,
+        "Which nodes lag behind the leader of the quorum, and how long ago had they caught up?",
+        "is_there, lag desc nulls last, most_lag desc nulls last, replica_id",
+        "The quorum was not watched (lake run --observe).",
+        (
+            "replica_id",
+            "role",
+            "lag",
+            "most_lag",
+            "seconds_since_caught_up",
+            "most_seconds_since_caught_up",
+            "times_leader",
+            "observations",
+            "last_seen",
+            "is_there",
+        ),
+    ),
+    Shown(
         "broker_balance",
         BALANCE,
         "How many replicas and leaders has each broker, and how far is that from even?",
         "greatest(abs(leader_skew - 1), abs(replica_skew - 1)) desc nulls last, broker_id",
         "No broker is registered.",
         ("broker_id", "rack", "fenced", "leaders", "leader_skew", "preferred_leaders", "replicas", "replica_skew"),
+    ),
+    Shown(
+        "disk_balance",
+        BALANCE,
+        "How many bytes has each log dir, and how full is its disk?",
+        "used_share >= 0.85 desc nulls last, skew desc nulls last, broker_id, log_dir",
+        "No log dir was looked at (lake run --observe).",
+        (
+            "broker_id",
+            "log_dir",
+            "bytes",
+            "skew",
+            "replicas",
+            "used_share",
+            "usable_bytes",
+            "volume_bytes",
+            "bytes_per_day",
+            "observed_at",
+        ),
     ),
     Shown(
         "rack_violations",
@@ -228,7 +305,7 @@ _DECLARED = (
         TRAFFIC,
         "How much is written to each topic, and when most?",
         "bytes desc, topic",
-        "No record of a topic was seen: the lake was given no logs of topics, or they are empty.",
+        "No record of a topic was seen: the lake was not run with --traffic, or its topics are empty.",
         (
             "topic",
             "bytes",
@@ -246,8 +323,9 @@ _DECLARED = (
         TRAFFIC,
         "How many partitions should each topic have, and why?",
         "recommended - partitions desc, peak_bytes_per_second desc nulls last, topic",
-        "No record of a topic was seen, so there is nothing to plan from.",
+        "No topic has both records and partitions.",
         ("topic", "partitions", "recommended", "reason", "peak_bytes_per_second", "most_members"),
+        source="topic_traffic",
     ),
     Shown(
         "hot_partitions",
@@ -256,6 +334,7 @@ _DECLARED = (
         "times_even desc, bytes desc, topic, partition",
         "No partition gets much more than its share.",
         ("topic", "partition", "times_even", "share", "bytes"),
+        source="topic_traffic",
     ),
     Shown(
         "key_skew",
@@ -264,6 +343,7 @@ _DECLARED = (
         "share desc, records desc, topic, key",
         "No key makes a large part of a topic.",
         ("topic", "key", "share", "records"),
+        source="topic_traffic",
     ),
     Shown(
         "acl_findings",
@@ -281,9 +361,46 @@ _DECLARED = (
         "There are no ACLs.",
         ("principal", "resource_type", "pattern_type", "resource_name", "allowed", "denied", "hosts", "since"),
     ),
+    Shown(
+        "broker_inventory",
+        INVENTORY,
+        "Which brokers are there, and with which settings?",
+        "broker_id",
+        "No broker is registered.",
+        ("broker_id", "rack", "endpoints", "fenced", "log_dirs", "replicas", "leaders", "settings", "since"),
+    ),
+    Shown(
+        "topic_inventory",
+        INVENTORY,
+        "Which topics are there, with which settings, ACLs and readers?",
+        "replication_factor < 2 desc, partitions desc, topic",
+        "There is no topic.",
+        (
+            "topic",
+            "partitions",
+            "replication_factor",
+            "min_insync_replicas",
+            "settings",
+            "acl_entries",
+            "groups",
+            "created",
+        ),
+    ),
 )
 SHOWN = {shown.table: shown for shown in _DECLARED}
 """The tables that the page knows, in the order of the page within their chapters. Others are shown too, at its end."""
+
+
+DRIFT = (
+    Column("cluster_id", "string", "The cluster."),
+    Column("action", "string", "What would mend it: create, alter or delete."),
+    Column("kind", "string", "topic, broker, acl, quota or user."),
+    Column("name", "string", "What differs."),
+    Column("field", "string", "In what it differs."),
+    Column("before", "string", "What it is; null: nothing."),
+    Column("after", "string", "What the file declares; null: nothing."),
+)
+"""Of `drift`, which is no table of the lake: it depends on a file."""
 
 
 def shown(table: str, rows: Rows | None = None) -> Shown:
@@ -310,9 +427,10 @@ def totals_sql(tables: Iterable[str]) -> str:
     )
 
 
+RANGE_TABLE = "metadata_records"
 RANGE_SQL = (
     "select cluster_id, min(offset) as first_offset, max(offset) as last_offset,"
-    " min(append_time) as first_time, max(append_time) as last_time from metadata_records group by cluster_id"
+    f" min(append_time) as first_time, max(append_time) as last_time from {RANGE_TABLE} group by cluster_id"
 )
 """The fields of `LogRange`, for each cluster."""
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from barnabas.lake.report.content import ClusterContent, Row
-from barnabas.lake.report.text import NONE, count, counted, duration, short, size, times
+from barnabas.lake.report.text import NONE, count, counted, duration, percent, short, size, times
 
 SKEW = 1.25
 """From this many times the mean on, a broker has too much."""
@@ -19,6 +19,10 @@ SKEW_BY = 3
 """But not for a difference of less than this many partitions."""
 LONG_MINUTES = 60.0
 """A reassignment that runs for longer is worth a look."""
+FULL = 0.85
+"""A disk that is fuller is worth a look."""
+BEHIND_SECONDS = 60.0
+"""A node of the quorum that has not caught up for longer is worth a look."""
 
 
 class Verdict(Enum):
@@ -111,8 +115,8 @@ def _under_replicated(cluster: ClusterContent) -> KeyFigure | None:
         said = "Every replica was always in sync."
     else:
         total = duration(row["under_replicated_minutes"])
-        said = f"Under-replicated at the end of the log. Ever: {counted(partitions, 'partition')}, {total} in all."
-    return KeyFigure("under-replicated", counted(now, "partition"), _judged(now), said, "partition_trouble")
+        said = f"At the end of the log. Ever: {counted(partitions, 'partition')}, {total} in all."
+    return KeyFigure("partitions under-replicated", count(now), _judged(now), said, "partition_trouble")
 
 
 def _brokers(cluster: ClusterContent) -> KeyFigure | None:
@@ -166,6 +170,48 @@ def _quorum(cluster: ClusterContent) -> KeyFigure | None:
     often = total > 2 and (total - 1) / days > 1
     said = f"{short((total - 1) / days)} changes a day." if total > 1 else "The leader of the quorum never changed."
     return KeyFigure("quorum epochs", count(total), _judged(often), said, "quorum_leaders")
+
+
+def _quorum_health(cluster: ClusterContent) -> KeyFigure | None:
+    rows = cluster.tables["quorum_health"].rows if "quorum_health" in cluster.tables else ()
+    if not rows:
+        return None
+    gone = [row for row in rows if not row["is_there"] and row["role"] != "observer"]
+    late = [row for row in rows if row["is_there"] and (row["seconds_since_caught_up"] or 0) > BEHIND_SECONDS]
+    most = max(row["most_lag"] or 0 for row in rows)
+    said = f"Of {counted(len(rows), 'node')}, when last seen; at the worst {counted(most, 'record')}."
+    if late:
+        worst = max(late, key=lambda row: row["seconds_since_caught_up"])
+        since = duration(worst["seconds_since_caught_up"] / 60)
+        said = f"Node {worst['replica_id']} had not caught up for {since}, when last seen."
+    elif gone:
+        said = f"Node {gone[0]['replica_id']}, a {gone[0]['role']} once, was not there when the quorum was last seen."
+    return KeyFigure("quorum nodes behind", count(len(late) + len(gone)), _judged(late or gone), said, "quorum_health")
+
+
+def _disks(cluster: ClusterContent) -> KeyFigure | None:
+    found = cluster.tables["disk_balance"].rows if "disk_balance" in cluster.tables else ()
+    rows = [row for row in found if row["used_share"] is not None]
+    if not rows:
+        return None
+    worst = max(rows, key=lambda row: row["used_share"])
+    growth = worst["bytes_per_day"] or 0.0
+    said = f"Broker {worst['broker_id']}, {worst['log_dir']}: {size(worst['usable_bytes'])} free"
+    if growth > 0:
+        said += f", enough for {duration(worst['usable_bytes'] / growth * 1440)} at the pace it was seen to grow"
+    value = percent(worst["used_share"])
+    return KeyFigure("fullest disk", value, _judged(worst["used_share"] >= FULL), f"{said}.", "disk_balance")
+
+
+def _watched_groups(cluster: ClusterContent) -> KeyFigure | None:
+    verdicts = _counts(cluster, "groups_by_verdict")
+    if not verdicts:
+        return None
+    bad = verdicts["growing"] + verdicts["stopped"]
+    said = f"Of {counted(sum(verdicts.values()), 'group')} that were watched"
+    if bad:
+        said += f": {count(verdicts['growing'])} with growing lag, {count(verdicts['stopped'])} that read nothing"
+    return KeyFigure("groups seen to fall behind", count(bad), _judged(bad), f"{said}.", "group_lag_growth")
 
 
 def _groups(cluster: ClusterContent) -> KeyFigure | None:
@@ -244,11 +290,23 @@ def _reassignments(cluster: ClusterContent) -> KeyFigure | None:
     return KeyFigure("partitions moved", count(sum(outcomes.values())), Verdict.PLAIN, f"{said}.", "reassignments")
 
 
+def _risks(cluster: ClusterContent) -> KeyFigure | None:
+    row, inventory = _one(cluster, "topic_risks"), _one(cluster, "inventory")
+    if row is None or inventory is None or inventory["brokers"] < 2:
+        return None
+    single, all_needed = row["single"], row["all_needed"]
+    found = [f"{counted(single, 'topic')} with one replica"] if single else []
+    found += [f"{count(all_needed)} that need all of theirs in sync"] if all_needed else []
+    said = " and ".join(found) or f"None of {counted(row['topics'], 'topic')}"
+    value = count(single + all_needed)
+    return KeyFigure("topics one broker can stop", value, _judged(found), f"{said}.", "topic_inventory")
+
+
 def _unused(cluster: ClusterContent) -> KeyFigure | None:
     verdicts = _counts(cluster, "topics_by_verdict")
     if not verdicts or not _total(cluster, "topic_traffic"):
         return None  # without logs of topics nobody knows what is used
-    unused = {name: number for name, number in verdicts.items() if name != "used" and number}
+    unused = {name: number for name, number in verdicts.items() if name not in ("used", "unknown") and number}
     said = ", ".join(f"{count(number)} {name}" for name, number in sorted(unused.items()))
     if not unused:
         said = "Every topic is written and read"
@@ -288,11 +346,14 @@ _FIGURES: tuple[Callable[[ClusterContent], KeyFigure | None], ...] = (
     _under_replicated,
     _brokers,
     _leaders,
+    _quorum_health,
     _groups,
+    _watched_groups,
     _transactions,
+    _disks,
     _simple(
-        "config drift",
-        "config_drift",
+        "drift",
+        "drift",
         "The cluster is as declared.",
         "Differences between the cluster and what is declared.",
     ),
@@ -304,6 +365,7 @@ _FIGURES: tuple[Callable[[ClusterContent], KeyFigure | None], ...] = (
         "acl_grants",
     ),
     _racks,
+    _risks,
     _balance,
     _quorum,
     _reassignments,

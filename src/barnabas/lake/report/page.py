@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -156,14 +157,17 @@ def _cards(figures: Iterable[KeyFigure], prefix: str) -> str:
 
 def _block(cluster: ClusterContent, declared: Shown, table: Rows, name: str, clusters: int) -> str:
     """A question, and its answer: a plot and a table, or a sentence if there is nothing to show."""
+    if declared.source in cluster.tables and not cluster.tables[declared.source].total:
+        declared, table = replace(declared, empty=shown(declared.source).empty), replace(table, rows=(), total=0)
     view = VIEWS.get(declared.table)
-    plot = view(cluster, f"{name}-plot") if view else ""
-    if table.total or table.rows:
+    has_rows = bool(table.total or table.rows)
+    plot = view(cluster, f"{name}-plot") if view and has_rows else ""
+    if has_rows:
         # of several clusters fewer rows each, so that the page stays one that a browser likes
         answer = _table(declared, table, name, max(declared.limit // clusters, 5))
     else:
         answer = f'<p class="empty">{escaped(declared.empty)}</p>'
-    kind = "block" if plot else "block alone" if table.total or table.rows else "block nothing"
+    kind = "block" if plot else "block alone" if has_rows else "block nothing"
     many = " many" if len(table.rows) > FILTER_FROM else ""
     return (
         f'<section class="{kind}" id="{name}"><h4>{escaped(declared.question)}</h4>'
@@ -200,7 +204,8 @@ def _heading(column: Column, others: Iterable[str]) -> str:
     name = "lasted" if column.name == "minutes" else column.name.removesuffix("_minutes")
     if name != column.name and name in others:
         name += "_in_time"
-    return name.replace("bytes_per_second", "rate").replace("_", " ")
+    name = name.replace("bytes_per_second", "rate").replace("bytes_per_day", "growth").replace("seconds_since", "since")
+    return name.replace("_", " ")
 
 
 def _how_many(rows: int, table: Rows) -> str:
@@ -214,7 +219,7 @@ def _how_many(rows: int, table: Rows) -> str:
 def _cell(column: Column, value: Any) -> str:
     text = escape(clipped(visible(shown_text(column, value)), CELL_CHARACTERS))
     if value is None:
-        return f'<td class="none">{NONE}</td>'
+        return f'<td class="none{" n" if is_number(column) else ""}">{NONE}</td>'
     if column.type == "timestamp":
         return f"<td>{_time(text)}</td>"
     if isinstance(value, (int, float)) and not isinstance(value, bool):

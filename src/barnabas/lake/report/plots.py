@@ -1,4 +1,4 @@
-"""Plots as SVG: horizontal bars, stacked bars over time, and lanes on a line of time.
+"""Plots as SVG: horizontal bars, stacked bars over time, and lanes on a line of time, with spans or with columns in them.
 
 Its one rule: a plot has no width. Along it everything is in per cent, and across it in pixels, so that the letters are as large
 on a telephone as on a wide screen. Names that do not fit the narrow one are there twice, and the style sheet shows one of them.
@@ -20,6 +20,8 @@ SERIES = 7
 """How many fills there are; the last is for all others."""
 _NARROW, _WIDE = 20, 36
 """Letters of a name that fit beside its value."""
+_LETTER, _WIDE_PLOT, _NARROW_PLOT = 7.4, 430, 270
+"""The width of a letter of an axis, with some space, and of plots that are just called wide, or are as narrow as can be."""
 _LINE, _BAR, _GAP = 17, 9, 11
 _COLUMN_HEIGHT = 190
 _STEPS = (
@@ -85,6 +87,24 @@ class Lane:
     spans: tuple[Span, ...]
 
 
+class Point(NamedTuple):
+    """What was, at the worst, in a piece of time."""
+
+    start: datetime
+    value: float
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What became of one thing over time."""
+
+    label: str
+    text: str
+    points: tuple[Point, ...]
+    series: int = 0
+
+
 class Count(NamedTuple):
     start: datetime
     series: str
@@ -134,6 +154,7 @@ def _legend(names: Sequence[str], mark: str = "") -> str:
         f'<li><svg width="14" height="14" aria-hidden="true"><rect width="14" height="14" rx="3" class="s{n}"/></svg>'
         f"{escaped(name)}</li>"
         for n, name in enumerate(names)
+        if name
     )
     if mark:
         items += (
@@ -184,7 +205,9 @@ def horizontal_bars(
             row.append(f'<line x1="{x}" x2="{x}" y1="{top + _LINE - 2}" y2="{y}" class="mark"/>')
         body.append(f"<g>{''.join(row)}</g>")
         y += _GAP
-    ticks = ((0.0, "start"), (most / 2, "middle"), (most, "end"))
+    are_whole = all(float(value).is_integer() for bar in bars for value in bar.values)
+    middle = [] if are_whole and not (most / 2).is_integer() else [(most / 2, "middle")]
+    ticks = ((0.0, "start"), *middle, (most, "end"))
     body += [f'<line x1="0" x2="100%" y1="{y}" y2="{y}" class="grid"/>']
     body += [
         f'<text x="{_percent(tick, most)}" y="{y + 16}" class="tick {side}">{escaped(show(tick))}</text>'
@@ -194,7 +217,7 @@ def horizontal_bars(
 
 
 def _time_axis(first: datetime, last: datetime, y: int, top: int = 0) -> str:
-    """Lines and names of round times; on narrow plots only the first, the middle and the last of them have names."""
+    """Lines of round times, and the names of those that have room, which on narrow plots are fewer; the day is said once."""
     span = last - first
     step = next((step for step in _STEPS if span / step <= 6), span / 5 or timedelta(minutes=1))
     tick = _EPOCH + math.ceil((first - _EPOCH) / step) * step
@@ -204,14 +227,25 @@ def _time_axis(first: datetime, last: datetime, y: int, top: int = 0) -> str:
         tick += step
     days = step >= timedelta(days=1)
     parts = [f'<line x1="0" x2="100%" y1="{y}" y2="{y}" class="base"/>']
-    kept = {0, len(ticks) // 2, len(ticks) - 1} if len(ticks) > 3 else set(range(len(ticks)))
-    for n, time in enumerate(ticks):
+    wide, narrow = -1.0, -1.0  # how far the names go, in wide and in narrow plots
+    day = ""
+    for time in ticks:
         share = (time - first) / span if span else 0.0
         x = _percent(share, 1.0)
-        side = "start" if share < 0.12 else "end" if share > 0.88 else "middle"
-        kind = "" if n in kept else " wide"
-        name = time.strftime("%Y-%m-%d") if days else time.strftime("%m-%dT%H:%MZ")
         parts.append(f'<line x1="{x}" x2="{x}" y1="{top}" y2="{y + 4}" class="grid"/>')
+        name = time.strftime("%Y-%m-%d") if days else time.strftime("%H:%MZ")
+        if not days and time.strftime("%m-%d") != day:
+            name = time.strftime("%m-%dT") + name
+        side = "start" if share < 0.12 else "end" if share > 0.88 else "middle"
+        before = {"start": 0.0, "middle": 0.5, "end": 1.0}[side]
+        sizes = [len(name) * _LETTER / plot for plot in (_WIDE_PLOT, _NARROW_PLOT)]
+        if share - before * sizes[0] < wide:
+            continue
+        day = time.strftime("%m-%d")
+        wide = share + (1 - before) * sizes[0]
+        kind = " wide" if share - before * sizes[1] < narrow else ""
+        if not kind:
+            narrow = share + (1 - before) * sizes[1]
         parts.append(f'<text x="{x}" y="{y + 17}" class="tick {side}{kind}">{name}</text>')
     return "".join(parts)
 
@@ -296,5 +330,28 @@ def timeline(
                 middle = _percent((start + end) / 2, 1.0)
                 body.append(f'<text x="{middle}" y="{y + 11}" class="inside">{escaped(text)}</text>')
             body.append("</g>")
+        y += tall + _GAP
+    return _figure(figure, height + 24, "".join(body), _legend(legend))
+
+
+def courses(figure: Figure, lanes: Sequence[Course], width: timedelta, *, legend: Sequence[str] = ()) -> str:
+    """A lane for each, with a column for each piece of time in which it was seen; all lanes have the same scale."""
+    starts = [point.start for lane in lanes for point in lane.points]
+    first, last = min(starts).astimezone(UTC), (max(starts) + width).astimezone(UTC)
+    most = max([*(point.value for lane in lanes for point in lane.points), 1.0])
+    tall, y = 30, 0
+    height = len(lanes) * (_LINE + tall + _GAP)
+    body = [_time_axis(first, last, height)]
+    for lane in lanes:
+        y += _LINE
+        body.append(_label(lane.label, y - 5))
+        body.append(f'<text x="100%" y="{y - 5}" class="value">{escaped(lane.text)}</text>')
+        body.append(f'<rect y="{y}" width="100%" height="{tall}" rx="2" class="track"/>')
+        for start, value, hint in lane.points:
+            x, wide = _percent((start - first) / (last - first), 1.0), _percent(width / (last - first), 1.0)
+            # of 0 too there is something to see: that it was looked at
+            high = max(tall * value / most, 1.5)
+            place = f'x="{x}" y="{y + tall - high:.1f}" width="{wide}" height="{high:.1f}"'
+            body.append(f'<rect {place} class="s{lane.series}"><title>{escaped(hint)}</title></rect>')
         y += tall + _GAP
     return _figure(figure, height + 24, "".join(body), _legend(legend))

@@ -26,20 +26,20 @@ class Query:
     sql: str
 
 
-def _over_time(table: str, series: str) -> str:
-    """How many rows of a table there are in each piece of time, by series."""
+def _over_time(table: str, series: str, time: str = "time", values: str = "count(*) as count") -> str:
+    """What the rows of a table come to in each piece of time, by series."""
     widths = " ".join(f"when seconds <= {width * BUCKETS} then {width}" for width in _WIDTHS_SECONDS)
     return f"""
 with ranges as (
   select cluster_id, case {widths} else {364 * 86400} end as width from (
-    select cluster_id, unix_seconds(max(time)) - unix_seconds(min(time)) as seconds
-    from `{table}` where time is not null group by cluster_id
+    select cluster_id, unix_seconds(max({time})) - unix_seconds(min({time})) as seconds
+    from `{table}` where {time} is not null group by cluster_id
   )
 )
-select t.cluster_id, timestamp_seconds(floor(unix_seconds(t.time) / r.width) * r.width) as start,
-  cast(r.width as bigint) as seconds, {series} as series, count(*) as count
+select t.cluster_id, timestamp_seconds(floor(unix_seconds(t.{time}) / r.width) * r.width) as start,
+  cast(r.width as bigint) as seconds, {series} as series, {values}
 from `{table}` t join ranges r on t.cluster_id = r.cluster_id
-where t.time is not null
+where t.{time} is not null
 group by all order by cluster_id, start, series"""
 
 
@@ -85,12 +85,27 @@ select cluster_id,
   count_if(under_replicated and not is_over) as under_replicated_now
 from partition_trouble group by cluster_id"""
 
+_LAG_OF_NODES = f"""
+select * except (`_worst`, `_rank`) from (
+  select *, dense_rank() over (partition by cluster_id order by `_worst` desc, series) as `_rank` from (
+    select *, max(lag) over (partition by cluster_id, series) as `_worst` from ({
+    _over_time(
+        "quorum_lag",
+        "t.replica_id",
+        "observed_at",
+        "max(t.lag) as lag, max(t.seconds_since_caught_up) as seconds_since_caught_up",
+    )
+})
+  )
+) where `_rank` <= {TOP} order by cluster_id, start, series"""
+
 _LAG_BY_GROUP = """
 select cluster_id, group_id, sum(lag) as lag, max(lag_minutes) as lag_minutes,
   if(count(lag_before) = count(*), sum(lag_before), null) as lag_before,
   count_if(lag > 0) as partitions_behind,
   case when count_if(trend = 'stopped') > 0 then 'stopped' when count_if(trend = 'growing') > 0 then 'growing'
-    when count_if(trend = 'falling') > 0 then 'falling' when count_if(trend = 'unknown') > 0 then 'unknown'
+    when count_if(trend = 'steady') > 0 then 'steady' when count_if(trend = 'falling') > 0 then 'falling'
+    when count_if(trend = 'unknown') > 0 then 'unknown'
     else 'none' end as trend
 from group_lag group by cluster_id, group_id"""
 
@@ -198,7 +213,31 @@ _DECLARED = (
         _COUNTED,
         f"select cluster_id, trend as name, count(*) as count from ({_LAG_BY_GROUP}) group by cluster_id, trend",
     ),
+    Query(
+        "quorum_lag_over_time",
+        ("quorum_lag",),
+        (
+            *_over_time_columns("")[:-2],
+            Column("series", "int", "The node; those that were furthest behind."),
+            Column("lag", "bigint", "At the worst."),
+            Column("seconds_since_caught_up", "double", "At the worst."),
+        ),
+        _LAG_OF_NODES,
+    ),
     Query("topics_by_verdict", ("topic_use",), _COUNTED, _counted("topic_use", "verdict")),
+    Query(
+        "topic_risks",
+        ("topic_inventory",),
+        _numbers(
+            topics="Topics.",
+            single="Those with one replica.",
+            all_needed="Those with several, of which min.insync.replicas wants all.",
+        ),
+        "select cluster_id, count(*) as topics, count_if(replication_factor < 2) as single,"
+        " count_if(replication_factor > 1 and min_insync_replicas >= replication_factor) as all_needed"
+        " from topic_inventory group by cluster_id",
+    ),
+    Query("groups_by_verdict", ("group_lag_growth",), _COUNTED, _counted("group_lag_growth", "verdict")),
     Query("findings_by_kind", ("acl_findings",), _COUNTED, _counted("acl_findings", "finding")),
     Query(
         "grants_by_principal",

@@ -116,6 +116,9 @@ def shown(column: Column, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, datetime):
         return iso(value)
+    if column.type.startswith("map<"):
+        # Arrow gives a map as pairs
+        return _listed([f"{name} = {its}" for name, its in (value.items() if isinstance(value, dict) else value)])
     if isinstance(value, (list, tuple)):
         return _listed(value)
     if isinstance(value, (int, float)) and is_number(column):
@@ -130,8 +133,12 @@ def _listed(values: Sequence[Any]) -> str:
 def _amount(name: str, value: float) -> str:
     if name.endswith("minutes"):
         return duration(value)
+    if "seconds_since" in name:
+        return duration(value / 60)
     if name.endswith("bytes_per_second"):
         return rate(value)
+    if name.endswith("bytes_per_day"):
+        return f"{size(value)}/day"
     if name.endswith("bytes"):
         return size(value)
     if name.endswith("share"):

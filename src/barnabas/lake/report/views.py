@@ -6,41 +6,41 @@ the page then says what that means.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from barnabas.lake.report.content import ClusterContent, Row
 from barnabas.lake.report.plots import (
     Bar,
     Count,
+    Course,
     Figure,
     Lane,
+    Point,
     Span,
+    courses,
     horizontal_bars,
     nice_bytes,
     nice_minutes,
     stacked_bars,
     timeline,
 )
-from barnabas.lake.report.text import count, counted, duration, iso, percent, rate, short, size, times
-
-BARS = 8
-LANES = 8
-
-View = Callable[[ClusterContent, str], str]
-"""Of a cluster, a plot with this name; empty: there is nothing to see."""
-
-
-def _rows(cluster: ClusterContent, table: str) -> Sequence[Row]:
-    return cluster.tables[table].rows if table in cluster.tables else ()
-
-
-def _answer(cluster: ClusterContent, name: str) -> Sequence[Row]:
-    return cluster.answers.get(name, ())
+from barnabas.lake.report.text import count, counted, duration, iso, percent, short, size, times
+from barnabas.lake.report.use_views import (
+    group_lag,
+    group_lag_growth,
+    hanging_transactions,
+    hot_partitions,
+    key_skew,
+    partition_plan,
+    topic_traffic,
+    topic_use,
+)
+from barnabas.lake.report.viewing import BARS, LANES, View, answer_of, counted_bars, rows_of
 
 
 def _over_time(cluster: ClusterContent, name: str, answer: str, noun: str, described: str) -> str:
-    rows = _answer(cluster, answer)
+    rows = answer_of(cluster, answer)
     if not rows:
         return ""
     width = timedelta(seconds=rows[0]["seconds"])
@@ -72,7 +72,7 @@ def leader_changes(cluster: ClusterContent, name: str) -> str:
 
 
 def topic_availability(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "topic_availability")[:BARS]
+    rows = rows_of(cluster, "topic_availability")[:BARS]
     if not rows:
         return ""
     kinds = (
@@ -96,7 +96,7 @@ def topic_availability(cluster: ClusterContent, name: str) -> str:
 
 
 def broker_availability(cluster: ClusterContent, name: str) -> str:
-    rows = [row for row in _rows(cluster, "broker_availability") if row["out_of_sync_minutes"] > 0][:BARS]
+    rows = [row for row in rows_of(cluster, "broker_availability") if row["out_of_sync_minutes"] > 0][:BARS]
     if not rows:
         return ""
     bars = [
@@ -118,7 +118,7 @@ _FENCE_CAUSES = ("silence", "shutdown", "start")
 
 
 def broker_fences(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "broker_fences")
+    rows = rows_of(cluster, "broker_fences")
     if not rows:
         return ""
     lanes: dict[int, list[Row]] = {}
@@ -143,12 +143,18 @@ def broker_fences(cluster: ClusterContent, name: str) -> str:
             for broker in order
         ],
         *_range(cluster, rows),
-        legend=_FENCE_CAUSES,
+        legend=_present(_FENCE_CAUSES, rows, "cause"),
     )
 
 
 def _index(names: Sequence[str], name: str) -> int:
     return names.index(name) if name in names else 6
+
+
+def _present(names: Sequence[str], rows: Sequence[Row], column: str) -> list[str]:
+    """The names for a legend, without those that no row has."""
+    found = {row[column] for row in rows}
+    return [name if name in found else "" for name in names]
 
 
 def _span(row: Row, series: int, what: str, text: str = "") -> Span:
@@ -166,7 +172,7 @@ def _range(cluster: ClusterContent, rows: Sequence[Row]) -> tuple[datetime, date
 
 
 def quorum_leaders(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "quorum_leaders")
+    rows = rows_of(cluster, "quorum_leaders")
     if not rows:
         return ""
     lanes: dict[int, list[Row]] = {}
@@ -193,17 +199,61 @@ def quorum_leaders(cluster: ClusterContent, name: str) -> str:
     )
 
 
-_OUTCOMES = ("done", "running", "cancelled", "deleted")
+_ROLES = ("leader", "voter", "observer")
+
+
+def quorum_health(cluster: ClusterContent, name: str) -> str:
+    points: dict[int, list[Point]] = {}
+    rows = answer_of(cluster, "quorum_lag_over_time")
+    for row in rows:
+        since = row["seconds_since_caught_up"]
+        said = "never caught up" if since is None else f"{duration(since / 60)} since it had caught up"
+        hint = f"{iso(row['start'])}: {counted(row['lag'] or 0, 'record')} behind, {said}"
+        points.setdefault(row["series"], []).append(Point(row["start"], row["lag"] or 0, hint))
+    known = [row for row in rows_of(cluster, "quorum_health") if row["replica_id"] in points]
+    nodes = [row for row in known if row["most_lag"]][:LANES] or [row for row in known if row["role"] != "observer"][:1]
+    if not nodes:
+        return ""
+    worst = max(nodes, key=lambda row: row["most_lag"] or 0)
+    finding = (
+        f"Node {worst['replica_id']} ({worst['role']}) was {counted(worst['most_lag'], 'record')} behind at the worst,"
+        f" and {count(worst['lag'] or 0)} when last seen"
+        if worst["most_lag"]
+        else "No node of the quorum was ever seen behind its leader"
+    )
+    return courses(
+        Figure(
+            name,
+            finding,
+            "How far each node of the quorum was behind its leader over time.",
+            f"records behind, at the worst in each {duration(rows[0]['seconds'] / 60)}, by time (UTC); a gap: nobody looked",
+        ),
+        [
+            Course(
+                f"{row['role']} {row['replica_id']}",
+                f"now {short(row['lag'] or 0)}, at most {short(row['most_lag'] or 0)}",
+                tuple(points[row["replica_id"]]),
+                _index(_ROLES, row["role"]),
+            )
+            for row in nodes
+        ],
+        timedelta(seconds=rows[0]["seconds"]),
+        legend=_present(_ROLES, nodes, "role"),
+    )
+
+
+_OUTCOMES = ("done", "running", "cancelled", "deleted", "changed")
 
 
 def reassignments(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "reassignments")[:LANES]
+    rows = rows_of(cluster, "reassignments")[:LANES]
     if not rows:
         return ""
-    running = sum(row["count"] for row in _answer(cluster, "reassignments_by_outcome") if row["name"] == "running")
+    running = sum(row["count"] for row in answer_of(cluster, "reassignments_by_outcome") if row["name"] == "running")
     longest = max(rows, key=lambda row: row["minutes"])
     place = f"{longest['topic_name']}-{longest['partition']}"
-    finding = f"The longest move, of {place}, took {duration(longest['minutes'])}; {count(running)} still running"
+    still = f"{count(running)} still running" if running else "none is running"
+    finding = f"The longest move, of {place}, took {duration(longest['minutes'])}; {still}"
     return timeline(
         Figure(name, finding, "When the longest moves of partitions began and ended.", "time (UTC)"),
         [
@@ -221,24 +271,29 @@ def reassignments(cluster: ClusterContent, name: str) -> str:
             for row in rows
         ],
         *_range(cluster, rows),
-        legend=_OUTCOMES,
+        legend=_present(_OUTCOMES, rows, "outcome"),
     )
 
 
 def broker_balance(cluster: ClusterContent, name: str) -> str:
-    rows = [row for row in _rows(cluster, "broker_balance") if row["leader_skew"] is not None][:BARS]
+    rows = [row for row in rows_of(cluster, "broker_balance") if row["replica_skew"] is not None][:BARS]
     if not rows:
         return ""
-    most = max(rows, key=lambda row: row["leader_skew"])
-    finding = f"Broker {most['broker_id']} leads {counted(most['leaders'], 'partition')}: {times(most['leader_skew'])} the mean"
+    kind, verb, noun = "leader", "leads", "partition"
+    if not any(row["leader_skew"] for row in rows):
+        kind, verb, noun = "replica", "holds", "replica"
+    order = sorted(rows, key=lambda row: (-(row[f"{kind}_skew"] or 0.0), row["broker_id"]))
+    most = order[0]
+    number = counted(most[f"{kind}s"], noun)
+    finding = f"Broker {most['broker_id']} {verb} {number}: {times(most[f'{kind}_skew'])} the mean"
     bars = [
         Bar(
             f"broker {row['broker_id']}",
-            (row["leader_skew"], row["replica_skew"] or 0.0),
+            (row["leader_skew"] or 0.0, row["replica_skew"] or 0.0),
             f"leads {short(row['leaders'])}, holds {short(row['replicas'])}",
             1.0,
         )
-        for row in sorted(rows, key=lambda row: (-row["leader_skew"], row["broker_id"]))
+        for row in order
     ]
     figure = Figure(
         name, finding, "Leaders and replicas of each broker against the mean.", "times the mean of all brokers"
@@ -246,19 +301,33 @@ def broker_balance(cluster: ClusterContent, name: str) -> str:
     return horizontal_bars(figure, bars, times, legend=("leaders", "replicas"), mark="the mean")
 
 
-def _bars(
-    cluster: ClusterContent, name: str, answer: str, finding: Callable[[Row, int], str], described: str, axis: str
-) -> str:
-    """Bars of an answer that counts something by name."""
-    rows = sorted(_answer(cluster, answer), key=lambda row: (-row["count"], str(row["name"])))[:BARS]
-    if not rows:
+def disk_balance(cluster: ClusterContent, name: str) -> str:
+    rows = sorted(rows_of(cluster, "disk_balance"), key=lambda row: -row["bytes"])[:BARS]
+    if not rows or not rows[0]["bytes"]:
         return ""
-    figure = Figure(name, finding(rows[0], sum(row["count"] for row in rows)), described, axis)
-    return horizontal_bars(figure, [Bar(str(row["name"]), (row["count"],), count(row["count"])) for row in rows], short)
+    most, mean = rows[0], rows[0]["bytes"] / rows[0]["skew"]
+    bars = [
+        Bar(
+            _log_dir(row),
+            (row["bytes"],),
+            size(row["bytes"]) + ("" if row["used_share"] is None else f", disk {percent(row['used_share'])} full"),
+            mean,
+        )
+        for row in rows
+    ]
+    finding = (
+        f"Broker {most['broker_id']} holds {size(most['bytes'])} in {most['log_dir']}: {times(most['skew'])} the mean"
+    )
+    figure = Figure(name, finding, "Bytes of each log dir, and the mean of all.", "bytes of segments")
+    return horizontal_bars(figure, bars, size, scale=nice_bytes, mark="the mean")
+
+
+def _log_dir(row: Row) -> str:
+    return f"broker {row['broker_id']} {row['log_dir']}"
 
 
 def config_history(cluster: ClusterContent, name: str) -> str:
-    return _bars(
+    return counted_bars(
         cluster,
         name,
         "config_changes_by_setting",
@@ -268,21 +337,8 @@ def config_history(cluster: ClusterContent, name: str) -> str:
     )
 
 
-def topic_use(cluster: ClusterContent, name: str) -> str:
-    verdicts = {row["name"]: row["count"] for row in _answer(cluster, "topics_by_verdict")}
-    unused = sum(verdicts.values()) - verdicts.get("used", 0)
-    return _bars(
-        cluster,
-        name,
-        "topics_by_verdict",
-        lambda _, total: f"{count(unused)} of {counted(total, 'topic')} {'is' if unused == 1 else 'are'} not in use",
-        "Topics by how they are used.",
-        "topics",
-    )
-
-
 def acl_findings(cluster: ClusterContent, name: str) -> str:
-    return _bars(
+    return counted_bars(
         cluster,
         name,
         "findings_by_kind",
@@ -293,7 +349,7 @@ def acl_findings(cluster: ClusterContent, name: str) -> str:
 
 
 def acl_grants(cluster: ClusterContent, name: str) -> str:
-    return _bars(
+    return counted_bars(
         cluster,
         name,
         "grants_by_principal",
@@ -304,18 +360,19 @@ def acl_grants(cluster: ClusterContent, name: str) -> str:
 
 
 def rack_violations(cluster: ClusterContent, name: str) -> str:
-    return _bars(
+    total = cluster.tables["rack_violations"].total if "rack_violations" in cluster.tables else 0
+    return counted_bars(
         cluster,
         name,
         "violations_by_topic",
-        lambda top, _: f"Most of {top['name']}: {counted(top['count'], 'partition')}",
+        lambda top, _: f"{counted(total, 'partition')}, most of them of {top['name']}: {count(top['count'])}",
         "Partitions on fewer racks than they could be, by topic.",
         "partitions on fewer racks than they could be",
     )
 
 
 def isr_flaps(cluster: ClusterContent, name: str) -> str:
-    rows = _answer(cluster, "isr_flaps_by_broker")[:BARS]
+    rows = answer_of(cluster, "isr_flaps_by_broker")[:BARS]
     if not rows:
         return ""
     bars = [
@@ -333,120 +390,6 @@ def isr_flaps(cluster: ClusterContent, name: str) -> str:
     return horizontal_bars(figure, bars, short)
 
 
-_TRENDS = {
-    "growing": "growing ▲",
-    "stopped": "stopped ■",
-    "falling": "falling ▼",
-    "unknown": "trend unknown",
-    "none": "none",
-}
-
-
-def group_lag(cluster: ClusterContent, name: str) -> str:
-    rows = [row for row in _answer(cluster, "lag_by_group") if row["lag"] > 0][:BARS]
-    if not rows:
-        return ""
-    worst = rows[0]
-    bars = [
-        Bar(
-            row["group_id"],
-            (row["lag"],),
-            f"{short(row['lag'])}, {_TRENDS.get(row['trend'], row['trend'])}",
-            row["lag_before"],
-        )
-        for row in rows
-    ]
-    finding = (
-        f"{worst['group_id']} is {counted(worst['lag'], 'record')} behind, {duration(worst['lag_minutes'])},"
-        f" with {'an unknown' if worst['trend'] == 'unknown' else 'a ' + worst['trend']} trend"
-    )
-    if worst["trend"] == "stopped":
-        finding = f"{worst['group_id']} has stopped: {counted(worst['lag'], 'record')}, {duration(worst['lag_minutes'])} behind"
-    known = any(bar.mark is not None for bar in bars)
-    figure = Figure(name, finding, "The lag of each group, and its trend.", "records not yet read, over all partitions")
-    return horizontal_bars(figure, bars, short, mark="its lag at the commits before" if known else "")
-
-
-def hanging_transactions(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "hanging_transactions")[:BARS]
-    if not rows:
-        return ""
-    bars = [
-        Bar(row["transactional_id"], (row["minutes"],), duration(row["minutes"]), row["timeout_minutes"])
-        for row in rows
-    ]
-    finding = f"{rows[0]['transactional_id']} has been open for {duration(rows[0]['minutes'])}"
-    figure = Figure(name, finding, "How long each transaction has been open, and how long it may be.", "minutes open")
-    return horizontal_bars(figure, bars, duration, scale=nice_minutes, mark="its time-out")
-
-
-def topic_traffic(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "topic_traffic")[:BARS]
-    if not rows:
-        return ""
-    total = sum(row["bytes"] for row in _answer(cluster, "traffic_totals")) or sum(row["bytes"] for row in rows)
-    bars = [
-        Bar(row["topic"], (row["bytes"],), f"{size(row['bytes'])}, peak {rate(row['peak_bytes_per_second'])}")
-        for row in rows
-    ]
-    share = rows[0]["bytes"] / total if total else 0.0
-    figure = Figure(
-        name,
-        f"{rows[0]['topic']} takes {percent(share)} of all bytes: {size(rows[0]['bytes'])}",
-        "Bytes written, by topic.",
-        "bytes of keys, values and headers",
-    )
-    return horizontal_bars(figure, bars, size, scale=nice_bytes)
-
-
-def partition_plan(cluster: ClusterContent, name: str) -> str:
-    rows = [row for row in _rows(cluster, "partition_plan") if row["recommended"] > row["partitions"]][:BARS]
-    if not rows:
-        return ""
-    bars = [
-        Bar(
-            row["topic"],
-            (row["partitions"], row["recommended"]),
-            f"{count(row['partitions'])} → {count(row['recommended'])}",
-        )
-        for row in rows
-    ]
-    worst = rows[0]
-    finding = (
-        f"{worst['topic']} should have {count(worst['recommended'])} partitions instead of {count(worst['partitions'])}"
-    )
-    figure = Figure(name, finding, "Partitions that topics have, and should have.", "partitions")
-    return horizontal_bars(figure, bars, short, legend=("has", "should have"))
-
-
-def hot_partitions(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "hot_partitions")[:BARS]
-    if not rows:
-        return ""
-    bars = [
-        Bar(
-            f"{row['topic']}-{row['partition']}",
-            (row["times_even"],),
-            f"{times(row['times_even'])}, {size(row['bytes'])}",
-            1.0,
-        )
-        for row in rows
-    ]
-    finding = f"{rows[0]['topic']}-{rows[0]['partition']} gets {times(rows[0]['times_even'])} its even share"
-    figure = Figure(name, finding, "Partitions that get more than their share.", "times the even share")
-    return horizontal_bars(figure, bars, times, mark="an even share")
-
-
-def key_skew(cluster: ClusterContent, name: str) -> str:
-    rows = _rows(cluster, "key_skew")[:BARS]
-    if not rows:
-        return ""
-    bars = [Bar(f"{row['topic']}: {row['key']}", (row["share"],), percent(row["share"])) for row in rows]
-    finding = f"One key makes {percent(rows[0]['share'])} of {rows[0]['topic']}"
-    figure = Figure(name, finding, "The share of single keys in a topic.", "share of the records of the topic")
-    return horizontal_bars(figure, bars, percent)
-
-
 VIEWS: Mapping[str, View] = {
     view.__name__: view
     for view in (
@@ -457,13 +400,16 @@ VIEWS: Mapping[str, View] = {
         broker_fences,
         changes,
         config_history,
+        disk_balance,
         group_lag,
+        group_lag_growth,
         hanging_transactions,
         hot_partitions,
         isr_flaps,
         key_skew,
         leader_changes,
         partition_plan,
+        quorum_health,
         quorum_leaders,
         rack_violations,
         reassignments,

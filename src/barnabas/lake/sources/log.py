@@ -57,6 +57,7 @@ COLUMNS = (
     Column("compression", "string", "the codec of the batch: none, gzip, snappy, lz4, zstd"),
     Column("segment", "string", "the file"),
     Column("position", "bigint", "where the batch begins in the file"),
+    Column("size", "bigint", "the bytes of key and value"),
     Column("cluster_id", "string", "the cluster, by meta.properties or the option clusterId"),
     Column("node_id", "int", "the node whose copy it is, by meta.properties or the option nodeId"),
 )

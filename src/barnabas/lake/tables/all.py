@@ -8,8 +8,10 @@ from barnabas.lake.facts.spark import fold_metadata
 from barnabas.lake.facts.transactions import fold_transactions
 from barnabas.lake.sources import consumer_offsets, transaction_state
 from barnabas.lake.streams import Stream
-from barnabas.lake.tables import bronze, coordinators, silver
-from barnabas.lake.tables.gold import access, availability, balance, changes, moves
+from barnabas.lake.tables import bronze, coordinators, observations, silver, traffic
+from barnabas.lake.tables.gold import access, availability, balance, changes, consumption, inventory, moves
+from barnabas.lake.tables.gold import observations as gold_observations
+from barnabas.lake.tables.gold import traffic as gold_traffic
 from barnabas.storage.log_dirs import CLUSTER_METADATA
 
 STREAMS = (
@@ -40,13 +42,32 @@ STREAMS = (
 )
 """In the order in which they run."""
 
-GOLD = (changes, availability, balance, moves, access)
+TRAFFIC = Stream(
+    "kafka_log",
+    "",
+    traffic.LOG_RECORDS,
+    tables=traffic.TABLES,
+    keeps_records=False,
+    # What retention deletes before it is read is not in the rates, and is no reason to stop.
+    options={"topicsPattern": "(?!__).+", "failOnDataLoss": "false"},
+)
+"""On request: what was written to topics."""
+
+OBSERVING = tuple(
+    Stream("kafka_cluster", "", table, part=name, options={"table": name})
+    for name, table in observations.TABLES.items()
+)
+"""On request: what a live cluster says."""
+
+GOLD = (inventory, changes, availability, balance, moves, access, gold_traffic, consumption, gold_observations)
 """Made of the others when they are asked for, and never stored."""
 
 TABLES = {
     table.name: table
     for table in (
         *bronze.TABLES,
+        *traffic.TABLES,
+        *observations.TABLES.values(),
         *(table for stream in STREAMS for table in stream.tables),
         *(table for module in GOLD for table in module.TABLES),
     )

@@ -52,6 +52,9 @@ class Table:
     """No two rows have the same values of these."""
     not_null: tuple[str, ...] = ()
     references: tuple[Reference, ...] = field(default=())
+    since: str = ""
+    """Of a table of gold: the column with the time from which on a row holds for good. As of a moment it has the rows of until
+    then, and need not be made of tables that can be asked as of one."""
 
     @property
     def path(self) -> str:

@@ -21,7 +21,12 @@ COLUMNS = (
     Column("base_offset", "bigint", "The offset that the batch says it begins with."),
     Column("reason", "string", "What is wrong with it, or what was removed before it could be read."),
 )
-_OTHER_NAMES = {"file": ("source_file", "segment"), "base_offset": ("base_offset", "offset"), "reason": ("error",)}
+_OTHER_NAMES = {
+    "file": ("source_file", "segment"),
+    "topic": ("topic", "topic_name"),
+    "base_offset": ("base_offset", "offset"),
+    "reason": ("error",),
+}
 
 
 def quarantined(errors: DataFrame, cluster_id: str, source: str, topic: str) -> DataFrame:
@@ -29,7 +34,9 @@ def quarantined(errors: DataFrame, cluster_id: str, source: str, topic: str) -> 
     from pyspark.sql import functions as f  # noqa: PLC0415
 
     there = set(errors.columns)
-    values = {"cluster_id": f.lit(cluster_id), "source": f.lit(source), "topic": f.lit(topic)}
+    values = {"cluster_id": f.lit(cluster_id), "source": f.lit(source)}
+    if topic:
+        values["topic"] = f.lit(topic)
     for column in (column for column in COLUMNS if column.name not in values):
         names = [name for name in _OTHER_NAMES.get(column.name, (column.name,)) if name in there]
         values[column.name] = f.col(names[0]) if names else f.lit(None)

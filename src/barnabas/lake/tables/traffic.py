@@ -1,4 +1,7 @@
-"""Bronze: what was written to topics, by hour and partition, and their frequent keys. Records themselves are not kept."""
+"""Bronze: what was written to topics, by hour and partition, and their frequent keys. Records themselves are not kept.
+
+Only of lakes that were asked for it (`lake run --traffic`): every record of every topic is read once, and keys become text.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,25 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
+from barnabas.lake.sources import log
+from barnabas.lake.tables.bronze import as_read
 from barnabas.lake.tables.declaration import Mode, Table
 
 TOP_KEYS = 20
 """Of each partition, in each batch of the pipeline: what is frequent over all is frequent in most of them."""
-RECORD_COLUMNS = ("cluster_id", "topic", "topic_id", "partition", "offset", "timestamp", "is_control", "key", "size")
-"""What is read of `kafka_log`."""
+_READ = ("cluster_id", "topic", "topic_id", "partition", "offset", "timestamp", "is_control", "key", "size")
+_PLACE_OF_ERRORS = ("node_id", "segment", "position")
+LOG_RECORDS = Table(
+    name="log_records",
+    layer="bronze",
+    question="What was written to topics?",
+    columns=tuple(column for column in log.COLUMNS if column.name in _READ + _PLACE_OF_ERRORS),
+    inputs=("records",),
+    build=as_read,
+    mode=Mode.APPEND,
+    keys=("cluster_id", "topic", "topic_id", "partition", "offset"),
+)
+"""What is read of `kafka_log`; it does not stay in the lake."""
 
 _PLACE = (
     Column("cluster_id", "string", "The cluster."),
@@ -23,11 +39,11 @@ TRAFFIC_COLUMNS = (
     *_PLACE,
     Column("hour", "timestamp", "The hour of the times of the records."),
     Column("first_offset", "bigint", "The first offset of these records; one hour may have several rows."),
-    Column("records", "bigint", "How many."),
-    Column("bytes", "bigint", "Bytes of their keys, values and headers."),
-    Column("last_offset", "bigint", "The last offset."),
-    Column("first_time", "timestamp", "The earliest time."),
-    Column("last_time", "timestamp", "The latest time."),
+    Column("records", "bigint", "How many; markers of transactions do not count."),
+    Column("bytes", "bigint", "Bytes of their keys and values."),
+    Column("last_offset", "bigint", "The last offset; it may be that of a marker."),
+    Column("first_time", "timestamp", "The earliest time of a record."),
+    Column("last_time", "timestamp", "The latest time of a record."),
 )
 KEY_COUNTS_COLUMNS = (
     *_PLACE,
@@ -39,14 +55,15 @@ _KEYS = ["cluster_id", "topic", "topic_id", "partition"]
 
 
 def traffic(records: DataFrame) -> DataFrame:
-    rows = records.where("not is_control").groupBy(*_KEYS, f.date_trunc("hour", "timestamp").alias("hour"))
+    is_data = ~f.col("is_control")
+    rows = records.groupBy(*_KEYS, f.date_trunc("hour", "timestamp").alias("hour"))
     return rows.agg(
         f.min("offset").alias("first_offset"),
-        f.count("*").alias("records"),
-        f.sum("size").alias("bytes"),
+        f.count_if(is_data).alias("records"),
+        f.coalesce(f.sum(f.when(is_data, f.col("size"))), f.lit(0)).alias("bytes"),
         f.max("offset").alias("last_offset"),
-        f.min("timestamp").alias("first_time"),
-        f.max("timestamp").alias("last_time"),
+        f.min(f.when(is_data, f.col("timestamp"))).alias("first_time"),
+        f.max(f.when(is_data, f.col("timestamp"))).alias("last_time"),
     ).select(*(column.name for column in TRAFFIC_COLUMNS))
 
 

@@ -1,16 +1,20 @@
-"""Who may do what: grants by principal, and what is odd about the entries, as `acls audit` finds it.
+"""Who may do what: grants by principal and by resource, what follows from all of them together, and what is odd about them.
 
-The logs name no principal: whether an entry is used can only be guessed from whether its resource is (`no_trace_of_use`).
+The logs name no principal: whether an entry is used can only be guessed from whether its resource is (`traces_of_use`).
+Super users, and what stands in the files of brokers, are not in the logs either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.lake.column import Column, ddl
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.gold.columns import CLUSTER
@@ -22,13 +26,19 @@ if TYPE_CHECKING:
     from barnabas.security.acl import AclEntry
 
 _ENTRY = ("resource_type", "pattern_type", "resource_name", "principal", "host", "operation", "permission")
+_RESOURCE = (
+    Column("resource_type", "string", "TOPIC, GROUP, ..."),
+    Column("pattern_type", "string", "LITERAL or PREFIXED."),
+    Column("resource_name", "string", "The name, or the prefix; * for all."),
+)
+_PATTERN = [column.name for column in _RESOURCE]
+
+# --- grants, as they are written
 
 ACL_GRANTS = (
     CLUSTER,
     Column("principal", "string", "Who."),
-    Column("resource_type", "string", "TOPIC, GROUP, ..."),
-    Column("pattern_type", "string", "LITERAL or PREFIXED."),
-    Column("resource_name", "string", "The name, or the prefix; * for all."),
+    *_RESOURCE,
     Column("allowed", "array<string>", "The operations that entries allow."),
     Column("denied", "array<string>", "The operations that entries deny."),
     Column("hosts", "array<string>", "From where."),
@@ -43,7 +53,7 @@ def acl_grants(acls: DataFrame) -> DataFrame:
     }
     return (
         now(acls)
-        .groupBy("cluster_id", "principal", "resource_type", "pattern_type", "resource_name")
+        .groupBy("cluster_id", "principal", *_PATTERN)
         .agg(
             *(column.alias(name) for name, column in operations.items()),
             f.sort_array(f.collect_set("host")).alias("hosts"),
@@ -52,25 +62,183 @@ def acl_grants(acls: DataFrame) -> DataFrame:
     )
 
 
+ACL_GRANTS_BY_RESOURCE = (
+    CLUSTER,
+    *_RESOURCE,
+    Column("allowed", "map<string, array<string>>", "What entries allow, by principal."),
+    Column("denied", "map<string, array<string>>", "What entries deny, by principal."),
+    Column("since", "timestamp", "Since when the oldest of the entries holds."),
+)
+
+
+def acl_grants_by_resource(acl_grants: DataFrame) -> DataFrame:
+    def by_principal(operations: str) -> SparkColumn:
+        having = f.when(f.size(operations) > 0, f.struct("principal", operations))
+        return f.map_from_entries(f.sort_array(f.collect_list(having))).alias(operations)
+
+    return acl_grants.groupBy("cluster_id", *_PATTERN).agg(
+        by_principal("allowed"), by_principal("denied"), f.min("since").alias("since")
+    )
+
+
+# --- what follows from them
+
+ACCESS = (
+    CLUSTER,
+    Column("principal", "string", "Who; User:* is everyone of whom there is no row about this resource."),
+    Column("resource_type", "string", "TOPIC, GROUP, CLUSTER, ..."),
+    Column("pattern_type", "string", "LITERAL; PREFIXED: all other names that begin so, also those to come."),
+    Column("resource_name", "string", "A name that is there; *: all other names, also those to come."),
+    Column("host", "string", "From where; *: from any other host."),
+    Column("operations", "array<string>", "All that is allowed; empty: nothing, though others or from elsewhere may."),
+)
+_SHARES = 8
+"""Into so many parts the resources of a cluster are divided, for tasks."""
+_BATCH_ROWS = 16_384
+
+
+def access(
+    acls: DataFrame,
+    topics: DataFrame,
+    groups: DataFrame,
+    group_offsets: DataFrame,
+    transactions: DataFrame,
+    tokens: DataFrame,
+) -> DataFrame:
+    """Of every resource that is there, and of every pattern for those to come. Each task asks an index of all entries."""
+    there = [
+        now(rows).select(
+            "cluster_id",
+            f.lit(resource_type).alias("resource_type"),
+            f.lit("LITERAL").alias("pattern_type"),
+            f.col(name).alias("resource_name"),
+        )
+        for rows, resource_type, name in (
+            (topics, "TOPIC", "name"),
+            (groups, "GROUP", "group_id"),
+            (group_offsets, "GROUP", "group_id"),
+            (transactions, "TRANSACTIONAL_ID", "transactional_id"),
+            (tokens, "DELEGATION_TOKEN", "token_id"),
+        )
+    ]
+    # A name of a topic or a group that is not there gives access to nothing; of other kinds nobody knows what is there.
+    patterns = now(acls).where(
+        "pattern_type = 'PREFIXED' or resource_name = '*' or resource_type not in ('TOPIC', 'GROUP')"
+    )
+    resources = reduce(DataFrame.unionByName, there, patterns.select("cluster_id", *_PATTERN)).distinct()
+    share = f.pmod(f.hash("resource_name"), f.lit(_SHARES))
+    shares = resources.groupBy("cluster_id", share).agg(f.collect_list(f.struct(*_PATTERN)).alias("resources"))
+    entries = now(acls).groupBy("cluster_id").agg(f.collect_list(f.struct(*_ENTRY)).alias("entries"))
+    asked = shares.join(f.broadcast(entries), "cluster_id").select("cluster_id", "resources", "entries")
+    return asked.mapInArrow(_ask, ddl(ACCESS))
+
+
+def _ask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from barnabas.declared.acl_access import Resource, effective_access  # noqa: PLC0415
+    from barnabas.lake.facts.metadata_kinds import code_of  # noqa: PLC0415
+    from barnabas.metadata.acls import indexed  # noqa: PLC0415
+    from barnabas.security.acl import PatternType, ResourceType  # noqa: PLC0415
+    from barnabas.security.acl_index import AclIndex  # noqa: PLC0415
+
+    for row in (row for batch in batches for row in batch.to_pylist()):
+        index = AclIndex(indexed(entries_of(row["entries"])))
+        resources = (
+            Resource(code_of(ResourceType, kind), code_of(PatternType, pattern), name)
+            for kind, pattern, name in (each.values() for each in row["resources"])
+        )
+        made: list[tuple[Any, ...]] = []
+        for (resource_type, pattern_type, name), found in effective_access(index, resources):
+            where = (resource_type.name, pattern_type.name, name)
+            made += [(row["cluster_id"], principal, *where, host, allowed) for principal, host, allowed in found]
+            if len(made) >= _BATCH_ROWS:
+                yield _rows_of(made)
+                made = []
+        if made:
+            yield _rows_of(made)
+
+
+def _rows_of(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415
+
+    from barnabas.lake.facts.schema import arrow_type  # noqa: PLC0415
+
+    arrays = [
+        pa.array(values, arrow_type(column.type))
+        for column, values in zip(ACCESS, zip(*rows, strict=True), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in ACCESS])
+
+
+# --- what is odd about them
+
+TRACES_OF_USE = (
+    CLUSTER,
+    Column("resource_type", "string", "TOPIC or GROUP."),
+    Column("resource_name", "string", "Its name."),
+    Column("trace", "string", "written (a record), read (a commit, a subscription), or joined (a member, a commit)."),
+    Column("since", "timestamp", "The time of the first."),
+)
+
+
+def traces_of_use(traffic: DataFrame, group_offsets: DataFrame, group_members: DataFrame) -> DataFrame:
+    """Of all of history, by name."""
+    committed = f.coalesce("commit_time", "valid_from_time")
+    joined = f.col("valid_from_time")
+    subscribed = group_members.select("cluster_id", f.explode("subscribed_topics").alias("topic"), "valid_from_time")
+    kinds = (
+        (traffic, "TOPIC", "topic", "written", f.col("first_time")),
+        (group_offsets, "TOPIC", "topic", "read", committed),
+        (subscribed, "TOPIC", "topic", "read", joined),
+        (group_offsets, "GROUP", "group_id", "joined", committed),
+        (group_members, "GROUP", "group_id", "joined", joined),
+    )
+    traces = [
+        rows.select(
+            "cluster_id",
+            f.lit(resource_type).alias("resource_type"),
+            f.col(name).alias("resource_name"),
+            f.lit(trace).alias("trace"),
+            time.alias("since"),
+        )
+        for rows, resource_type, name, trace, time in kinds
+    ]
+    keys = [column.name for column in TRACES_OF_USE[:-1]]
+    return reduce(DataFrame.unionByName, traces).groupBy(*keys).agg(f.min("since").alias("since"))
+
+
 ACL_FINDINGS = (
     CLUSTER,
     Column(
-        "finding", "string", "duplicated, shadowed, denied, never-denies, wildcard, replaceable or no-such-resource."
+        "finding",
+        "string",
+        "duplicated, shadowed, denied, never-denies, wildcard, replaceable, no-such-resource or no-trace-of-use.",
     ),
     Column("entries", "array<string>", "The entries that it is about."),
     Column("message", "string", "What is odd."),
     Column("because", "string", "The entry that makes it so, or that could stand for all; null: none."),
 )
+_THERE = "there"
 
 
-def acl_findings(acls: DataFrame, topics: DataFrame, groups: DataFrame) -> DataFrame:
+def acl_findings(
+    acls: DataFrame, topics: DataFrame, groups: DataFrame, group_offsets: DataFrame, traces_of_use: DataFrame
+) -> DataFrame:
     """Audited in one task for each cluster: an entry is compared with all others."""
+    there = [
+        now(rows).select(
+            "cluster_id",
+            f.lit(resource_type).alias("resource_type"),
+            f.col(name).alias("resource_name"),
+            f.lit(_THERE).alias("trace"),
+        )
+        for rows, resource_type, name in (
+            (topics, "TOPIC", "name"),
+            (groups, "GROUP", "group_id"),
+            (group_offsets, "GROUP", "group_id"),
+        )
+    ]
+    names = reduce(DataFrame.unionByName, there, traces_of_use.drop("since")).distinct()
     entries = now(acls).select("cluster_id", *_ENTRY)
-    names = (
-        now(topics)
-        .select("cluster_id", f.lit("TOPIC").alias("kind"), "name")
-        .unionByName(now(groups).select("cluster_id", f.lit("GROUP").alias("kind"), f.col("group_id").alias("name")))
-    )
     pairs = entries.groupBy("cluster_id").cogroup(names.groupBy("cluster_id"))
     return pairs.applyInArrow(_audit, ddl(ACL_FINDINGS))
 
@@ -78,22 +246,31 @@ def acl_findings(acls: DataFrame, topics: DataFrame, groups: DataFrame) -> DataF
 def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415
 
-    from barnabas.declared.acl_audit import audit  # noqa: PLC0415
+    from barnabas.declared.acl_audit import Traces, audit  # noqa: PLC0415
     from barnabas.declared.acl_text import entry_text  # noqa: PLC0415
 
-    clusters = entries.column("cluster_id").to_pylist()
-    known: dict[str, list[str]] = {"TOPIC": [], "GROUP": []}
+    known: dict[tuple[str, str], list[str]] = {}
     for row in names.to_pylist():
-        known[row["kind"]].append(row["name"])
+        known.setdefault((row["resource_type"], row["trace"]), []).append(row["resource_name"])
+    topics, groups = known.get(("TOPIC", _THERE), []), known.get(("GROUP", _THERE))
+    if groups is None and GROUP_METADATA_TOPIC not in topics:
+        groups = []  # else the cluster has groups, and the lake was not given their log
+    written = known.get(("TOPIC", "written"))
+    traces = None
+    if written is not None:
+        of_groups = (
+            (None, None) if groups is None else (known.get(("TOPIC", "read"), []), known.get(("GROUP", "joined"), []))
+        )
+        traces = Traces(written, *of_groups)
     rows = [
         {
-            "cluster_id": clusters[0],
+            "cluster_id": entries.column("cluster_id")[0].as_py(),
             "finding": str(finding.kind),
             "entries": [entry_text(entry) for entry in finding.entries],
             "message": finding.message,
             "because": None if finding.because is None else entry_text(finding.because),
         }
-        for finding in (audit(entries_of(entries.to_pylist()), known["TOPIC"], known["GROUP"]) if clusters else ())
+        for finding in audit(entries_of(entries.to_pylist()), topics, groups, traces)
     ]
     fields = [pa.field(name, pa.string()) for name in ("cluster_id", "finding", "message", "because")]
     fields.insert(2, pa.field("entries", pa.list_(pa.string())))
@@ -102,6 +279,7 @@ def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
 
 def entries_of(rows: Iterable[Any]) -> Iterator[AclEntry]:
     """Rows of `acls` as the entries that they are."""
+    from barnabas.lake.facts.metadata_kinds import code_of  # noqa: PLC0415
     from barnabas.security.acl import (  # noqa: PLC0415
         AclEntry,
         AclOperation,
@@ -112,13 +290,13 @@ def entries_of(rows: Iterable[Any]) -> Iterator[AclEntry]:
 
     for row in rows:
         yield AclEntry(
-            resource_type=ResourceType[row["resource_type"]],
+            resource_type=code_of(ResourceType, row["resource_type"]),
             resource_name=row["resource_name"],
-            pattern_type=PatternType[row["pattern_type"]],
+            pattern_type=code_of(PatternType, row["pattern_type"]),
             principal=row["principal"],
             host=row["host"],
-            operation=AclOperation[row["operation"]],
-            permission=AclPermissionType[row["permission"]],
+            operation=code_of(AclOperation, row["operation"]),
+            permission=code_of(AclPermissionType, row["permission"]),
         )
 
 
@@ -126,19 +304,50 @@ TABLES = (
     Table(
         "acl_grants",
         "gold",
-        "Who may do what, on which resource?",
+        "What do ACLs say of each principal?",
         ACL_GRANTS,
         ("acls",),
         acl_grants,
         Mode.FULL,
-        ("cluster_id", "principal", "resource_type", "pattern_type", "resource_name"),
+        ("cluster_id", "principal", *_PATTERN),
+    ),
+    Table(
+        "acl_grants_by_resource",
+        "gold",
+        "What do ACLs say of each resource?",
+        ACL_GRANTS_BY_RESOURCE,
+        ("acl_grants",),
+        acl_grants_by_resource,
+        Mode.FULL,
+        ("cluster_id", *_PATTERN),
+    ),
+    Table(
+        "access",
+        "gold",
+        "Who may do what, on which resource and from where, after all that allows and denies?",
+        ACCESS,
+        ("acls", "topics", "groups", "group_offsets", "transactions", "tokens"),
+        access,
+        Mode.FULL,
+        ("cluster_id", "principal", *_PATTERN, "host"),
+    ),
+    Table(
+        "traces_of_use",
+        "gold",
+        "Since when do the logs show that a topic or a group is used?",
+        TRACES_OF_USE,
+        ("traffic", "group_offsets", "group_members"),
+        traces_of_use,
+        Mode.FULL,
+        ("cluster_id", "resource_type", "resource_name", "trace"),
+        since="since",
     ),
     Table(
         "acl_findings",
         "gold",
-        "Which ACLs are wide, never match, say the same twice, or speak of what is not there?",
+        "Which ACLs are wide, never match, say the same twice, speak of what is not there, or of what nobody uses?",
         ACL_FINDINGS,
-        ("acls", "topics", "groups"),
+        ("acls", "topics", "groups", "group_offsets", "traces_of_use"),
         acl_findings,
         Mode.FULL,
         ("cluster_id", "finding", "entries", "message"),

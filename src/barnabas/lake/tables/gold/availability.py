@@ -16,6 +16,7 @@ from barnabas.lake.tables.gold.columns import CLUSTER, PARTITION, TOPIC, WHEN
 from barnabas.lake.tables.gold.intervals import islands, lasting, log_ends, minutes_between, with_before
 
 _MIN_ISR = "min.insync.replicas"
+_PLACE = "struct<offset: bigint, time: timestamp>"
 _TOPIC = ["cluster_id", "topic_id", "topic_name"]
 _PARTITION = [*_TOPIC, "partition"]
 
@@ -28,67 +29,100 @@ PARTITION_TROUBLE = (
     Column("is_over", "boolean", "Whether it ended."),
     Column("under_replicated", "boolean", "Fewer in sync than replicas, not counting those that a reassignment adds."),
     Column("offline", "boolean", "Nobody led."),
-    Column("below_min_isr", "boolean", "Fewer in sync than min.insync.replicas."),
-    Column("min_isr", "int", "The min.insync.replicas that counted, at the time it began."),
-    Column("missing", "array<int>", "The replicas that were not in sync."),
+    Column(
+        "below_min_isr", "boolean", "Fewer in sync than min.insync.replicas, or than all replicas if these are fewer."
+    ),
+    Column("min_isr", "int", "The min.insync.replicas that counted."),
+    Column("missing", "array<int>", "The replicas that were not in sync, without those that a reassignment adds."),
 )
 
 
-def _replicas_wanted() -> SparkColumn:
-    return f.array_except("replicas", f.coalesce("adding_replicas", f.array().cast("array<int>")))
-
-
 def partition_trouble(partitions: DataFrame, configs: DataFrame, metadata_records: DataFrame) -> DataFrame:
-    """Rows of partitions that were under-replicated, offline or below min ISR, split where the minimum changed."""
-    rows = lasting(partitions, log_ends(metadata_records)).withColumn("missing", f.array_except("replicas", "isr"))
-    rows = rows.withColumn("under_replicated", f.size("isr") < f.size(_replicas_wanted())).withColumn(
-        "offline", f.col("leader") == -1
-    )
-    trouble = rows.where((f.size("missing") > 0) | f.col("offline"))
-    split = _with_min_isr(trouble, configs)
-    judged = split.withColumn("below_min_isr", f.size("isr") < f.col("min_isr")).where(
+    """Spans in which a partition was under-replicated, offline or below min ISR, each with the same said of it throughout."""
+    wanted = f.array_except("replicas", f.coalesce("adding_replicas", f.array().cast("array<int>")))
+    rows = partitions.withColumns(
+        {
+            "missing": f.array_except(wanted, "isr"),
+            "under_replicated": f.size("isr") < f.size(wanted),
+            "offline": f.col("leader") == -1,
+        }
+    ).where((f.size(f.array_except("replicas", "isr")) > 0) | f.col("offline"))
+    needed = f.least("min_isr", f.size("replicas"))  # a broker wants no more in sync than there are
+    judged = _with_min_isr(rows, configs).withColumn("below_min_isr", f.size("isr") < needed)
+    said = ["under_replicated", "offline", "below_min_isr", "min_isr", "missing"]
+    spans = islands(judged, ["topic_id", "topic_name", "partition"], said).where(
         "under_replicated or offline or below_min_isr"
     )
-    return judged.select(
+    return lasting(spans, log_ends(metadata_records)).select(
         *_PARTITION,
         "valid_from_offset",
         f.col("valid_from_time").alias("began"),
         "until",
         "minutes",
         f.col("valid_to_offset").isNotNull().alias("is_over"),
-        "under_replicated",
-        "offline",
-        "below_min_isr",
-        "min_isr",
-        "missing",
+        *said,
     )
 
 
 def _with_min_isr(rows: DataFrame, configs: DataFrame) -> DataFrame:
-    """With `min_isr` as it was set when the row began: for the topic, else for all brokers, else 1."""
+    """With `min_isr` (set for the topic, else for all brokers, else 1), and cut where one of these was set or unset."""
     wanted = configs.where(f.col("name") == _MIN_ISR).select(
         "cluster_id",
         "resource_type",
         "resource_name",
         f.expr("try_cast(value as int)").alias("value"),
-        f.col("valid_from_offset").alias("set_from"),
-        f.col("valid_to_offset").alias("set_to"),
+        f.struct(f.col("valid_from_offset").alias("offset"), f.col("valid_from_time").alias("time")).alias("set"),
+        f.struct(f.col("valid_to_offset").alias("offset"), f.col("valid_to_time").alias("time")).alias("unset"),
     )
     of_topics = wanted.where("resource_type = 'TOPIC'").withColumnRenamed("resource_name", "topic_name")
     of_brokers = wanted.where("resource_type = 'BROKER' and resource_name = ''").drop("resource_name")
+    pieces = _cut(_cut(rows, of_topics, ["cluster_id", "topic_name"]), of_brokers, ["cluster_id"])
 
     def held(own: str) -> SparkColumn:
         began = f.col("valid_from_offset")
-        return (f.col(f"{own}.set_from") <= began) & f.coalesce(f.col(f"{own}.set_to") > began, f.lit(True))
+        return (f.col(f"{own}.set.offset") <= began) & f.coalesce(f.col(f"{own}.unset.offset") > began, f.lit(True))
 
     topic, broker = of_topics.alias("t"), of_brokers.alias("b")
-    joined = rows.alias("r").join(
+    joined = pieces.alias("r").join(
         topic,
         (f.col("r.cluster_id") == f.col("t.cluster_id")) & (f.col("r.topic_name") == f.col("t.topic_name")) & held("t"),
         "left",
     )
     joined = joined.join(broker, (f.col("r.cluster_id") == f.col("b.cluster_id")) & held("b"), "left")
     return joined.select("r.*", f.coalesce("t.value", "b.value", f.lit(1)).alias("min_isr"))
+
+
+def _cut(rows: DataFrame, settings: DataFrame, on: list[str]) -> DataFrame:
+    """Rows cut in pieces at the places where one of their settings began or ended, if these are inside of them."""
+    cuts = settings.groupBy(*on).agg(f.array_distinct(f.flatten(f.collect_list(f.array("set", "unset")))).alias("cuts"))
+    start = f.struct(f.col("valid_from_offset").alias("offset"), f.col("valid_from_time").alias("time"))
+    end = f.struct(f.col("valid_to_offset").alias("offset"), f.col("valid_to_time").alias("time"))
+    inside = f.filter(
+        "cuts",
+        lambda cut: (
+            (cut["offset"] > f.col("valid_from_offset"))
+            & f.coalesce(cut["offset"] < f.col("valid_to_offset"), f.col("valid_to_offset").isNull())
+        ),
+    )
+    places = f.sort_array(f.coalesce(inside, f.array().cast(f"array<{_PLACE}>")))
+    pieces = (
+        rows.join(f.broadcast(cuts), on, "left")
+        .withColumn("places", places)
+        .withColumn(
+            "piece",
+            f.explode(
+                f.arrays_zip(
+                    f.concat(f.array(start), "places").alias("start"), f.concat("places", f.array(end)).alias("end")
+                )
+            ),
+        )
+    )
+    bounds = {
+        f"valid_{side}_{what}": f.col(f"piece.{place}.{what}")
+        for side, place in (("from", "start"), ("to", "end"))
+        for what in ("offset", "time")
+    }
+    return pieces.withColumns(bounds).drop("cuts", "places", "piece")
 
 
 AVAILABILITY = (
@@ -119,33 +153,33 @@ BROKER_AVAILABILITY = (
     CLUSTER,
     Column("broker_id", "int", "The broker."),
     Column("out_of_sync_minutes", "double", "How long its replicas were not in sync, summed over partitions."),
+    Column("offline_minutes", "double", "Of these, those in which nobody led the partition."),
+    Column("below_min_isr_minutes", "double", "Of these, those in which the partition was below its minimum in sync."),
     Column("partitions", "bigint", "How many partitions that concerned."),
     Column("fenced_minutes", "double", "How long it was fenced, after it had once been unfenced."),
-    Column("fences", "bigint", "How often it was fenced."),
+    Column("fences", "bigint", "How often it was fenced, after it had once been unfenced."),
 )
 
 
 def broker_availability(partition_trouble: DataFrame, broker_fences: DataFrame, brokers: DataFrame) -> DataFrame:
+    keys = ["cluster_id", "broker_id"]
     missing = (
-        partition_trouble.select(*_PARTITION, "minutes", f.explode("missing").alias("broker_id"))
-        .groupBy("cluster_id", "broker_id")
+        partition_trouble.withColumn("broker_id", f.explode("missing"))
+        .groupBy(*keys)
         .agg(
             f.sum("minutes").alias("out_of_sync_minutes"),
+            _minutes("offline"),
+            _minutes("below_min_isr"),
             f.countDistinct("topic_id", "partition").alias("partitions"),
         )
     )
-    fenced = broker_fences.groupBy("cluster_id", "broker_id").agg(
-        f.sum("minutes").alias("fenced_minutes"), f.count("*").alias("fences")
+    fenced = (
+        broker_fences.where("cause != 'start'")
+        .groupBy(*keys)
+        .agg(f.sum("minutes").alias("fenced_minutes"), f.count("*").alias("fences"))
     )
-    keys = ["cluster_id", "broker_id"]
     joined = brokers.select(*keys).distinct().join(missing, keys, "left").join(fenced, keys, "left")
-    return joined.select(
-        *keys,
-        f.coalesce("out_of_sync_minutes", f.lit(0.0)).alias("out_of_sync_minutes"),
-        f.coalesce("partitions", f.lit(0).cast("bigint")).alias("partitions"),
-        f.coalesce("fenced_minutes", f.lit(0.0)).alias("fenced_minutes"),
-        f.coalesce("fences", f.lit(0).cast("bigint")).alias("fences"),
-    )
+    return joined.fillna(0).select(*(column.name for column in BROKER_AVAILABILITY))
 
 
 BROKER_FENCES = (
@@ -156,24 +190,33 @@ BROKER_FENCES = (
     Column("until", "timestamp", "When it was unfenced or unregistered, or the end of the log."),
     Column("minutes", "double", "How long it lasted."),
     Column("is_over", "boolean", "Whether it ended."),
-    Column("cause", "string", "shutdown (it had said that it goes), silence, or start (a new process)."),
+    Column(
+        "cause",
+        "string",
+        "start (it was not registered before), restart (another process registered in its place), shutdown (it had said that"
+        " it goes), or silence (also: it went while it led nothing, which the log does not tell apart).",
+    ),
 )
 
 
 def broker_fences(brokers: DataFrame, metadata_records: DataFrame) -> DataFrame:
-    columns = ["fenced", "incarnation_id", "in_controlled_shutdown"]
-    rows = with_before(islands(brokers, ["broker_id"], columns), ["broker_id"], columns)
-    is_new = f.col("before").isNull() | (f.col("before.incarnation_id") != f.col("incarnation_id"))
-    cause = f.when(is_new, "start").when(f.col("in_controlled_shutdown"), "shutdown").otherwise("silence")
-    return lasting(rows.where("fenced"), log_ends(metadata_records)).select(
-        "cluster_id",
-        "broker_id",
-        "valid_from_offset",
+    """One row from when a broker was fenced to when it was no longer, with the cause of the beginning."""
+    rows = with_before(brokers, ["broker_id"], ["fenced", "incarnation_id"]).where("fenced")
+    cause = (
+        f.when(f.col("before").isNull(), "start")
+        .when(f.col("before.incarnation_id") != f.col("incarnation_id"), "restart")
+        .when(f.col("in_controlled_shutdown"), "shutdown")
+        .otherwise("silence")
+    )
+    place = ["cluster_id", "broker_id", "valid_from_offset"]
+    spans = islands(brokers, ["broker_id"], ["fenced"]).join(rows.select(*place, cause.alias("cause")), place)
+    return lasting(spans, log_ends(metadata_records)).select(
+        *place,
         f.col("valid_from_time").alias("began"),
         "until",
         "minutes",
         f.col("valid_to_offset").isNotNull().alias("is_over"),
-        cause.alias("cause"),
+        "cause",
     )
 
 
@@ -186,68 +229,68 @@ LEADER_CHANGES = (
     Column("cause", "string", "Inferred from what happened at the same time; unknown otherwise."),
 )
 NEIGHBOUR_SECONDS = 1
-"""A broker's change counts as the cause of what followed within this time: both are mostly of one batch."""
+"""A broker's change can be the cause of what is not further away than this: both are mostly of one batch."""
 
 
 def _broker_events(brokers: DataFrame) -> DataFrame:
-    """When each broker was fenced, went, or came back: cluster_id, broker_id, event, event_time."""
-    rows = with_before(brokers, ["broker_id"], ["fenced", "in_controlled_shutdown", "epoch"])
+    """When each broker was fenced, went, came back, or lost a log dir, as event, event_offset and event_time."""
+    rows = with_before(brokers, ["broker_id"], ["fenced", "in_controlled_shutdown", "incarnation_id", "log_dirs"])
     was = f.col("before")
+    is_same = was["incarnation_id"] == f.col("incarnation_id")
     event = (
         f.when(f.col("in_controlled_shutdown") & ~f.coalesce(was["in_controlled_shutdown"], f.lit(False)), "shut down")
         .when(f.col("fenced") & was.isNotNull() & ~was["fenced"], "fenced")
-        .when(~f.col("fenced") & was["fenced"], "unfenced")
+        .when(~f.col("fenced") & was["fenced"], "came back")
+        .when(is_same & (f.size(f.array_except(was["log_dirs"], f.col("log_dirs"))) > 0), "lost a log dir")
     )
-    place = ("cluster_id", "broker_id")
-    changed = rows.select(*place, event.alias("event"), f.col("valid_from_time").alias("event_time"))
-    gone = rows.where("is_last").select(
-        *place, f.lit("unregistered").alias("event"), f.col("valid_to_time").alias("event_time")
-    )
-    return changed.where("event is not null").unionByName(gone)
+
+    def events(found: DataFrame, what: SparkColumn, side: str) -> DataFrame:
+        offset, time = f.col(f"valid_{side}_offset"), f.col(f"valid_{side}_time")
+        place = ("cluster_id", "broker_id")
+        return found.select(*place, what.alias("event"), offset.alias("event_offset"), time.alias("event_time"))
+
+    gone = events(rows.where("is_last"), f.lit("unregistered"), "to")
+    return events(rows, event, "from").where("event is not null").unionByName(gone)
 
 
 def leader_changes(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
-    kept = [
-        "leader",
-        "leader_epoch",
-        "replicas",
-        "isr",
-        "adding_replicas",
-        "removing_replicas",
-        "leader_recovery_state",
-    ]
+    kept = ["leader", "leader_recovery_state"]
     rows = with_before(partitions, ["topic_id", "partition"], kept).where("before.leader != leader")
-    events = _broker_events(brokers)
-    went = f.when(
-        f.col("event") != "unfenced", f.concat(f.lit("broker "), f.col("b.broker_id"), f.lit(" "), f.col("event"))
-    )
-    came = f.when(f.col("event") == "unfenced", f.concat(f.lit("broker "), f.col("b.broker_id"), f.lit(" came back")))
-    near = f.abs(f.unix_micros("r.valid_from_time") - f.unix_micros("b.event_time")) <= NEIGHBOUR_SECONDS * 1_000_000
-    concerned = ((f.col("b.broker_id") == f.col("r.before.leader")) & (f.col("event") != "unfenced")) | (
-        (f.col("b.broker_id") == f.col("r.leader")) & (f.col("event") == "unfenced")
-    )
-    joined = rows.alias("r").join(
-        events.alias("b"), (f.col("r.cluster_id") == f.col("b.cluster_id")) & near & concerned, "left"
-    )
-    found = joined.groupBy("r.cluster_id", "r.topic_id", "r.partition", "r.valid_from_offset").agg(
-        f.min(went).alias("went"), f.min(came).alias("came")
-    )
-    moved = (
-        (f.size("adding_replicas") > 0)
-        | (f.size("before.adding_replicas") > 0)
-        | (~f.array_contains("replicas", f.col("before.leader")))
-    )
-    preferred = (f.col("leader") == f.col("replicas")[0]) & f.array_contains("isr", f.col("before.leader"))
+    was_led = f.col("before.leader") != -1
+    is_replica = f.array_contains("replicas", f.col("before.leader"))
+    is_in_sync = f.array_contains("isr", f.col("before.leader"))
     unclean = (f.col("leader_recovery_state") == "RECOVERING") & (f.col("before.leader_recovery_state") != "RECOVERING")
     cause = (
         f.when(unclean, "unclean election")
-        .when(f.col("went").isNotNull(), f.col("went"))
-        .when((f.col("before.leader") == -1) & f.col("came").isNotNull(), f.col("came"))
-        .when(moved, "reassignment")
-        .when(preferred, "preferred leader election")
+        .when(was_led & ~is_replica, "reassignment")
+        .when(f.col("neighbour").isNotNull(), f.col("neighbour"))
+        .when((f.col("leader") == f.col("replicas")[0]) & is_in_sync, "preferred leader election")
         .otherwise("unknown")
     )
-    return rows.join(found, ["cluster_id", "topic_id", "partition", "valid_from_offset"]).select(
+    # A broker that goes leaves those in sync, unless it is the last of them; where nobody led, one can only come back.
+    went = was_led & is_replica & (~is_in_sync | (f.col("leader") == -1))
+    concerned = rows.where(went | ~was_led).select(
+        "cluster_id",
+        "topic_id",
+        "partition",
+        "valid_from_offset",
+        "valid_from_time",
+        was_led.alias("was_led"),
+        f.when(was_led, f.col("before.leader")).otherwise(f.col("leader")).alias("broker_id"),
+    )
+    apart = f.abs(f.unix_micros("valid_from_time") - f.unix_micros("event_time"))  # nothing, in one batch
+    distance = f.struct(apart, f.abs(f.col("valid_from_offset") - f.col("event_offset")))
+    found = (
+        concerned.join(f.broadcast(_broker_events(brokers)), ["cluster_id", "broker_id"])
+        .where((apart <= NEIGHBOUR_SECONDS * 1_000_000) & (f.col("was_led") == (f.col("event") != "came back")))
+        .groupBy("cluster_id", "topic_id", "partition", "valid_from_offset")
+        .agg(
+            f.min_by(f.concat_ws(" ", f.lit("broker"), f.col("broker_id").cast("string"), "event"), distance).alias(
+                "neighbour"
+            )
+        )
+    )
+    return rows.join(found, ["cluster_id", "topic_id", "partition", "valid_from_offset"], "left").select(
         *_PARTITION,
         f.col("valid_from_offset").alias("offset"),
         f.col("valid_from_time").alias("time"),
@@ -273,13 +316,14 @@ def isr_flaps(partitions: DataFrame) -> DataFrame:
     """Brokers that left an ISR, and how often."""
     rows = with_before(partitions, ["topic_id", "partition"], ["isr", "replicas"]).where("before is not null")
     left = f.array_intersect(f.array_except("before.isr", "isr"), f.col("replicas"))
-    events = rows.select(*_PARTITION, f.col("valid_from_time").alias("time"), f.explode(left).alias("broker_id"))
-    order = Window.partitionBy("cluster_id", "topic_id", "partition", "broker_id").orderBy("time")
+    time = f.col("valid_from_time").alias("time")
+    events = rows.select(*_PARTITION, "valid_from_offset", time, f.explode(left).alias("broker_id"))
+    order = Window.partitionBy("cluster_id", "topic_id", "partition", "broker_id").orderBy("valid_from_offset")
     between = events.withColumn("gap", minutes_between(f.lag("time").over(order), f.col("time")))
     return between.groupBy(*_PARTITION, "broker_id").agg(
         f.count("*").alias("times"),
-        f.min("time").alias("first_time"),
-        f.max("time").alias("last_time"),
+        f.min_by("time", "valid_from_offset").alias("first_time"),
+        f.max_by("time", "valid_from_offset").alias("last_time"),
         f.min("gap").alias("shortest_minutes"),
     )
 

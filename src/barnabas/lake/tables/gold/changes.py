@@ -48,26 +48,24 @@ def _listed(numbers: SparkColumn) -> SparkColumn:
 def _events(history: DataFrame, keys: Sequence[str], columns: Sequence[str]) -> DataFrame:
     """One row for each beginning and each end: `before` and `after` are structs of `columns`, null where there was nothing."""
     rows = with_before(history, keys, columns)
-    common = ["cluster_id", *keys]
-    begins = rows.select(
-        *common,
+    this = f.struct(*columns)
+    begin = f.struct(
         f.col("valid_from_offset").alias("offset"),
         f.col("valid_from_time").alias("time"),
         f.col("valid_from_epoch").alias("epoch"),
         f.col("before").dropFields("valid_to_offset").alias("before"),
-        f.struct(*columns).alias("after"),
-        "exact",
+        this.alias("after"),
     )
-    ends = rows.where("is_last").select(
-        *common,
+    end = f.struct(
         f.col("valid_to_offset").alias("offset"),
         f.col("valid_to_time").alias("time"),
         f.lit(None).cast("int").alias("epoch"),
-        f.struct(*columns).alias("before"),
-        f.lit(None).alias("after"),
-        "exact",
+        this.alias("before"),
+        f.when(f.lit(False), this).alias("after"),
     )
-    return begins.unionByName(ends)
+    # both from one look at a row: histories are long, and finding what was before sorts them
+    events = f.when(f.col("is_last"), f.array(begin, end)).otherwise(f.array(begin))
+    return rows.select("cluster_id", *keys, "exact", f.inline(events))
 
 
 def _fields(side: str, columns: Sequence[str], lists: Sequence[str] = ()) -> SparkColumn:
@@ -82,7 +80,7 @@ def _text(side: str, name: str, lists: Sequence[str]) -> SparkColumn:
 
 
 def _differing(columns: Sequence[str], lists: Sequence[str] = ()) -> SparkColumn:
-    """The fields that are not the same before and after, as name old -> new."""
+    """The fields that are not the same before and after, as name old -> new; if there is none, something not shown is."""
     texts = [
         f.when(
             ~f.col("before")[name].eqNullSafe(f.col("after")[name]),
@@ -90,7 +88,7 @@ def _differing(columns: Sequence[str], lists: Sequence[str] = ()) -> SparkColumn
         )
         for name in columns
     ]
-    return f.concat_ws(", ", *texts)
+    return f.coalesce(f.nullif(f.concat_ws(", ", *texts), f.lit("")), f.lit("changed"))
 
 
 def _told(
@@ -106,7 +104,7 @@ def _told(
     created, changed, deleted = sentences
     place = f.concat(
         f.lit(" at "),
-        f.date_format("time", "yyyy-MM-dd'T'HH:mm:ss'Z'"),
+        _iso("time"),
         f.coalesce(f.concat(f.lit(" in epoch "), f.col("epoch").cast("string")), f.lit("")),
     )
     return events.select(
@@ -122,6 +120,14 @@ def _told(
         f.concat(f.when(is_new, created).when(is_gone, deleted).otherwise(changed), place).alias("sentence"),
         "exact",
     )
+
+
+def _iso(time: str) -> SparkColumn:
+    """In UTC, whatever the zone of the session."""
+    text = (
+        f"timestamp_ntz'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, cast(unix_seconds({time}) as decimal(18,6)))"
+    )
+    return f.concat(f.replace(f.expr(f"cast({text} as string)"), f.lit(" "), f.lit("T")), f.lit("Z"))
 
 
 def _setting(events: DataFrame, kind: str, resource: SparkColumn, name: SparkColumn, value: str) -> DataFrame:
@@ -159,10 +165,13 @@ def changes(
     users: DataFrame,
     leader_epochs: DataFrame,
 ) -> DataFrame:
-    partition_lists = ("replicas", "isr", "elr", "last_known_elr", "adding_replicas", "removing_replicas")
+    partition_lists = (
+        "replicas", "isr", "elr", "last_known_elr", "adding_replicas", "removing_replicas", "directories",
+    )  # fmt: skip
     partition_fields = ("leader", "leader_epoch", "leader_recovery_state", *partition_lists)
     acl_fields = ("permission", "operation", "principal", "host", "resource_type", "pattern_type", "resource_name")
-    broker_fields = ("epoch", "fenced", "in_controlled_shutdown", "rack")
+    broker_lists = ("log_dirs", "cordoned_log_dirs")
+    broker_fields = ("epoch", "fenced", "in_controlled_shutdown", "rack", *broker_lists)
     found = [
         _thing(_events(topics, ["topic_id"], ["name"]), "topics", _named("topic ", "name"), ["name"]),
         _thing(
@@ -192,9 +201,16 @@ def changes(
             "brokers",
             f.concat(f.lit("broker "), f.col("broker_id").cast("string")),
             broker_fields,
+            broker_lists,
         ),
         _setting(_events(features, ["name"], ["level"]), "features", f.lit("feature"), f.col("name"), "level"),
-        _setting(_events(quotas, ["entity", "name"], ["value"]), "quotas", _entity(), f.col("name"), "value"),
+        _setting(
+            _events(quotas.withColumn("value", _number(f.col("value"))), ["entity", "name"], ["value"]),
+            "quotas",
+            _entity(),
+            f.col("name"),
+            "value",
+        ),
         _thing(
             _events(users, ["name", "mechanism"], ["iterations"]),
             "users",
@@ -236,6 +252,12 @@ def _acl(entry: SparkColumn) -> SparkColumn:
         entry["principal"], verb, entry["operation"], f.lit(" "), entry["resource_type"], f.lit(" "), name,
         f.lit(" from "), entry["host"],
     )  # fmt: skip
+
+
+def _number(value: SparkColumn) -> SparkColumn:
+    """A number as a person writes it, 104857600 and not 1.048576E8, with up to six digits behind the point."""
+    plain = f.regexp_replace(value.try_cast("decimal(38,6)").cast("string"), r"\.?0+$", "")
+    return f.coalesce(plain, value.cast("string"))
 
 
 def _entity() -> SparkColumn:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.gold.columns import CLUSTER, PARTITION
-from barnabas.lake.tables.gold.intervals import islands, lasting, log_ends
+from barnabas.lake.tables.gold.intervals import islands, lasting, log_ends, now
 
 REASSIGNMENTS = (
     *PARTITION,
@@ -16,46 +16,47 @@ REASSIGNMENTS = (
     Column("began", "timestamp", "When it began."),
     Column("until", "timestamp", "When it ended, or the end of the log."),
     Column("minutes", "double", "How long it took."),
-    Column("adding_replicas", "array<int>", "The brokers that it added, when it began."),
-    Column("removing_replicas", "array<int>", "The brokers that it removed, when it began."),
+    Column("adding_replicas", "array<int>", "The brokers that it added."),
+    Column("removing_replicas", "array<int>", "The brokers that it removed."),
     Column("added_in_sync", "array<int>", "Those added that were in sync at its end, or are at the end of the log."),
-    Column("outcome", "string", "done, cancelled, deleted (with its topic), or running."),
+    Column("outcome", "string", "done, cancelled, changed (to another one), deleted (with its topic), or running."),
 )
 
 
 def reassignments(partitions: DataFrame, metadata_records: DataFrame) -> DataFrame:
-    keys = ["topic_id", "topic_name", "partition"]
-    moving = (f.size("adding_replicas") > 0) | (f.size("removing_replicas") > 0)
-    marked = partitions.withColumn("is_moving", f.coalesce(moving, f.lit(False)))
-    spans = islands(marked, keys, ["is_moving"]).where("is_moving")
-    place = ["cluster_id", *keys]
-    began = marked.select(*place, "valid_from_offset", "adding_replicas", "removing_replicas")
-    last = marked.where("is_moving").select(
-        *place, f.col("valid_to_offset").alias("valid_to_offset"), f.col("isr").alias("last_isr")
+    place, moving = ["cluster_id", "topic_id", "topic_name", "partition"], ["adding_replicas", "removing_replicas"]
+    is_moving = (f.size("adding_replicas") > 0) | (f.size("removing_replicas") > 0)
+    spans = islands(partitions, place[1:], moving).where(is_moving)
+    after = partitions.select(
+        *place,
+        f.col("valid_from_offset").alias("valid_to_offset"),
+        f.col("replicas").alias("replicas_after"),
+        f.col("isr").alias("isr_after"),
+        is_moving.alias("goes_on"),
     )
-    after = marked.select(
-        *place, f.col("valid_from_offset").alias("valid_to_offset"), f.col("replicas").alias("replicas_after"), "isr"
+    present = now(partitions).select(*place, f.col("isr").alias("isr_now"))
+    rows = spans.join(after, [*place, "valid_to_offset"], "left").join(present, place, "left")
+    # Of a reassignment that was changed half-way, a replica may be both: it is still being added, and unwanted by now.
+    wanted = f.array_except("adding_replicas", "removing_replicas")
+    is_done = (f.size(f.array_except(wanted, "replicas_after")) == 0) & (
+        f.size(f.array_intersect("removing_replicas", "replicas_after")) == 0
     )
-    rows = spans.join(began, [*place, "valid_from_offset"]).join(after, [*place, "valid_to_offset"], "left")
-    open_isr = last.where("valid_to_offset is null").select(*place, "last_isr")
-    rows = rows.join(open_isr, place, "left")
-    gone = f.size(f.array_except("removing_replicas", f.array_except("removing_replicas", "replicas_after"))) == 0
-    arrived = f.size(f.array_except("adding_replicas", "replicas_after")) == 0
     outcome = (
         f.when(f.col("valid_to_offset").isNull(), "running")
         .when(f.col("replicas_after").isNull(), "deleted")
-        .when(arrived & gone, "done")
+        .when(f.col("goes_on"), "changed")
+        .when(is_done, "done")
         .otherwise("cancelled")
     )
-    in_sync = f.array_intersect("adding_replicas", f.coalesce("isr", "last_isr", f.array().cast("array<int>")))
+    isr = f.when(f.col("valid_to_offset").isNull(), f.col("isr_now")).otherwise(f.col("isr_after"))
+    in_sync = f.array_intersect("adding_replicas", f.coalesce(isr, f.array().cast("array<int>")))
     return lasting(rows, log_ends(metadata_records)).select(
         *place,
         "valid_from_offset",
         f.col("valid_from_time").alias("began"),
         "until",
         "minutes",
-        "adding_replicas",
-        "removing_replicas",
+        *moving,
         in_sync.alias("added_in_sync"),
         outcome.alias("outcome"),
     )

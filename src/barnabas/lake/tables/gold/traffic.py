@@ -20,12 +20,18 @@ HOT_SHARE = 2.0
 """A partition is hot from this many times its even share on."""
 HOUR_SECONDS = 3600.0
 
-TOPIC_TRAFFIC = (
+_TOPIC = (
     CLUSTER,
+    Column("topic_id", "string", "The topic's id, which one that is created again does not share."),
     Column("topic", "string", "The topic."),
+)
+_KEY = [column.name for column in _TOPIC]
+
+TOPIC_TRAFFIC = (
+    *_TOPIC,
     Column("partitions", "bigint", "How many of its partitions have been written to."),
     Column("records", "bigint", "Records seen."),
-    Column("bytes", "bigint", "Bytes of their keys, values and headers."),
+    Column("bytes", "bigint", "Bytes of their keys and values."),
     Column("mean_record_bytes", "double", "Bytes by record."),
     Column("first_time", "timestamp", "The earliest time of a record."),
     Column("last_time", "timestamp", "The latest time of a record."),
@@ -36,27 +42,25 @@ TOPIC_TRAFFIC = (
 
 
 def topic_traffic(traffic: DataFrame) -> DataFrame:
-    key = ["cluster_id", "topic"]
-    hours = traffic.groupBy(*key, "hour").agg(f.sum("bytes").alias("hour_bytes"))
-    busiest = hours.groupBy(*key).agg(
+    hours = traffic.groupBy(*_KEY, "hour").agg(f.sum("bytes").alias("hour_bytes"))
+    busiest = hours.groupBy(*_KEY).agg(
         (f.max("hour_bytes") / HOUR_SECONDS).alias("peak_bytes_per_second"),
         (f.mean("hour_bytes") / HOUR_SECONDS).alias("mean_bytes_per_second"),
         f.max_by("hour", "hour_bytes").alias("peak_hour"),
     )
-    whole = traffic.groupBy(*key).agg(
+    whole = traffic.groupBy(*_KEY).agg(
         f.countDistinct("partition").alias("partitions"),
         f.sum("records").alias("records"),
         f.sum("bytes").alias("bytes"),
         f.min("first_time").alias("first_time"),
         f.max("last_time").alias("last_time"),
     )
-    rows = whole.join(busiest, key).withColumn("mean_record_bytes", f.expr("try_divide(bytes, records)"))
+    rows = whole.join(busiest, _KEY).withColumn("mean_record_bytes", f.expr("try_divide(bytes, records)"))
     return rows.select(*(column.name for column in TOPIC_TRAFFIC))
 
 
 HOT_PARTITIONS = (
-    CLUSTER,
-    Column("topic", "string", "The topic."),
+    *_TOPIC,
     Column("partition", "int", "The partition."),
     Column("bytes", "bigint", "What was written to it."),
     Column("share", "double", "Of all that was written to the topic."),
@@ -65,11 +69,14 @@ HOT_PARTITIONS = (
 
 
 def hot_partitions(traffic: DataFrame, partitions: DataFrame) -> DataFrame:
-    key = ["cluster_id", "topic"]
-    counts = now(partitions).groupBy("cluster_id", f.col("topic_name").alias("topic")).agg(f.count("*").alias("count"))
-    each = traffic.groupBy(*key, "partition").agg(f.sum("bytes").alias("bytes"))
-    whole = each.groupBy(*key).agg(f.sum("bytes").alias("all_bytes"))
-    rows = each.join(whole, key).join(counts, key).withColumn("share", f.expr("try_divide(bytes, all_bytes)"))
+    counts = (
+        now(partitions)
+        .groupBy("cluster_id", "topic_id", f.col("topic_name").alias("topic"))
+        .agg(f.count("*").alias("count"))
+    )
+    each = traffic.groupBy(*_KEY, "partition").agg(f.sum("bytes").alias("bytes"))
+    whole = each.groupBy(*_KEY).agg(f.sum("bytes").alias("all_bytes"))
+    rows = each.join(whole, _KEY).join(counts, _KEY).withColumn("share", f.expr("try_divide(bytes, all_bytes)"))
     rows = rows.withColumn("times_even", f.col("share") * f.col("count"))
     return rows.where((f.col("count") > 1) & (f.col("times_even") >= HOT_SHARE)).select(
         *(column.name for column in HOT_PARTITIONS)
@@ -77,8 +84,7 @@ def hot_partitions(traffic: DataFrame, partitions: DataFrame) -> DataFrame:
 
 
 KEY_SKEW = (
-    CLUSTER,
-    Column("topic", "string", "The topic."),
+    *_TOPIC,
     Column("key", "string", "The key, as text where it is text, else in hex."),
     Column("records", "bigint", "Records with this key; at least, since only frequent keys are counted."),
     Column("share", "double", "Of all records of the topic."),
@@ -87,15 +93,14 @@ KEY_SKEW = (
 
 def key_skew(key_counts: DataFrame, traffic: DataFrame) -> DataFrame:
     """Keys that alone make a tenth of a topic, or more."""
-    each = key_counts.groupBy("cluster_id", "topic", "key").agg(f.sum("records").alias("records"))
-    whole = traffic.groupBy("cluster_id", "topic").agg(f.sum("records").alias("all_records"))
-    rows = each.join(whole, ["cluster_id", "topic"]).withColumn("share", f.expr("try_divide(records, all_records)"))
+    each = key_counts.groupBy(*_KEY, "key").agg(f.sum("records").alias("records"))
+    whole = traffic.groupBy(*_KEY).agg(f.sum("records").alias("all_records"))
+    rows = each.join(whole, _KEY).withColumn("share", f.expr("try_divide(records, all_records)"))
     return rows.where("share >= 0.1 and all_records >= 100").select(*(column.name for column in KEY_SKEW))
 
 
 PARTITION_PLAN = (
-    CLUSTER,
-    Column("topic", "string", "The topic."),
+    *_TOPIC,
     Column("partitions", "int", "How many it has."),
     Column("recommended", "int", "How many it should have; never fewer, since the number cannot be decreased."),
     Column("reason", "string", "Why."),
@@ -107,25 +112,24 @@ PARTITION_PLAN = (
 def partition_plan(
     topic_traffic: DataFrame, partitions: DataFrame, group_offsets: DataFrame, groups: DataFrame, key_skew: DataFrame
 ) -> DataFrame:
-    key = ["cluster_id", "topic"]
     counts = (
         now(partitions)
-        .groupBy("cluster_id", f.col("topic_name").alias("topic"))
+        .groupBy("cluster_id", "topic_id", f.col("topic_name").alias("topic"))
         .agg(f.count("*").cast("int").alias("partitions"))
     )
     readers = (
         now(group_offsets)
-        .select(*key, "group_id")
+        .select("cluster_id", "topic", "group_id")
         .distinct()
         .join(now(groups).select("cluster_id", "group_id", "members"), ["cluster_id", "group_id"])
-        .groupBy(*key)
+        .groupBy("cluster_id", "topic")
         .agg(f.max("members").alias("most_members"))
     )
-    heavy = key_skew.groupBy(*key).agg(f.max("share").alias("heaviest"))
+    heavy = key_skew.groupBy(*_KEY).agg(f.max("share").alias("heaviest"))
     rows = (
-        counts.join(topic_traffic.select(*key, "peak_bytes_per_second"), key)
-        .join(readers, key, "left")
-        .join(heavy, key, "left")
+        counts.join(topic_traffic.select(*_KEY, "peak_bytes_per_second"), _KEY)
+        .join(readers, ["cluster_id", "topic"], "left")
+        .join(heavy, _KEY, "left")
         .withColumn("for_rate", f.ceil(f.col("peak_bytes_per_second") / TARGET_BYTES_PER_SECOND).cast("int"))
         .withColumn("for_members", f.coalesce("most_members", f.lit(0)))
         .withColumn("recommended", f.greatest("partitions", "for_rate", "for_members"))
@@ -175,7 +179,7 @@ TABLES = (
         ("traffic",),
         topic_traffic,
         Mode.FULL,
-        ("cluster_id", "topic"),
+        ("cluster_id", "topic_id"),
     ),
     Table(
         "hot_partitions",
@@ -185,7 +189,7 @@ TABLES = (
         ("traffic", "partitions"),
         hot_partitions,
         Mode.FULL,
-        ("cluster_id", "topic", "partition"),
+        ("cluster_id", "topic_id", "partition"),
     ),
     Table(
         "key_skew",
@@ -195,7 +199,7 @@ TABLES = (
         ("key_counts", "traffic"),
         key_skew,
         Mode.FULL,
-        ("cluster_id", "topic", "key"),
+        ("cluster_id", "topic_id", "key"),
     ),
     Table(
         "partition_plan",
@@ -205,7 +209,7 @@ TABLES = (
         ("topic_traffic", "partitions", "group_offsets", "groups", "key_skew"),
         partition_plan,
         Mode.FULL,
-        ("cluster_id", "topic"),
+        ("cluster_id", "topic_id"),
         not_null=("recommended", "reason"),
     ),
 )

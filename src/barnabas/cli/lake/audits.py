@@ -1,0 +1,105 @@
+"""`barnabas lake audit`: what is odd about ACLs, and who has, or had, access to what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
+from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
+from barnabas.cli.options import output_options
+from barnabas.cli.output import Output, note
+from barnabas.declared.acl_text import parse_principal_text, parse_resource
+from barnabas.raft.offline_metadata import AsOf
+from barnabas.security.acl import WILDCARD_PRINCIPAL, ResourceType
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@click.group("audit")
+def audit() -> None:
+    """Look for what is odd, and for who has access."""
+
+
+@audit.command("acls")
+@LAKE
+@AS_OF
+@CLUSTER
+@CONF
+@output_options
+def audit_acls(directory: Path, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output) -> None:
+    """ACLs that are wide, never match, say the same twice, or speak of what is not there or not used.
+
+    Findings are those of `barnabas acls audit`, and `no-trace-of-use`: it allows to write, read or join what is there, and as
+    far as the logs go nobody ever did. That is only said of a cluster whose records the lake has (lake run --traffic).
+    """
+    with lake_failures(directory), opened(directory, conf) as tables:
+        state = as_it_was(tables, moment, cluster_id)
+        rows = state["acl_findings"].orderBy("cluster_id", "finding", "message", "entries")
+        show_of(state, rows, ("finding", "entries", "message", "because"), output)
+
+
+def _resource_of(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[ResourceType, str] | None:
+    try:
+        return None if value is None else parse_resource(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+def _principal_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    try:
+        return None if value is None else parse_principal_text(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+@audit.command("access")
+@LAKE
+@click.option(
+    "--principal", metavar="User:NAME", callback=_principal_of, help="Of this one alone, and what everyone may."
+)
+@click.option("--resource", metavar="TYPE:NAME", callback=_resource_of, help="To this alone, such as topic:orders.")
+@AS_OF
+@CLUSTER
+@CONF
+@output_options
+def audit_access(
+    directory: Path,
+    principal: str | None,
+    resource: tuple[ResourceType, str] | None,
+    moment: AsOf,
+    cluster_id: str | None,
+    conf: tuple[str, ...],
+    output: Output,
+) -> None:
+    """Who may, or might, do what, after all ACLs that allow and deny.
+
+    A row of User:* is about everyone who has no row of their own for the resource, and host * is any host without a row of its
+    own. Names that are not there yet are the rows of patterns: PREFIXED, and the name *. Super users are not in the logs.
+
+    \b
+    Examples:
+      barnabas lake audit access --resource topic:orders --as-of 2026-01-31T12:00Z
+      barnabas lake audit access --principal User:alice
+    """
+    with lake_failures(directory), opened(directory, conf) as tables:
+        state = as_it_was(tables, moment, cluster_id)
+        rows = state["access"]
+        if resource is not None:
+            rows = rows.where((rows["resource_type"] == resource[0].name) & (rows["resource_name"] == resource[1]))
+        if principal is not None:
+            rows = _of_principal(rows, principal)
+        order = ("resource_type", "resource_name", "pattern_type", "principal", "host")
+        if not show_of(state, rows.orderBy("cluster_id", *order), (*order, "operations"), output):
+            note("nothing is allowed" if resource is None else "nobody may do anything with it, or it was not there")
+
+
+def _of_principal(rows: DataFrame, principal: str) -> DataFrame:
+    """Their own rows, and those of everyone where they have none."""
+    resource = ["cluster_id", "resource_type", "pattern_type", "resource_name"]
+    own = rows.where(rows["principal"] == principal)
+    everyone = rows.where(rows["principal"] == WILDCARD_PRINCIPAL)
+    return own if principal == WILDCARD_PRINCIPAL else own.unionByName(everyone.join(own, resource, "left_anti"))

@@ -1,0 +1,66 @@
+"""`barnabas lake inventory`: what there is, or was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
+from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
+from barnabas.cli.options import output_options
+from barnabas.cli.output import Output
+from barnabas.raft.offline_metadata import AsOf
+
+
+class _Kind(NamedTuple):
+    table: str
+    shown: tuple[str, ...]
+    """What people see, in this order, as expressions; programs get all columns."""
+    order: tuple[str, ...]
+
+
+_CONFIG = ("resource_type", "resource_name", "name")
+_ACL = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
+_KINDS = {
+    "topics": _Kind(
+        "topic_inventory",
+        (
+            *("topic", "partitions", "replication_factor", "min_insync_replicas", "acl_entries", "created", "groups"),
+            "settings",
+        ),
+        ("topic",),
+    ),
+    "configs": _Kind("configs", (*_CONFIG, "value", "valid_from_time as since"), _CONFIG),
+    "acls": _Kind("acls", (*_ACL, "valid_from_time as since"), _ACL),
+    "brokers": _Kind(
+        "broker_inventory",
+        ("broker_id", "rack", "fenced", "replicas", "leaders", "endpoints", "since", "settings"),
+        ("broker_id",),
+    ),
+}
+
+
+@click.command("inventory")
+@click.argument("kind", type=click.Choice(list(_KINDS)))
+@LAKE
+@AS_OF
+@CLUSTER
+@CONF
+@output_options
+def inventory(
+    kind: str, directory: Path, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output
+) -> None:
+    """List the topics, settings, ACLs or brokers that there are, or were.
+
+    \b
+    Examples:
+      barnabas lake inventory topics
+      barnabas lake inventory acls --as-of 2026-01-31T12:00Z
+    """
+    wanted = _KINDS[kind]
+    with lake_failures(directory), opened(directory, conf) as tables:
+        state = as_it_was(tables, moment, cluster_id)
+        rows = state[wanted.table].orderBy("cluster_id", *wanted.order)
+        show_of(state, rows, wanted.shown, output)

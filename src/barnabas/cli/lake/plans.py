@@ -1,0 +1,75 @@
+"""`barnabas lake plan`: what to change, as far as the logs tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from barnabas.cli.failures import Failure
+from barnabas.cli.lake.asked import CLUSTER, FILE, cluster_of, give
+from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
+from barnabas.cli.options import output_options
+from barnabas.cli.output import Output, note
+
+
+@click.group("plan")
+def plan() -> None:
+    """Propose what to change."""
+
+
+@plan.command("partitions")
+@LAKE
+@click.option("--all", "is_all", is_flag=True, help="Also the topics that have enough.")
+@CLUSTER
+@CONF
+@output_options
+def plan_partitions(
+    directory: Path, is_all: bool, cluster_id: str | None, conf: tuple[str, ...], output: Output
+) -> None:
+    """How many partitions topics should have, and why; only those that want more.
+
+    Made of what was written to them, so of a lake that was given their records (lake run --traffic). The number can be
+    increased with `barnabas topics alter`, and never decreased; records with keys go to other partitions afterwards.
+    """
+    with lake_failures(directory), opened(directory, conf) as tables:
+        found = tables["partition_plan"]
+        if cluster_id is not None:
+            found = found.where(found["cluster_id"] == cluster_of(tables, cluster_id))
+        rows = (found if is_all else found.where("recommended > partitions")).orderBy("cluster_id", "topic")
+        if show(rows.drop("cluster_id", "topic_id") if output.is_for_people else rows, output):
+            return
+        if is_all or found.isEmpty():
+            note("the lake has seen no records: give it those of topics with lake run --traffic")
+        else:
+            note("no topic wants more partitions")
+
+
+@plan.command("reassignment")
+@LAKE
+@CLUSTER
+@FILE
+@CONF
+def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None, conf: tuple[str, ...]) -> None:
+    """The smallest reassignment that levels brokers and mends racks, as JSON for `barnabas reassign execute`."""
+    with lake_failures(directory), opened(directory, conf) as tables:
+        from barnabas.client.reassignment_plan import PlanError  # noqa: PLC0415
+        from barnabas.client.reassignment_plan import plan as made  # noqa: PLC0415
+
+        state = tables.as_of(None, cluster_of(tables, cluster_id))
+        racks = {
+            row.broker_id: row.rack
+            for row in state["brokers"].where("not fenced").select("broker_id", "rack").collect()
+        }
+        rows = state["partitions"].select("topic_name", "partition", "replicas").collect()
+    try:
+        found = made({(row.topic_name, row.partition): row.replicas for row in rows}, racks, rebalance=True)
+    except PlanError as error:
+        raise Failure(str(error)) from None
+    moves = [
+        {"topic": topic, "partition": partition, "replicas": list(replicas)}
+        for (topic, partition), replicas in found.targets.items()
+    ]
+    note(f"{len(moves)} of {len(rows)} partitions change" if moves else "nothing to move: the brokers are level")
+    give(json.dumps({"version": 1, "partitions": moves}, indent=1) + "\n", file)

@@ -1,0 +1,140 @@
+"""Where the rows of a lake come from: what the command names, kept in the lake for the runs after it.
+
+Of each cluster the lake remembers `paths` (log dirs) or `controllers` (the address of its quorum), `options` of the sources,
+whether `traffic` is summed up, and whom it `observes`. What a run names wins over that; what it does not speak of stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from barnabas.cli.failures import Failure, failures
+from barnabas.cli.output import note
+from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+
+if TYPE_CHECKING:
+    from barnabas.lake.store import Writer
+    from barnabas.lake.streams import Feed
+
+_ON_THE_COMMAND_LINE = ("--bootstrap-controller", "-X")
+_ADDRESSES = (BOOTSTRAP_SERVERS, BOOTSTRAP_CONTROLLERS)
+
+
+class Named(NamedTuple):
+    """What the command says of sources; None: as it was."""
+
+    paths: tuple[Path, ...]
+    options: Mapping[str, str]
+    cluster_id: str | None
+    traffic: bool | None
+    observe: bool | None
+
+
+def chosen_feeds(writer: Writer, named: Named, connection: Connection) -> list[Feed]:
+    """What is to be read now, remembered for later runs."""
+    known = writer.settings.sources
+    found = _found(named, connection)
+    if not found and not known:
+        raise click.UsageError(
+            "Missing argument 'SOURCE...'; or name a quorum with --bootstrap-controller, or a cluster with --observe."
+        )
+    feeds: list[Feed] = []
+    for cluster in found or known:
+        source = {**known.get(cluster, {}), **found.get(cluster, {})}
+        if "paths" in found.get(cluster, {}):
+            source.pop("controllers", None)
+        if "controllers" in found.get(cluster, {}):
+            source.pop("paths", None)
+        if named.traffic is not None:
+            source["traffic"] = named.traffic
+        if named.observe is False:
+            source.pop("observes", None)
+        writer.remember(cluster, source)
+        feeds += _feeds_of(cluster, source, connection)
+    return feeds
+
+
+def remembered_feeds(
+    known: Mapping[str, Mapping[str, Any]], connection: Connection, *, without_missing: bool
+) -> list[Feed]:
+    """All that the lake was made from, but for observations, which cannot be repeated."""
+    feeds: list[Feed] = []
+    for cluster, source in known.items():
+        feeds += _feeds_of(cluster, {**source, "observes": None}, connection, without_missing=without_missing)
+    return feeds
+
+
+def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
+    """By cluster, what the command names."""
+    from barnabas.lake.feeds import cluster_behind, find_feeds  # noqa: PLC0415
+    from barnabas.lake.tables.all import STREAMS, TRAFFIC  # noqa: PLC0415
+
+    # Settings of the client may be passwords: they are given anew with each run.
+    options = {name: value for name, value in named.options.items() if not name.lower().startswith("kafka.")}
+    setting = connection.settings.get(BOOTSTRAP_CONTROLLERS)
+    is_live = setting is not None and setting.origin in _ON_THE_COMMAND_LINE
+    if named.paths and is_live and not named.observe:
+        raise click.UsageError("SOURCE and --bootstrap-controller cannot both be given.")
+    found: dict[str, dict[str, Any]] = {}
+    if named.paths:
+        for feed in find_feeds(named.paths, (*STREAMS, TRAFFIC), named.options, named.cluster_id):
+            source = found.setdefault(feed.cluster_id, {"paths": [], "options": options})
+            source["paths"] = sorted({*source["paths"], *feed.paths})
+    elif is_live:
+        controllers = connection.values()[BOOTSTRAP_CONTROLLERS]
+        cluster = cluster_behind(_client(connection, {BOOTSTRAP_CONTROLLERS: controllers}))
+        found[cluster] = {"controllers": controllers, "options": options}
+    if named.observe:
+        values = connection.values()
+        addresses = {name: values[name] for name in _ADDRESSES if name in values}
+        found.setdefault(cluster_behind(_client(connection, addresses)), {})["observes"] = addresses
+    return found
+
+
+def _feeds_of(
+    cluster: str, source: Mapping[str, Any], connection: Connection, *, without_missing: bool = False
+) -> list[Feed]:
+    from barnabas.lake.feeds import find_feeds, live_feed, observing_feeds  # noqa: PLC0415
+    from barnabas.lake.tables.all import OBSERVING, STREAMS, TRAFFIC  # noqa: PLC0415
+
+    options = source.get("options", {})
+    feeds: list[Feed] = []
+    if "controllers" in source:
+        client = _client(connection, {BOOTSTRAP_CONTROLLERS: source["controllers"]})
+        feeds.append(_same(cluster, live_feed(client, STREAMS, options)))
+    elif paths := _present(source.get("paths", ()), without_missing=without_missing):
+        streams = (*STREAMS, TRAFFIC) if source.get("traffic") else STREAMS
+        feeds += find_feeds(paths, streams, options, cluster)
+    if observes := source.get("observes"):
+        try:
+            with failures():
+                feeds += [_same(cluster, feed) for feed in observing_feeds(_client(connection, observes), OBSERVING)]
+        except Failure as failure:
+            note(f"warning: {cluster} is not observed this time: {failure.message}")
+    return feeds
+
+
+def _present(paths: list[str], *, without_missing: bool) -> list[Path]:
+    gone = [path for path in paths if not Path(path).is_dir()]
+    if gone and not without_missing:
+        raise Failure(
+            "is not there any more, and the lake was made from it",
+            resource=gone[0],
+            advice="bring it back, name the sources that there are with lake run, or rebuild with --without-missing",
+        )
+    return [Path(path) for path in paths if path not in gone]
+
+
+def _same(cluster: str, feed: Feed) -> Feed:
+    if feed.cluster_id != cluster:
+        raise Failure(f"is cluster {feed.cluster_id} now, and the lake has it as {cluster}", resource="the address")
+    return feed
+
+
+def _client(connection: Connection, addresses: Mapping[str, str]) -> dict[str, str]:
+    """The settings of the client, with these addresses in place of its own."""
+    return {**{name: value for name, value in connection.values().items() if name not in _ADDRESSES}, **addresses}

@@ -1,0 +1,36 @@
+"""Bronze: what a live cluster said when it was asked: bytes on disk, the lag of its quorum, the lag of its groups.
+
+Only of lakes that were asked for it (`lake run --observe`). What a cluster was cannot be read again, from no log: a rebuild
+of the lake takes these rows along.
+"""
+
+from __future__ import annotations
+
+from barnabas.lake.sources.cluster import TABLES as OBSERVED
+from barnabas.lake.tables.bronze import as_read
+from barnabas.lake.tables.declaration import Mode, Table
+
+_OBSERVED = (
+    (
+        "log_dirs",
+        "How many bytes did each replica take?",
+        ("broker_id", "log_dir", "topic_name", "partition", "is_future"),
+    ),
+    ("quorum", "How far was each node behind the leader of the quorum?", ("replica_id", "directory_id")),
+    ("group_lag", "How far was each group behind the ends of its partitions?", ("group_id", "topic_name", "partition")),
+)
+TABLES = {
+    name: Table(
+        name=f"observed_{name}",
+        layer="bronze",
+        question=question,
+        columns=OBSERVED[name],
+        inputs=("records",),
+        build=as_read,
+        mode=Mode.APPEND,
+        keys=("cluster_id", "observation_id", *keys),
+        not_null=("cluster_id", "observation_id", "observed_at"),
+    )
+    for name, question, keys in _OBSERVED
+}
+"""By the name of the table of `kafka_cluster`."""
