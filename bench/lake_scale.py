@@ -44,12 +44,12 @@ def _measured(folder: Path) -> list[Row]:
     lake, out = str(folder / "lake"), folder / "report"
     with Session(Path(sys.executable), _SESSION, folder / "spark.log") as session:
         grown, run_mb = _asked(session, lake=lake, log_dir=str(folder / "log"))
+        report, report_mb = _asked(session, lake=lake, out=str(out))
         slowest, gold_mb, gold_s = ("", 0.0), 0.0, 0.0
         for table in (table for table in TABLES.values() if table.layer == "gold"):
             answer, peak = _asked(session, lake=lake, table=table.name)
             slowest = max(slowest, (table.name, answer["seconds"]), key=lambda each: each[1])
             gold_mb, gold_s = max(gold_mb, peak), gold_s + answer["seconds"]
-        report, report_mb = _asked(session, lake=lake, out=str(out))
     page, files = (out / "index.html").stat().st_size, sum(each.stat().st_size for each in (out / "rows").iterdir())
     (there,), rows = report["inventory"], report["rows"]
     of = f"{there['topics']:,} topics, {there['partitions']:,} partitions, {rows['changes']:,} changes"

@@ -40,6 +40,18 @@ def test_nothing_is_called_good_that_is_not_known() -> None:
     assert without_logs["without a leader"] == ("0", Verdict.GOOD)
 
 
+def test_groups_that_were_seen_once_are_not_judged() -> None:
+    cluster = sample.content().clusters[0]
+    once = [{"name": "unknown", "count": 3}, {"name": "none", "count": 2}]
+    (figure,) = (
+        figure
+        for figure in key_figures(replace(cluster, answers={**cluster.answers, "groups_by_verdict": once}))
+        if figure.name == "groups seen to fall behind"
+    )
+    assert (figure.value, figure.verdict) == ("0", Verdict.PLAIN)
+    assert "3 groups with lag seen only once" in figure.sentence
+
+
 def test_racks_are_not_judged_where_a_broker_has_none() -> None:
     cluster = sample.content().clusters[0]
     balance = cluster.tables["broker_balance"]

@@ -211,7 +211,10 @@ def _watched_groups(cluster: ClusterContent) -> KeyFigure | None:
     said = f"Of {counted(sum(verdicts.values()), 'group')} that were watched"
     if bad:
         said += f": {count(verdicts['growing'])} with growing lag, {count(verdicts['stopped'])} that read nothing"
-    return KeyFigure("groups seen to fall behind", count(bad), _judged(bad), f"{said}.", "group_lag_growth")
+    elif verdicts["unknown"]:
+        said = f"{counted(verdicts['unknown'], 'group')} with lag seen only once: the next run tells whether it grows"
+    verdict = Verdict.PLAIN if verdicts["unknown"] and not bad else _judged(bad)
+    return KeyFigure("groups seen to fall behind", count(bad), verdict, f"{said}.", "group_lag_growth")
 
 
 def _groups(cluster: ClusterContent) -> KeyFigure | None:
