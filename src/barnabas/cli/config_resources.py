@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from barnabas.cli.completing import complete_topic
+from barnabas.cli.parsing import parsed_by
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.config.resource_type import ConfigResourceType
 
@@ -64,14 +65,8 @@ def is_hidden(resource: ConfigResource, name: str) -> bool:
     return resource.type is ConfigResourceType.BROKER and broker.is_sensitive(name)
 
 
-def to_resource(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """The callback of arguments that are a resource, or several."""
-    if value is None or isinstance(value, tuple):
-        return value and tuple(to_resource(ctx, param, each) for each in value)
-    try:
-        return parse_resource(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
+to_resource = parsed_by(parse_resource)
+"""The callback of arguments that are a resource, or several."""
 
 
 def complete_resource(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

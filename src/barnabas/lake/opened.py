@@ -10,7 +10,8 @@ Tables of bronze and silver are read; those of gold are made of them when asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from barnabas.lake import as_of as moments
 from barnabas.lake.reading import read_table
 from barnabas.lake.streams import Stream
 from barnabas.lake.tables.all import STREAMS, TABLES
-from barnabas.lake.tables.declaration import Mode
+from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.raft.offline_metadata import EVERYTHING, AsOf, parse_as_of
 
 if TYPE_CHECKING:
@@ -46,20 +47,32 @@ class NoMomentError(KeyError):
         return str(self.args[0])
 
 
+def _as_made(table: Table, made: DataFrame) -> DataFrame:
+    return made
+
+
 class OpenLake(Mapping[str, "DataFrame"]):
     """The tables of a lake by name."""
 
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
         self.spark, self._data, self.manifest = spark, lake.data, lake.manifest()
         self._made: dict[str, DataFrame] = {}
+        self._keep: Callable[[Table, DataFrame], DataFrame] = _as_made
+
+    def keeping(self, keep: Callable[[Table, DataFrame], DataFrame]) -> OpenLake:
+        """The same tables, of each of which `keep` gives what is used in its place: also where others are made of it."""
+        other = copy(self)
+        other._made, other._keep = {}, keep
+        return other
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._made:
             table = TABLES[name]
             if table.layer == "gold":
-                self._made[name] = table.build(*(self[each] for each in table.inputs))
+                made = table.build(*(self[each] for each in table.inputs))
             else:
-                self._made[name] = read_table(self.spark, self._data, self.manifest, table)
+                made = read_table(self.spark, self._data, self.manifest, table)
+            self._made[name] = self._keep(table, made)
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:

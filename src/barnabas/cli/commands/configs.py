@@ -30,6 +30,7 @@ from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure, Verdict, failure_of, failures
 from barnabas.cli.options import common_options, dry_run_option
 from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
+from barnabas.cli.parsing import moment_of
 from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, Connection
 from barnabas.client.admin.config_values import (
     AlterConfigOp,
@@ -376,15 +377,6 @@ def _show_changes(
 # --- the past --------------------------------------------------------------------------------------------------------
 
 
-def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> AsOf:
-    from barnabas.raft.offline_metadata import parse_as_of  # noqa: PLC0415
-
-    try:
-        return parse_as_of(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
 _LOG_DIR = click.option(
     "--log-dir",
     type=click.Path(exists=True, path_type=Path),
@@ -442,7 +434,7 @@ def history(
     "as_of",
     required=True,
     metavar="OFFSET|TIME",
-    callback=_moment,
+    callback=moment_of,
     help="As it was after this offset of the log, or at this time (ISO 8601, or ms).",
 )
 @_LOG_DIR

@@ -16,10 +16,11 @@ import click
 
 from barnabas.cli.failures import Failure
 from barnabas.cli.lake import answers
-from barnabas.cli.lake.session import CONF, LAKE, lake_failures, lake_session, moment_of, opened, pairs, show
+from barnabas.cli.lake.session import CONF, LAKE, lake_failures, lake_session, opened, pairs, show
 from barnabas.cli.lake.sources import Named, chosen_feeds, remembered_feeds
 from barnabas.cli.options import connection_options, output_options
 from barnabas.cli.output import Output, Progress, columns, note
+from barnabas.cli.parsing import moment_of
 from barnabas.cli.profiles import Connection
 from barnabas.raft.offline_metadata import AsOf
 

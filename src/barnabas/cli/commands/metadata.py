@@ -18,6 +18,7 @@ from barnabas.cli.failures import Failure, Misunderstood, Verdict
 from barnabas.cli.metadata_sources import Loaded, Source, load_source
 from barnabas.cli.options import common_options
 from barnabas.cli.output import EXIT_NO, Format, Output, note
+from barnabas.cli.parsing import moment_of
 from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
 from barnabas.config import broker
 from barnabas.config.resource_type import ConfigResourceType
@@ -25,21 +26,14 @@ from barnabas.metadata import tree
 from barnabas.metadata.changes import Change, ConfigChanged, changes
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
-from barnabas.raft.offline_metadata import AsOf, parse_as_of
+from barnabas.raft.offline_metadata import AsOf
 
 _ROOT = "image"
 _NEVER_SHOWN = "[hidden]"
 _ON_THE_COMMAND_LINE = ("--bootstrap-controller", "--bootstrap-server", "-X")
 
 
-def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> AsOf:
-    try:
-        return parse_as_of(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
-_MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": _moment}
+_MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": moment_of}
 _AS_OF = click.option(
     "--as-of",
     **_MOMENT,

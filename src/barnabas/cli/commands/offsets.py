@@ -6,7 +6,6 @@ Reads arguments and shows; what is asked is in `client.admin.records`.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,8 @@ from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure, failure_of
 from barnabas.cli.options import common_options
 from barnabas.cli.output import EXIT_FAILED, Column, Output, columns, utc_time
+from barnabas.cli.parsing import time_ms
 from barnabas.cli.profiles import Connection
-from barnabas.cli.times import parse_time_ms
 from barnabas.cli.watching import watch_option, watched
 from barnabas.wire.errors import KafkaError
 
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
     from barnabas.client.records import TopicPartition
 
     Listed = Mapping[TopicPartition, ListedOffset | KafkaError]
-
-
-def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else parse_time_ms(value, round(time.time() * 1000))
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
 
 
 _PARTITION = click.option(
@@ -66,7 +58,7 @@ def offsets() -> None:
 @offsets.command("list")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topic)
 @_PARTITION
-@click.option("--at", callback=_time, metavar="TIME|AGE", help="Also the first offset at or after this time.")
+@click.option("--at", callback=time_ms, metavar="TIME|AGE", help="Also the first offset at or after this time.")
 @click.option("--internal", is_flag=True, help="Internal topics too, if none are named.")
 @_ISOLATION
 @watch_option
@@ -153,7 +145,7 @@ async def _ends(
 
 @offsets.command("find")
 @click.argument("topic", shell_complete=complete_topic)
-@click.argument("moment", metavar="TIME|AGE", callback=_time)
+@click.argument("moment", metavar="TIME|AGE", callback=time_ms)
 @_PARTITION
 @common_options
 def find(connection: Connection, output: Output, topic: str, moment: int, numbers: tuple[int, ...]) -> None:

@@ -16,6 +16,7 @@ from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure, Verdict
 from barnabas.cli.options import common_options, dry_run_option, yes_option
 from barnabas.cli.output import EXIT_NO, Column, Format, Output, columns, note
+from barnabas.cli.parsing import parsed_by
 from barnabas.cli.profiles import Connection
 from barnabas.cli.watching import watch_option, watched
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -172,14 +173,9 @@ def _directory(directory_id: Uuid) -> str | None:
 # --- voters
 
 
-def _uuid(ctx: click.Context, param: click.Parameter, value: str | None) -> Uuid | None:
-    try:
-        return None if value is None else Uuid.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
-_DIRECTORY = click.option("--directory-id", callback=_uuid, metavar="UUID", help="The id of its metadata directory.")
+_DIRECTORY = click.option(
+    "--directory-id", callback=parsed_by(Uuid.parse), metavar="UUID", help="The id of its metadata directory."
+)
 _ENDPOINTS = click.option(
     "--endpoint", "endpoints", multiple=True, metavar="NAME://HOST:PORT", help="Where it is reached; may be repeated."
 )

@@ -8,7 +8,6 @@ it could be done.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,24 +20,17 @@ from barnabas.cli.connecting import run
 from barnabas.cli.failures import ADVICE, Failure, failure_of
 from barnabas.cli.options import common_options, dry_run_option, yes_option
 from barnabas.cli.output import Output, note
+from barnabas.cli.parsing import time_ms
 from barnabas.cli.partition_arguments import Wanted, find_partitions, parse_partitions
 from barnabas.cli.profiles import Connection
 from barnabas.cli.record_input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
 from barnabas.cli.record_output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
-from barnabas.cli.times import parse_time_ms
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
 
     Place = tuple[str, int]
-
-
-def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else parse_time_ms(value, round(time.time() * 1000))
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
 
 
 @click.group(short_help="Write, read and delete records.")
@@ -166,7 +158,7 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
 @click.option("--from-beginning", is_flag=True, help="Begin with the first record; so it is without a group.")
 @click.option("--offset", metavar="OFFSET", help="Begin at this offset; -5 is five before the end.")
 @click.option(
-    "--from", "from_ms", callback=_time, metavar="TIME|AGE", help="Begin with what came at or after this time."
+    "--from", "from_ms", callback=time_ms, metavar="TIME|AGE", help="Begin with what came at or after this time."
 )
 @click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N records of each partition.")
 @click.option("--max", "-n", "max_records", type=click.IntRange(1), metavar="N", help="No more than N records.")
@@ -174,7 +166,7 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
     "--until-end/--follow", "until_end", default=True, help="End where partitions ended, or go on [until-end]."
 )
 @click.option(
-    "--until", "until_ms", callback=_time, metavar="TIME|AGE", help="Nothing that came at or after this time."
+    "--until", "until_ms", callback=time_ms, metavar="TIME|AGE", help="Nothing that came at or after this time."
 )
 @click.option("--key", metavar="REGEX", help="Only records whose key matches.")
 @click.option("--value", metavar="REGEX", help="Only records whose value matches.")
@@ -283,7 +275,7 @@ def _offset(text: str | None) -> int | None:
     shell_complete=complete_topic,
 )
 @click.option("--before-offset", type=click.IntRange(0), metavar="OFFSET", help="Delete what comes before this offset.")
-@click.option("--before", "before_ms", callback=_time, metavar="TIME|AGE", help="Delete what came before this time.")
+@click.option("--before", "before_ms", callback=time_ms, metavar="TIME|AGE", help="Delete what came before this time.")
 @click.option("--all", "everything", is_flag=True, help="Delete all there is.")
 @yes_option
 @dry_run_option

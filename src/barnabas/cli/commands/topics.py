@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,9 @@ from barnabas.cli.connecting import run
 from barnabas.cli.failures import Failure, Verdict, failure_of
 from barnabas.cli.options import common_options, dry_run_option, yes_option
 from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, utc_time
+from barnabas.cli.parsing import time_ms
 from barnabas.cli.profiles import Connection
-from barnabas.cli.times import bytes_text, parse_bytes, parse_time_ms
+from barnabas.cli.times import bytes_text, parse_bytes
 from barnabas.cli.watching import watch_option, watched
 from barnabas.wire.errors import KafkaError
 
@@ -40,13 +40,6 @@ def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> r
         return None if value is None else re.compile(value)
     except re.error as error:
         raise click.BadParameter(f"{value!r} is no regular expression: {error}", ctx, param) from None
-
-
-def _time(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    try:
-        return parse_time_ms(value, round(time.time() * 1000))
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -337,7 +330,12 @@ def _ids(texts: Iterable[str]) -> list[Uuid]:
 
 @topics.command("idle")
 @click.option(
-    "--since", callback=_time, default="7d", show_default=True, metavar="TIME|AGE", help="No record is newer than this."
+    "--since",
+    callback=time_ms,
+    default="7d",
+    show_default=True,
+    metavar="TIME|AGE",
+    help="No record is newer than this.",
 )
 @_PATTERN
 @_INTERNAL

@@ -12,7 +12,7 @@ import click
 
 from barnabas.cli.declared_cluster import file_option, judge, load
 from barnabas.cli.failures import Failure, Verdict
-from barnabas.cli.lake.asked import AS_OF, CLUSTER, FILE, MOMENT, as_it_was, cluster_of, give
+from barnabas.cli.lake.asked import AS_OF, CLUSTER, FILE, MOMENT, as_it_was, cluster_of, give, rows_of
 from barnabas.cli.lake.audits import audit
 from barnabas.cli.lake.inventory import inventory
 from barnabas.cli.lake.plans import plan
@@ -57,9 +57,7 @@ def changes(
         if unknown := sorted(set(kinds).difference(known)):
             raise click.UsageError(f"--kind {unknown[0]}: there are {', '.join(known)}.")
         with opened(directory, conf) as tables:
-            rows = tables["changes"]
-            if cluster_id is not None:
-                rows = rows.where(rows["cluster_id"] == cluster_of(tables, cluster_id))
+            rows = rows_of(tables, "changes", cluster_id)
             if kinds:
                 rows = rows.where(rows["kind"].isin(*kinds))
             for moment, is_start in ((since, True), (until, False)):

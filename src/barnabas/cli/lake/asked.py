@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.failures import Failure
-from barnabas.cli.lake.session import moment_of, show
+from barnabas.cli.lake.session import show
 from barnabas.cli.output import Output, note
+from barnabas.cli.parsing import moment_of
 from barnabas.raft.offline_metadata import EVERYTHING, AsOf
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ def cluster_of(tables: OpenLake, given: str | None) -> str:
         return tables.cluster_id(given)
     except ValueError as error:
         raise Failure(str(error), advice="say which one with --cluster-id") from None
+
+
+def rows_of(tables: OpenLake, name: str, cluster_id: str | None) -> DataFrame:
+    """A table, of one cluster where one was named."""
+    rows = tables[name]
+    return rows if cluster_id is None else rows.where(rows["cluster_id"] == cluster_of(tables, cluster_id))
 
 
 def as_it_was(tables: OpenLake, moment: AsOf, cluster_id: str | None) -> LakeAsOf:

@@ -11,6 +11,7 @@ from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
 from barnabas.cli.options import output_options
 from barnabas.cli.output import Output, note
+from barnabas.cli.parsing import parsed_by
 from barnabas.declared.acl_text import parse_principal_text, parse_resource
 from barnabas.raft.offline_metadata import AsOf
 from barnabas.security.acl import WILDCARD_PRINCIPAL, ResourceType
@@ -42,26 +43,17 @@ def audit_acls(directory: Path, moment: AsOf, cluster_id: str | None, conf: tupl
         show_of(state, rows, ("finding", "entries", "message", "because"), output)
 
 
-def _resource_of(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[ResourceType, str] | None:
-    try:
-        return None if value is None else parse_resource(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
-def _principal_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    try:
-        return None if value is None else parse_principal_text(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
 @audit.command("access")
 @LAKE
 @click.option(
-    "--principal", metavar="User:NAME", callback=_principal_of, help="Of this one alone, and what everyone may."
+    "--principal",
+    metavar="User:NAME",
+    callback=parsed_by(parse_principal_text),
+    help="Of this one alone, and what everyone may.",
 )
-@click.option("--resource", metavar="TYPE:NAME", callback=_resource_of, help="To this alone, such as topic:orders.")
+@click.option(
+    "--resource", metavar="TYPE:NAME", callback=parsed_by(parse_resource), help="To this alone, such as topic:orders."
+)
 @AS_OF
 @CLUSTER
 @CONF

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from barnabas.cli.failures import Failure
-from barnabas.cli.lake.asked import CLUSTER, FILE, cluster_of, give
+from barnabas.cli.lake.asked import CLUSTER, FILE, cluster_of, give, rows_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
 from barnabas.cli.options import output_options
 from barnabas.cli.output import Output, note
@@ -34,9 +34,7 @@ def plan_partitions(
     increased with `barnabas topics alter`, and never decreased; records with keys go to other partitions afterwards.
     """
     with lake_failures(directory), opened(directory, conf) as tables:
-        found = tables["partition_plan"]
-        if cluster_id is not None:
-            found = found.where(found["cluster_id"] == cluster_of(tables, cluster_id))
+        found = rows_of(tables, "partition_plan", cluster_id)
         rows = (found if is_all else found.where("recommended > partitions")).orderBy("cluster_id", "topic")
         if show(rows.drop("cluster_id", "topic_id") if output.is_for_people else rows, output):
             return

@@ -19,7 +19,6 @@ import click
 from barnabas.cli.failures import Failure, failures
 from barnabas.cli.lake.rows import plain_value
 from barnabas.cli.output import ALIGNED_ROWS, Output, columns
-from barnabas.raft.offline_metadata import AsOf, parse_as_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,13 +37,6 @@ LAKE = click.option(
     help="The directory of the lake.",
 )
 CONF = click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark, such as spark.master.")
-
-
-def moment_of(ctx: click.Context, param: click.Parameter, value: str | None) -> AsOf:
-    try:
-        return parse_as_of(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
 
 
 def show(frame: DataFrame, output: Output) -> int:

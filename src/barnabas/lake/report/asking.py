@@ -24,6 +24,7 @@ from barnabas.lake.report.content import (
 )
 from barnabas.lake.report.queries import QUERIES
 from barnabas.lake.tables.all import TABLES
+from barnabas.lake.tables.declaration import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,20 +52,16 @@ def make(
     wanted = {*SHOWN, *(table for query in QUERIES.values() for table in query.tables)}.intersection(TABLES)
     made: dict[str, DataFrame] = {}
 
-    def one(name: str) -> DataFrame:
-        table = TABLES[name]
-        if table.layer != "gold":
-            return lake[name]
-        if name not in made:
-            frame: DataFrame = table.build(*(one(each) for each in table.inputs))
-            if name not in wanted:
-                return frame
-            made[name] = frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-            watch(len(made))
-        return made[name]
+    def keep(table: Table, frame: DataFrame) -> DataFrame:
+        if table.layer != "gold" or table.name not in wanted:
+            return frame
+        made[table.name] = frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        watch(len(made))
+        return made[table.name]
 
+    kept = lake.keeping(keep)
     for name in sorted(wanted):
-        one(name)
+        kept[name]
     if drift is not None:
         made["drift"] = drift.select(*(column.name for column in DRIFT))
     return made

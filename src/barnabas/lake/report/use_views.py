@@ -106,7 +106,7 @@ def topic_traffic(cluster: ClusterContent, name: str) -> str:
         name,
         f"{rows[0]['topic']} takes {percent(share)} of all bytes: {size(rows[0]['bytes'])}",
         "Bytes written, by topic.",
-        "bytes of keys, values and headers",
+        "bytes of keys and values",
     )
     return horizontal_bars(figure, bars, size, scale=nice_bytes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.lake.column import Column
 from barnabas.lake.sources import consumer_offsets, metadata, transaction_state
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.quarantine import QUARANTINE
@@ -12,44 +13,40 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_PLACE = ("cluster_id", "partition", "offset")
+
+
 def as_read(records: DataFrame) -> DataFrame:
     return records
 
 
-METADATA_RECORDS = Table(
-    name="metadata_records",
-    layer="bronze",
-    question="What does each committed record of the metadata log say?",
-    columns=metadata.COLUMNS,
-    inputs=("records",),
-    build=as_read,
-    mode=Mode.APPEND,
-    keys=("cluster_id", "offset", "snapshot_end_offset", "snapshot_epoch", "position", "batch_index"),
-    not_null=("cluster_id", "is_snapshot"),
-)
+def records_table(
+    name: str, question: str, columns: tuple[Column, ...], keys: tuple[str, ...], not_null: tuple[str, ...] = ()
+) -> Table:
+    """A table of what a source gives, as it gives it."""
+    return Table(name, "bronze", question, columns, ("records",), as_read, Mode.APPEND, keys, not_null)
 
-GROUP_RECORDS = Table(
-    name="group_records",
-    layer="bronze",
-    question="What does each record of __consumer_offsets say?",
-    columns=consumer_offsets.COLUMNS,
-    inputs=("records",),
-    build=as_read,
-    mode=Mode.APPEND,
-    keys=("cluster_id", "partition", "offset"),
-    not_null=("cluster_id", "partition", "offset"),
-)
 
-TRANSACTION_RECORDS = Table(
-    name="transaction_records",
-    layer="bronze",
-    question="What does each record of __transaction_state say?",
-    columns=transaction_state.COLUMNS,
-    inputs=("records",),
-    build=as_read,
-    mode=Mode.APPEND,
-    keys=("cluster_id", "partition", "offset"),
-    not_null=("cluster_id", "partition", "offset"),
+METADATA_RECORDS = records_table(
+    "metadata_records",
+    "What does each committed record of the metadata log say?",
+    metadata.COLUMNS,
+    ("cluster_id", "offset", "snapshot_end_offset", "snapshot_epoch", "position", "batch_index"),
+    ("cluster_id", "is_snapshot"),
+)
+GROUP_RECORDS = records_table(
+    "group_records",
+    "What does each record of __consumer_offsets say?",
+    consumer_offsets.COLUMNS,
+    _PLACE,
+    _PLACE,
+)
+TRANSACTION_RECORDS = records_table(
+    "transaction_records",
+    "What does each record of __transaction_state say?",
+    transaction_state.COLUMNS,
+    _PLACE,
+    _PLACE,
 )
 
 TABLES = (METADATA_RECORDS, GROUP_RECORDS, TRANSACTION_RECORDS, QUARANTINE)

@@ -7,8 +7,7 @@ of the lake takes these rows along.
 from __future__ import annotations
 
 from barnabas.lake.sources.cluster import TABLES as OBSERVED
-from barnabas.lake.tables.bronze import as_read
-from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.bronze import records_table
 
 _OBSERVED = (
     (
@@ -20,16 +19,12 @@ _OBSERVED = (
     ("group_lag", "How far was each group behind the ends of its partitions?", ("group_id", "topic_name", "partition")),
 )
 TABLES = {
-    name: Table(
-        name=f"observed_{name}",
-        layer="bronze",
-        question=question,
-        columns=OBSERVED[name],
-        inputs=("records",),
-        build=as_read,
-        mode=Mode.APPEND,
-        keys=("cluster_id", "observation_id", *keys),
-        not_null=("cluster_id", "observation_id", "observed_at"),
+    name: records_table(
+        f"observed_{name}",
+        question,
+        OBSERVED[name],
+        ("cluster_id", "observation_id", *keys),
+        ("cluster_id", "observation_id", "observed_at"),
     )
     for name, question, keys in _OBSERVED
 }

@@ -10,22 +10,18 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.column import Column
 from barnabas.lake.sources import log
-from barnabas.lake.tables.bronze import as_read
+from barnabas.lake.tables.bronze import records_table
 from barnabas.lake.tables.declaration import Mode, Table
 
 TOP_KEYS = 20
 """Of each partition, in each batch of the pipeline: what is frequent over all is frequent in most of them."""
 _READ = ("cluster_id", "topic", "topic_id", "partition", "offset", "timestamp", "is_control", "key", "size")
 _PLACE_OF_ERRORS = ("node_id", "segment", "position")
-LOG_RECORDS = Table(
-    name="log_records",
-    layer="bronze",
-    question="What was written to topics?",
-    columns=tuple(column for column in log.COLUMNS if column.name in _READ + _PLACE_OF_ERRORS),
-    inputs=("records",),
-    build=as_read,
-    mode=Mode.APPEND,
-    keys=("cluster_id", "topic", "topic_id", "partition", "offset"),
+LOG_RECORDS = records_table(
+    "log_records",
+    "What was written to topics?",
+    tuple(column for column in log.COLUMNS if column.name in _READ + _PLACE_OF_ERRORS),
+    ("cluster_id", "topic", "topic_id", "partition", "offset"),
 )
 """What is read of `kafka_log`; it does not stay in the lake."""
 

@@ -106,31 +106,40 @@ def access(
     tokens: DataFrame,
 ) -> DataFrame:
     """Of every resource that is there, and of every pattern for those to come. Each task asks an index of all entries."""
-    there = [
-        now(rows).select(
-            "cluster_id",
-            f.lit(resource_type).alias("resource_type"),
-            f.lit("LITERAL").alias("pattern_type"),
-            f.col(name).alias("resource_name"),
-        )
-        for rows, resource_type, name in (
-            (topics, "TOPIC", "name"),
-            (groups, "GROUP", "group_id"),
-            (group_offsets, "GROUP", "group_id"),
-            (transactions, "TRANSACTIONAL_ID", "transactional_id"),
-            (tokens, "DELEGATION_TOKEN", "token_id"),
-        )
-    ]
+    there = _there(
+        *_topics_and_groups(topics, groups, group_offsets),
+        (transactions, "TRANSACTIONAL_ID", "transactional_id"),
+        (tokens, "DELEGATION_TOKEN", "token_id"),
+    ).withColumn("pattern_type", f.lit("LITERAL"))
     # A name of a topic or a group that is not there gives access to nothing; of other kinds nobody knows what is there.
     patterns = now(acls).where(
         "pattern_type = 'PREFIXED' or resource_name = '*' or resource_type not in ('TOPIC', 'GROUP')"
     )
-    resources = reduce(DataFrame.unionByName, there, patterns.select("cluster_id", *_PATTERN)).distinct()
+    resources = there.unionByName(patterns.select("cluster_id", *_PATTERN)).distinct()
     share = f.pmod(f.hash("resource_name"), f.lit(_SHARES))
     shares = resources.groupBy("cluster_id", share).agg(f.collect_list(f.struct(*_PATTERN)).alias("resources"))
     entries = now(acls).groupBy("cluster_id").agg(f.collect_list(f.struct(*_ENTRY)).alias("entries"))
     asked = shares.join(f.broadcast(entries), "cluster_id").select("cluster_id", "resources", "entries")
     return asked.mapInArrow(_ask, ddl(ACCESS))
+
+
+_Named = tuple[DataFrame, str, str]
+"""A history of things that have names, the type of resource that they are, and the column of the name."""
+
+
+def _topics_and_groups(topics: DataFrame, groups: DataFrame, group_offsets: DataFrame) -> tuple[_Named, ...]:
+    return (topics, "TOPIC", "name"), (groups, "GROUP", "group_id"), (group_offsets, "GROUP", "group_id")
+
+
+def _there(*kinds: _Named) -> DataFrame:
+    """(cluster_id, resource_type, resource_name) of what is there."""
+    rows = (
+        now(history).select(
+            "cluster_id", f.lit(resource_type).alias("resource_type"), f.col(name).alias("resource_name")
+        )
+        for history, resource_type, name in kinds
+    )
+    return reduce(DataFrame.unionByName, rows)
 
 
 def _ask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -224,20 +233,8 @@ def acl_findings(
     acls: DataFrame, topics: DataFrame, groups: DataFrame, group_offsets: DataFrame, traces_of_use: DataFrame
 ) -> DataFrame:
     """Audited in one task for each cluster: an entry is compared with all others."""
-    there = [
-        now(rows).select(
-            "cluster_id",
-            f.lit(resource_type).alias("resource_type"),
-            f.col(name).alias("resource_name"),
-            f.lit(_THERE).alias("trace"),
-        )
-        for rows, resource_type, name in (
-            (topics, "TOPIC", "name"),
-            (groups, "GROUP", "group_id"),
-            (group_offsets, "GROUP", "group_id"),
-        )
-    ]
-    names = reduce(DataFrame.unionByName, there, traces_of_use.drop("since")).distinct()
+    there = _there(*_topics_and_groups(topics, groups, group_offsets)).withColumn("trace", f.lit(_THERE))
+    names = there.unionByName(traces_of_use.drop("since")).distinct()
     entries = now(acls).select("cluster_id", *_ENTRY)
     pairs = entries.groupBy("cluster_id").cogroup(names.groupBy("cluster_id"))
     return pairs.applyInArrow(_audit, ddl(ACL_FINDINGS))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.gold.columns import CLUSTER
-from barnabas.lake.tables.gold.intervals import log_ends, minutes_between, now
+from barnabas.lake.tables.gold.intervals import log_ends, minutes_between, now, present_topics
 
 IDLE_DAYS = 7
 TREND_MINUTES = 10
@@ -35,15 +35,9 @@ TOPIC_USE = (
 )
 
 
-def _present(topics: DataFrame) -> DataFrame:
-    return now(topics).select(
-        "cluster_id", "topic_id", f.col("name").alias("topic"), f.col("valid_from_time").alias("created")
-    )
-
-
 def _commits(group_offsets: DataFrame, topics: DataFrame) -> DataFrame:
     """Commits of topics that are there, with their id: those of a deleted one of the same name are left out."""
-    rows = group_offsets.withColumnRenamed("topic_id", "said_id").join(_present(topics), ["cluster_id", "topic"])
+    rows = group_offsets.withColumnRenamed("topic_id", "said_id").join(present_topics(topics), ["cluster_id", "topic"])
     return rows.where(f.coalesce(f.col("said_id") == f.col("topic_id"), f.col("commit_time") >= f.col("created")))
 
 
@@ -62,7 +56,9 @@ def topic_use(
         )
     )
     watched = traffic.select("cluster_id", f.lit(True).alias("is_watched")).distinct()
-    rows = _present(topics).where(~f.col("topic").startswith("__")).join(written, ["cluster_id", "topic_id"], "left")
+    rows = (
+        present_topics(topics).where(~f.col("topic").startswith("__")).join(written, ["cluster_id", "topic_id"], "left")
+    )
     rows = rows.join(read, key, "left").join(f.broadcast(watched), "cluster_id", "left")
     rows = rows.join(f.broadcast(log_ends(metadata_records)), "cluster_id")
     # Producers may give any time, but nothing was written before the topic was there.

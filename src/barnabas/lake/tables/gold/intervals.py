@@ -69,3 +69,16 @@ def minutes_between(start: Column, end: Column) -> Column:
 def now(history: DataFrame) -> DataFrame:
     """What is true at the end of the log."""
     return history.where("valid_to_offset is null")
+
+
+def present_topics(topics: DataFrame) -> DataFrame:
+    """(cluster_id, topic_id, topic, created) of the topics that there are."""
+    return now(topics).select(
+        "cluster_id", "topic_id", f.col("name").alias("topic"), f.col("valid_from_time").alias("created")
+    )
+
+
+def partition_counts(partitions: DataFrame) -> DataFrame:
+    """(cluster_id, topic_id, topic, partitions) of the topics that there are."""
+    present = now(partitions).groupBy("cluster_id", "topic_id", f.col("topic_name").alias("topic"))
+    return present.agg(f.count("*").cast("int").alias("partitions"))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.gold.columns import CLUSTER
-from barnabas.lake.tables.gold.intervals import now
+from barnabas.lake.tables.gold.intervals import now, present_topics
 
 _MIN_ISR = "min.insync.replicas"
 _SETTINGS = Column("settings", "map<string, string>", "What is set for it alone.")
@@ -36,9 +36,7 @@ def topic_inventory(
     topics: DataFrame, partitions: DataFrame, configs: DataFrame, acls: DataFrame, group_offsets: DataFrame
 ) -> DataFrame:
     key = ["cluster_id", "topic"]
-    present = now(topics).select(
-        "cluster_id", f.col("name").alias("topic"), "topic_id", f.col("valid_from_time").alias("created")
-    )
+    present = present_topics(topics)
     staying = f.size(f.array_except("replicas", f.coalesce("removing_replicas", f.array().cast("array<int>"))))
     sizes = (
         now(partitions)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from barnabas.lake.column import Column
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.gold.columns import CLUSTER
-from barnabas.lake.tables.gold.intervals import now
+from barnabas.lake.tables.gold.intervals import now, partition_counts
 
 TARGET_BYTES_PER_SECOND = 5 * 1024 * 1024
 """What one partition should carry in its busiest hour: a tenth of what a disk or a consumer does without effort."""
@@ -69,16 +69,15 @@ HOT_PARTITIONS = (
 
 
 def hot_partitions(traffic: DataFrame, partitions: DataFrame) -> DataFrame:
-    counts = (
-        now(partitions)
-        .groupBy("cluster_id", "topic_id", f.col("topic_name").alias("topic"))
-        .agg(f.count("*").alias("count"))
-    )
     each = traffic.groupBy(*_KEY, "partition").agg(f.sum("bytes").alias("bytes"))
     whole = each.groupBy(*_KEY).agg(f.sum("bytes").alias("all_bytes"))
-    rows = each.join(whole, _KEY).join(counts, _KEY).withColumn("share", f.expr("try_divide(bytes, all_bytes)"))
-    rows = rows.withColumn("times_even", f.col("share") * f.col("count"))
-    return rows.where((f.col("count") > 1) & (f.col("times_even") >= HOT_SHARE)).select(
+    rows = (
+        each.join(whole, _KEY)
+        .join(partition_counts(partitions), _KEY)
+        .withColumn("share", f.expr("try_divide(bytes, all_bytes)"))
+    )
+    rows = rows.withColumn("times_even", f.col("share") * f.col("partitions"))
+    return rows.where((f.col("partitions") > 1) & (f.col("times_even") >= HOT_SHARE)).select(
         *(column.name for column in HOT_PARTITIONS)
     )
 
@@ -112,11 +111,6 @@ PARTITION_PLAN = (
 def partition_plan(
     topic_traffic: DataFrame, partitions: DataFrame, group_offsets: DataFrame, groups: DataFrame, key_skew: DataFrame
 ) -> DataFrame:
-    counts = (
-        now(partitions)
-        .groupBy("cluster_id", "topic_id", f.col("topic_name").alias("topic"))
-        .agg(f.count("*").cast("int").alias("partitions"))
-    )
     readers = (
         now(group_offsets)
         .select("cluster_id", "topic", "group_id")
@@ -127,7 +121,8 @@ def partition_plan(
     )
     heavy = key_skew.groupBy(*_KEY).agg(f.max("share").alias("heaviest"))
     rows = (
-        counts.join(topic_traffic.select(*_KEY, "peak_bytes_per_second"), _KEY)
+        partition_counts(partitions)
+        .join(topic_traffic.select(*_KEY, "peak_bytes_per_second"), _KEY)
         .join(readers, ["cluster_id", "topic"], "left")
         .join(heavy, _KEY, "left")
         .withColumn("for_rate", f.ceil(f.col("peak_bytes_per_second") / TARGET_BYTES_PER_SECOND).cast("int"))
