@@ -15,13 +15,13 @@ from bench.table import Row, render, write_json
 
 
 def _lake() -> list[Row]:
-    from bench import lake  # noqa: PLC0415  (Spark and Arrow, which the other sections do without)
+    from bench import lake  # Spark and Arrow, which the other sections do without
 
     return lake.run()
 
 
 def _lake_scale() -> list[Row]:
-    from bench import lake_scale  # noqa: PLC0415
+    from bench import lake_scale
 
     return lake_scale.run()
 

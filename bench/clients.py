@@ -175,7 +175,7 @@ async def _read(consumer: Any, count: int) -> None:
 
 
 def _aiokafka_produce(bootstrap: str, topic: str, value: bytes, count: int) -> float:
-    from aiokafka import AIOKafkaProducer  # noqa: PLC0415 - a peer is loaded only when timed
+    from aiokafka import AIOKafkaProducer  # a peer is loaded only when timed
 
     async def main() -> float:
         async with AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, linger_ms=5) as producer:
@@ -192,7 +192,7 @@ def _aiokafka_produce(bootstrap: str, topic: str, value: bytes, count: int) -> f
 
 
 def _aiokafka_consume(bootstrap: str, topic: str, count: int) -> float:
-    from aiokafka import AIOKafkaConsumer, TopicPartition  # noqa: PLC0415
+    from aiokafka import AIOKafkaConsumer, TopicPartition
 
     async def main() -> float:
         async with AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
@@ -209,7 +209,7 @@ def _aiokafka_consume(bootstrap: str, topic: str, count: int) -> float:
 
 
 def _kafka_python_produce(bootstrap: str, topic: str, value: bytes, count: int) -> float:
-    from kafka import KafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
+    from kafka import KafkaProducer  # type: ignore[import-untyped]
 
     producer = KafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, acks="all", linger_ms=5)
     try:
@@ -225,7 +225,7 @@ def _kafka_python_produce(bootstrap: str, topic: str, value: bytes, count: int) 
 
 
 def _kafka_python_consume(bootstrap: str, topic: str, count: int) -> float:
-    from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415
+    from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False)
     try:

@@ -146,7 +146,7 @@ def barnabas(name: str, version: int) -> Codec:
 
 
 def kio(name: str, version: int) -> Codec:
-    from kio.serial import entity_reader, entity_writer  # noqa: PLC0415 - a peer is loaded only when it is timed
+    from kio.serial import entity_reader, entity_writer  # a peer is loaded only when it is timed
 
     if name == "PartitionRecord":
         cls = peer_records.kio_partition_record()

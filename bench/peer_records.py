@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 
 def kio_partition_record() -> type[Any]:
-    from kio.schema.request_header.v2.header import RequestHeader  # noqa: PLC0415 - a peer is loaded only when timed
-    from kio.static.constants import EntityType  # noqa: PLC0415
-    from kio.static.primitive import i8, i16, i32  # noqa: PLC0415
+    from kio.schema.request_header.v2.header import RequestHeader  # a peer is loaded only when timed
+    from kio.static.constants import EntityType
+    from kio.static.primitive import i8, i16, i32
 
     int32 = {"kafka_type": "int32"}
 
@@ -54,9 +54,9 @@ KAFKA_PYTHON_FIELDS = [
 
 def kafka_python_partition_record(version: int) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
     """Its compiled writer and reader, called as its own messages call them."""
-    from kafka.protocol.data_container import DataContainer  # type: ignore[import-untyped]  # noqa: PLC0415
-    from kafka.protocol.schemas import StructField  # type: ignore[import-untyped]  # noqa: PLC0415
-    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool  # type: ignore[import-untyped]  # noqa: PLC0415
+    from kafka.protocol.data_container import DataContainer  # type: ignore[import-untyped]
+    from kafka.protocol.schemas import StructField  # type: ignore[import-untyped]
+    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool  # type: ignore[import-untyped]
 
     fields: list[dict[str, Any]] = [{"name": n, "type": kind, "versions": "0+"} for n, kind in KAFKA_PYTHON_FIELDS]
     state = {"name": "LeaderRecoveryState", "type": "int8", "versions": "0+", "taggedVersions": "0+", "tag": 0}

@@ -50,10 +50,10 @@ def main(settings: dict[str, str]) -> None:
 
 def grow(spark, directory, log_dir):
     """What `barnabas lake run` does once it has a session."""
-    from barnabas.lake.feeds import find_feeds  # noqa: PLC0415  (only one of the two Pythons has it)
-    from barnabas.lake.runner import Runner  # noqa: PLC0415
-    from barnabas.lake.store import Writer  # noqa: PLC0415
-    from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
+    from barnabas.lake.feeds import find_feeds  # only one of the two Pythons has it
+    from barnabas.lake.runner import Runner
+    from barnabas.lake.store import Writer
+    from barnabas.lake.tables.all import STREAMS
 
     batches = []
     started = time.perf_counter()
@@ -72,9 +72,9 @@ def grow(spark, directory, log_dir):
 @contextmanager
 def opened(spark, directory):
     """A lake, as the commands of `barnabas lake` open it."""
-    from barnabas.lake.opened import OpenLake  # noqa: PLC0415
-    from barnabas.lake.spark_session import for_rows  # noqa: PLC0415
-    from barnabas.lake.store import Lake  # noqa: PLC0415
+    from barnabas.lake.opened import OpenLake
+    from barnabas.lake.spark_session import for_rows
+    from barnabas.lake.store import Lake
 
     tables = OpenLake(spark, Lake(Path(directory)))
     with for_rows(spark, sum(stream.rows for stream in tables.manifest.streams.values())):
@@ -91,8 +91,8 @@ def answer(spark, directory, table):
 
 def report(spark, directory, out):
     """What `barnabas lake report` does once it has a session."""
-    from barnabas.lake.report.asking import ask, make, write_rows  # noqa: PLC0415
-    from barnabas.lake.report.page import render  # noqa: PLC0415
+    from barnabas.lake.report.asking import ask, make, write_rows
+    from barnabas.lake.report.page import render
 
     folder, times = Path(out), [time.perf_counter()]
     with opened(spark, directory) as tables:

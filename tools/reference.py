@@ -168,9 +168,9 @@ def _leaves(command: click.Command, name: str, parent: click.Context) -> Iterato
 
 
 def lake_page() -> str:
-    from barnabas.lake import SOURCES  # noqa: PLC0415  (needs the extra `lake`)
-    from barnabas.lake.sources.cluster import TABLES as OBSERVED  # noqa: PLC0415
-    from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+    from barnabas.lake import SOURCES  # needs the extra `lake`
+    from barnabas.lake.sources.cluster import TABLES as OBSERVED
+    from barnabas.lake.tables.all import TABLES
 
     lines = [
         "# Reference of the lake",

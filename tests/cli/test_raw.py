@@ -72,7 +72,7 @@ def test_a_document_of_decode_is_taken_with_its_version(broker: Broker) -> None:
 
 
 def test_bytes_are_base64_and_records_are_opened(broker: Broker) -> None:
-    from barnabas.batches import Record, build_batch  # noqa: PLC0415
+    from barnabas.batches import Record, build_batch
 
     batch = base64.b64encode(build_batch([Record(0, 1, b"key", b"value")])).decode()
     rows = [{"name": "orders", "partitionData": [{"index": 1, "records": batch}]}]

@@ -69,7 +69,7 @@ def both() -> Iterator[SideBySide]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from barnabas import lake  # noqa: PLC0415
+    from barnabas import lake
 
     session = lake.session(**{"spark.master": "local[1]"})
     yield session

@@ -32,7 +32,7 @@ MISSING = [module for module in NEEDS if not is_there(module)]
 
 def run_pipeline(project: Path) -> None:
     """What a user does: one command, with a catalog that outlives it."""
-    import pyspark  # noqa: PLC0415
+    import pyspark
 
     own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(project / "conf")}
     done = subprocess.run(
@@ -54,12 +54,12 @@ def run_pipeline(project: Path) -> None:
     bool(MISSING), reason=f"spark-pipelines needs {', '.join(MISSING)}: pip install 'pyspark[pipelines]'"
 )
 def test_the_pipeline_runs_twice_and_has_the_tables_of_the_lake(spark: SparkSession, tmp_path: Path) -> None:
-    from barnabas.lake import pipeline  # noqa: PLC0415
-    from barnabas.lake.feeds import find_feeds  # noqa: PLC0415
-    from barnabas.lake.reading import read_table  # noqa: PLC0415
-    from barnabas.lake.runner import Runner  # noqa: PLC0415
-    from barnabas.lake.store import Lake, Writer  # noqa: PLC0415
-    from barnabas.lake.tables.all import STREAMS, TABLES  # noqa: PLC0415
+    from barnabas.lake import pipeline
+    from barnabas.lake.feeds import find_feeds
+    from barnabas.lake.reading import read_table
+    from barnabas.lake.runner import Runner
+    from barnabas.lake.store import Lake, Writer
+    from barnabas.lake.tables.all import STREAMS, TABLES
 
     project, source = tmp_path / "project", tmp_path / "node"
     shutil.copytree(Path(pipeline.__path__[0]), project, ignore=shutil.ignore_patterns("__pycache__", "__init__.py"))

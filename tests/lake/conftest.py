@@ -34,7 +34,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With --dist loadscope: files of tests that ask for the lake go to one process, so that it is made once."""
     if config.getoption("dist") != "loadscope":
         return None
-    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
+    from xdist.scheduler import LoadScopeScheduling
 
     class OneLake(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
@@ -47,7 +47,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Two cores, push-down on, sources registered; made once."""
-    from barnabas import lake  # noqa: PLC0415
+    from barnabas import lake
 
     session = lake.session(**FEW_ROWS, **{"spark.master": "local[2]"})
     lake.register(session)

@@ -74,7 +74,7 @@ def damage(path: Path, offset: int) -> tuple[int, range]:
 
 def values_of(values: list[bytes]) -> Values:
     """Records without keys, one behind the other."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     sizes = np.array([len(value) for value in values], dtype=np.int64)
     ends = np.cumsum(sizes)

@@ -205,13 +205,13 @@ def options(**given: str) -> ClusterOptions:
 
 
 def stream_reader(**given: str) -> ClusterStreamReader:
-    from pyspark.sql.types import StringType, StructField, StructType  # noqa: PLC0415
+    from pyspark.sql.types import StringType, StructField, StructType
 
     return ClusterStreamReader(options(**given), StructType([StructField("topic_name", StringType())]))
 
 
 def test_a_stream_waits_for_its_interval() -> None:
-    from pyspark.sql.streaming.datasource import ReadAllAvailable  # noqa: PLC0415
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
 
     reader = stream_reader(interval="1 hour")
     first = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
@@ -250,7 +250,7 @@ def test_a_wrong_option_is_named_with_the_right_ones(given: dict[str, str], says
 
 
 def test_settings_of_the_client_are_passed_on(tmp_path: Path) -> None:
-    from barnabas.lake.sources.cluster_rows import client_settings  # noqa: PLC0415
+    from barnabas.lake.sources.cluster_rows import client_settings
 
     file = tmp_path / "client.properties"
     file.write_text("client.id=file\nrequest.timeout.ms=5\n")
@@ -259,8 +259,8 @@ def test_settings_of_the_client_are_passed_on(tmp_path: Path) -> None:
 
 
 def test_without_the_column_a_missing_part_is_left_out_or_fails(caplog: pytest.LogCaptureFixture) -> None:
-    from barnabas.lake.sources import cluster_rows  # noqa: PLC0415
-    from barnabas.lake.sources.cluster import Observation  # noqa: PLC0415
+    from barnabas.lake.sources import cluster_rows
+    from barnabas.lake.sources.cluster import Observation
 
     async def observed(**given: str) -> list[Any]:
         asked = options(**given)
@@ -279,8 +279,8 @@ def test_without_the_column_a_missing_part_is_left_out_or_fails(caplog: pytest.L
 
 
 def test_controllers_are_asked_only_for_what_they_know() -> None:
-    from barnabas.lake.sources import cluster_rows  # noqa: PLC0415
-    from barnabas.lake.sources.cluster import Observation  # noqa: PLC0415
+    from barnabas.lake.sources import cluster_rows
+    from barnabas.lake.sources.cluster import Observation
 
     async def observed(table: str, controllers: str) -> list[Any]:
         asked = ClusterOptions.of({"table": table, "bootstrap.controllers": controllers})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_what_is_planted_in_the_shop_is_in_the_tables(spark: SparkSession, tmp_path: Path) -> None:
-    from barnabas import lake  # noqa: PLC0415
+    from barnabas import lake
 
     with running("--data", tmp_path / "data", "--no-lake") as demo:
         demo.until("done in")

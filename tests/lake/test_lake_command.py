@@ -29,7 +29,7 @@ BEFORE = golden.expected()["metadata_offset_before"] - 1
 
 
 def test_silver_as_of_an_offset_is_what_the_cluster_showed(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.lake import test_metadata_facts_golden as facts  # noqa: PLC0415
+    from tests.lake import test_metadata_facts_golden as facts
 
     names = [
         "topics", "partitions", "configs", "acls", "brokers", "controllers", "features", "quotas", "users", "voters",
@@ -85,7 +85,7 @@ def test_groups_and_transactions_are_there_as_of_a_time(lake: Path) -> None:
 
 
 def test_the_lake_has_no_secret(lake: Path) -> None:
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow.parquet as pq
 
     known = metadata_golden.secrets() | {SECRET}
     assert len(known) > 5

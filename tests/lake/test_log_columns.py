@@ -165,7 +165,7 @@ def test_a_header_key_that_is_no_text_is_mended_as_java_does() -> None:
 
 
 def test_what_compaction_leaves_of_a_batch_is_no_record_and_not_bad() -> None:
-    from barnabas.batches.spans import empty_batch  # noqa: PLC0415
+    from barnabas.batches.spans import empty_batch
 
     [(_, header)] = iterate_batches(
         build_batch([Record(0, 0, None, b"v")], base_offset=0, producer_id=5, producer_epoch=0, base_sequence=0)

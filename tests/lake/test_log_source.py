@@ -139,10 +139,10 @@ def test_a_frame_may_be_filtered_in_several_ways_at_once(spark: SparkSession, no
 
 
 def test_pushed_filters_prune_what_is_planned(node: Path) -> None:
-    from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan, StringStartsWith  # noqa: PLC0415
-    from pyspark.sql.types import IntegerType, LongType, StructType  # noqa: PLC0415
+    from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan, StringStartsWith
+    from pyspark.sql.types import IntegerType, LongType, StructType
 
-    from barnabas.lake.sources.log import KafkaLog  # noqa: PLC0415
+    from barnabas.lake.sources.log import KafkaLog
 
     def planned(*filters: Any, **options: str) -> set[str]:
         given = {"path": f"{node / 'd0'},{node / 'd1'}", "pushFilters": "true", **options}

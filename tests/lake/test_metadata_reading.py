@@ -469,7 +469,7 @@ def test_a_live_stream_goes_on_where_it_was(broker: Broker) -> None:
 
 
 def test_a_live_secret_is_masked(broker: Broker) -> None:
-    from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource  # noqa: PLC0415
+    from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 
     controllers: dict[str, Any] = {"bootstrap.controllers": broker.listeners["CONTROLLER"]}
     with Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:

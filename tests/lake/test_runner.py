@@ -29,7 +29,7 @@ LINES = ["a 1", "b two", "!", "a", "c 3", "b 2", "c", "a 4"]
 
 @pytest.fixture(scope="module")
 def words(spark: SparkSession) -> SparkSession:
-    from tests.lake.words import Words  # noqa: PLC0415
+    from tests.lake.words import Words
 
     spark.dataSource.register(Words)
     return spark
@@ -51,8 +51,8 @@ def run(
     compact_parts: int = 16,
     **options: str,
 ) -> list[Batch]:
-    from barnabas.lake.runner import Runner  # noqa: PLC0415
-    from tests.lake.words import feed  # noqa: PLC0415
+    from barnabas.lake.runner import Runner
+    from tests.lake.words import feed
 
     seen: list[Batch] = []
     with Writer(directory, on_step=on_step, grace_s=0) as writer:
@@ -69,14 +69,14 @@ def rows(spark: SparkSession, directory: Path, table: Table, *columns: str) -> l
 
 
 def words_of(spark: SparkSession, directory: Path) -> list[tuple[object, ...]]:
-    from tests.lake.words import WORDS  # noqa: PLC0415
+    from tests.lake.words import WORDS
 
     return rows(spark, directory, WORDS, "key", "value", "valid_from_offset", "valid_to_offset")
 
 
 def test_one_run_equals_many_and_reads_only_what_is_new(words: SparkSession, tmp_path: Path) -> None:
-    from barnabas.lake.tables.quarantine import QUARANTINE  # noqa: PLC0415
-    from tests.lake.words import RECORDS, expected  # noqa: PLC0415
+    from barnabas.lake.tables.quarantine import QUARANTINE
+    from tests.lake.words import RECORDS, expected
 
     chance = random.Random(7)
     source, at = tmp_path / "source" / "words", 0
@@ -107,7 +107,7 @@ STEPS = ["records written", "facts written", "tables checked", NAMED]
 
 def test_a_batch_that_ends_after_any_step_and_is_run_again_is_there_once(words: SparkSession, tmp_path: Path) -> None:
     """One line to a batch; in each run, the batch that was ended in the one before is run again, and the next is ended."""
-    from tests.lake.words import RECORDS, expected  # noqa: PLC0415
+    from tests.lake.words import RECORDS, expected
 
     lines = LINES[:6]
     source = tmp_path / "source" / "words"
@@ -130,7 +130,7 @@ def test_a_batch_that_ends_after_any_step_and_is_run_again_is_there_once(words: 
 
 
 def test_a_run_that_is_killed_once_its_batch_is_named_has_run_once(words: SparkSession, tmp_path: Path) -> None:
-    from tests.lake.words import expected  # noqa: PLC0415
+    from tests.lake.words import expected
 
     source = put(tmp_path / "source" / "words", LINES[:4])
     command = [sys.executable, "-m", "tests.lake.killed_run", str(tmp_path / "lake"), str(source)]
@@ -146,8 +146,8 @@ def test_a_run_that_is_killed_once_its_batch_is_named_has_run_once(words: SparkS
 @pytest.fixture(scope="module")
 def checked(words: SparkSession) -> Callable[..., None]:
     """`checked(words, letters)`: rows as (key, value, from) through the checks of the two tables."""
-    from barnabas.lake.checks import Checked, check  # noqa: PLC0415
-    from tests.lake.words import LETTERS, WORDS  # noqa: PLC0415
+    from barnabas.lake.checks import Checked, check
+    from tests.lake.words import LETTERS, WORDS
 
     def frame(rows: list[tuple[str | None, str | None, int | None]]) -> DataFrame:
         schema = "key string, value string, valid_from_offset bigint"
@@ -165,7 +165,7 @@ def checked(words: SparkSession) -> Callable[..., None]:
 
 
 def test_checks_name_the_rows_that_cannot_be(checked: Callable[..., None]) -> None:
-    from barnabas.lake.checks import CheckFailedError  # noqa: PLC0415
+    from barnabas.lake.checks import CheckFailedError
 
     fine = [("a", "1", 0), ("a", "2", 1), ("b", "3", 0)]
     checked(fine, [("a", "1", 0), (None, "1", 0)], [])
@@ -179,9 +179,9 @@ def test_checks_name_the_rows_that_cannot_be(checked: Callable[..., None]) -> No
 
 
 def test_a_failed_check_leaves_the_lake_as_it_was(words: SparkSession, tmp_path: Path) -> None:
-    from barnabas.lake.checks import CheckFailedError  # noqa: PLC0415
-    from barnabas.lake.runner import Runner  # noqa: PLC0415
-    from tests.lake.words import STREAM, feed  # noqa: PLC0415
+    from barnabas.lake.checks import CheckFailedError
+    from barnabas.lake.runner import Runner
+    from tests.lake.words import STREAM, feed
 
     source = put(tmp_path / "source" / "words", LINES[:2])
     run(words, tmp_path / "lake", source)
@@ -201,7 +201,7 @@ def test_a_failed_check_leaves_the_lake_as_it_was(words: SparkSession, tmp_path:
 
 
 def test_small_parts_become_one_and_several_clusters_share_a_lake(words: SparkSession, tmp_path: Path) -> None:
-    from tests.lake.words import RECORDS, expected  # noqa: PLC0415
+    from tests.lake.words import RECORDS, expected
 
     first, second = (put(tmp_path / name / "words", LINES) for name in ("one", "two"))
     run(words, tmp_path / "lake", first, compact_parts=2, maxRowsPerTrigger="3")

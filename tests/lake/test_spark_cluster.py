@@ -29,9 +29,9 @@ def history(directory: Path) -> Path:
 
 
 def tables(spark: SparkSession, directory: Path) -> dict[str, list[Any]]:
-    from barnabas.lake.reading import read_table  # noqa: PLC0415
-    from barnabas.lake.store import Lake  # noqa: PLC0415
-    from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+    from barnabas.lake.reading import read_table
+    from barnabas.lake.store import Lake
+    from barnabas.lake.tables.all import TABLES
 
     lake = Lake(directory)
     manifest = lake.manifest()
@@ -44,11 +44,11 @@ def tables(spark: SparkSession, directory: Path) -> dict[str, list[Any]]:
 
 @pytest.mark.spark
 def test_a_cluster_of_two_workers_makes_the_tables_that_one_process_makes(spark: SparkSession, tmp_path: Path) -> None:
-    from barnabas.lake.feeds import find_feeds  # noqa: PLC0415
-    from barnabas.lake.runner import Runner  # noqa: PLC0415
-    from barnabas.lake.store import Writer  # noqa: PLC0415
-    from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
-    from tests.lake.spark_cluster import SPARK_HOME, environment, spark_cluster  # noqa: PLC0415
+    from barnabas.lake.feeds import find_feeds
+    from barnabas.lake.runner import Runner
+    from barnabas.lake.store import Writer
+    from barnabas.lake.tables.all import STREAMS
+    from tests.lake.spark_cluster import SPARK_HOME, environment, spark_cluster
 
     source = history(tmp_path / "node")
     with Writer(tmp_path / "local") as writer:

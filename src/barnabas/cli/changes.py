@@ -45,7 +45,7 @@ def show_results(
 
     A change that was not confirmed in time and is there all the same counts as done, and says so.
     """
-    from barnabas.client.admin.part import TimedOutError  # noqa: PLC0415  (brings the event loop)
+    from barnabas.client.admin.part import TimedOutError  # brings the event loop
 
     failures: list[KafkaError] = []
     with output.table((*columns(*keys), *columns("error", "message"))) as table:

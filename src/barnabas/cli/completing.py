@@ -26,7 +26,7 @@ def complete_topic(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_group(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     async def groups(cluster: Cluster) -> Iterable[str]:
-        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+        from barnabas.client.admin.groups import Groups
 
         return [group.group_id for group in await Groups(cluster).list_groups(timeout_ms=_PATIENCE_MS)]
 
@@ -34,7 +34,7 @@ def complete_group(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_topic_config(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from barnabas.config import topic  # noqa: PLC0415
+    from barnabas.config import topic
 
     return sorted(name for name in topic.definitions() if name.startswith(incomplete))
 
@@ -42,8 +42,8 @@ def complete_topic_config(ctx: click.Context, param: click.Parameter, incomplete
 def _complete(
     ctx: click.Context, incomplete: str, ask: Callable[[Cluster], Coroutine[Any, Any, Iterable[str]]]
 ) -> list[str]:
-    from barnabas.cli import profiles  # noqa: PLC0415
-    from barnabas.cli.connecting import run  # noqa: PLC0415
+    from barnabas.cli import profiles
+    from barnabas.cli.connecting import run
 
     given = {name: ctx.params.get(name) for name in _GIVEN}
     try:

@@ -55,7 +55,7 @@ def _default_of(resource: ConfigResource, entry: ConfigEntry) -> str | None:
     for synonym in entry.synonyms:
         if synonym.source is ConfigSource.DEFAULT_CONFIG:
             return synonym.value
-    from barnabas.config import broker, client_metrics, group, topic  # noqa: PLC0415
+    from barnabas.config import broker, client_metrics, group, topic
 
     known = {
         ConfigResourceType.TOPIC: topic.definitions,

@@ -88,8 +88,8 @@ async def read_live_history(cluster: Cluster, as_of: AsOf) -> History:
 
 
 async def _follow_live(cluster: Cluster) -> AsyncIterator[Published]:
-    from barnabas.cli.metadata_sources import last_contained_log_timestamp  # noqa: PLC0415
-    from barnabas.client.metadata_log import LogSnapshot, read_metadata_log  # noqa: PLC0415
+    from barnabas.cli.metadata_sources import last_contained_log_timestamp
+    from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
 
     loader = MetadataLoader()
     async for part in read_metadata_log(cluster):

@@ -60,7 +60,7 @@ def resource_row(resource: ConfigResource) -> dict[str, Any]:
 
 def is_hidden(resource: ConfigResource, name: str) -> bool:
     """As Kafka: the passwords among the settings of brokers, and what nobody knows and so might be one."""
-    from barnabas.config import broker  # noqa: PLC0415
+    from barnabas.config import broker
 
     return resource.type is ConfigResourceType.BROKER and broker.is_sensitive(name)
 

@@ -41,10 +41,10 @@ def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]
 @asynccontextmanager
 async def connected(connection: Connection) -> AsyncIterator[Cluster]:
     """A client that has reached the cluster; errors within become failures that name the address."""
-    from barnabas.client.cluster import Cluster  # noqa: PLC0415  (brings the event loop and TLS)
-    from barnabas.client.errors import CallTimeoutError  # noqa: PLC0415
-    from barnabas.config.values import ConfigError  # noqa: PLC0415
-    from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError  # noqa: PLC0415
+    from barnabas.client.cluster import Cluster  # brings the event loop and TLS
+    from barnabas.client.errors import CallTimeoutError
+    from barnabas.config.values import ConfigError
+    from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 
     try:
         cluster = Cluster(connection.values())
@@ -83,7 +83,7 @@ def _origin(connection: Connection, name: str) -> str:
 
 def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop  # noqa: PLC0415
+        import uvloop
     except ImportError:  # not on every platform
         return None
     return uvloop.new_event_loop

@@ -47,7 +47,7 @@ delete_option = click.option(
 
 def load(file: str) -> Document:
     """The file as a value, or a failure with all that is wrong with it."""
-    from barnabas.declared.document import load_document, read_document  # noqa: PLC0415
+    from barnabas.declared.document import load_document, read_document
 
     with documents():
         if file == STDIN:
@@ -58,7 +58,7 @@ def load(file: str) -> Document:
 @contextmanager
 def documents() -> Iterator[None]:
     """What is wrong with a file is a failure."""
-    from barnabas.declared.yaml_nodes import DocumentError  # noqa: PLC0415
+    from barnabas.declared.yaml_nodes import DocumentError
 
     try:
         yield
@@ -70,8 +70,8 @@ def documents() -> Iterator[None]:
 
 async def compare(cluster: Cluster, document: Document, *, delete: bool) -> Plan:
     """What there is to do."""
-    from barnabas.declared.difference import difference  # noqa: PLC0415
-    from barnabas.declared.observe import observe, sections_of  # noqa: PLC0415
+    from barnabas.declared.difference import difference
+    from barnabas.declared.observe import observe, sections_of
 
     if cluster.settings.bootstrap_controllers:
         raise Failure("controllers do not know of topics and users: use --bootstrap-server")
@@ -81,7 +81,7 @@ async def compare(cluster: Cluster, document: Document, *, delete: bool) -> Plan
 
 def show(output: Output, plan: Plan) -> None:
     """The plan, value by value, and beside it what else there is to say; a plan that cannot be done is a failure."""
-    from barnabas.declared.difference import AddPartitions  # noqa: PLC0415
+    from barnabas.declared.difference import AddPartitions
 
     if plan.changes or not output.is_for_people:
         output.rows(PLAN_COLUMNS, plan.rows())

@@ -236,7 +236,7 @@ def _add_what_json_lacks(
             for inner, inner_content in pairs:
                 _add_what_json_lacks(structs, structs[field.type], inner, inner_content, open_records)
         elif field.type == "records" and open_records:
-            from barnabas.cli.batch_documents import batch_documents  # noqa: PLC0415  (brings C libraries)
+            from barnabas.cli.batch_documents import batch_documents  # brings C libraries
 
             content[name] = batch_documents(member)
         elif field.type == "float64" and not math.isfinite(member):

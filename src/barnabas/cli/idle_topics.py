@@ -31,9 +31,9 @@ class Activity(NamedTuple):
 
 async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], since_ms: int) -> list[Activity]:
     """The activity of each topic, with whether it is idle since then. Brokers before Kafka 3.0 do not tell the last time."""
-    from barnabas.client.admin.records import OffsetSpec, Records  # noqa: PLC0415
-    from barnabas.client.errors import UnsupportedByNodeError  # noqa: PLC0415
-    from barnabas.client.records import TopicPartition  # noqa: PLC0415
+    from barnabas.client.admin.records import OffsetSpec, Records
+    from barnabas.client.errors import UnsupportedByNodeError
+    from barnabas.client.records import TopicPartition
 
     listed = list(topics)
     partitions = [TopicPartition(topic.name, number) for topic in listed for number in range(topic.num_partitions)]
@@ -74,7 +74,7 @@ def _activity(
 
 async def _sizes(cluster: Cluster) -> dict[str, int]:
     """Bytes of each topic over all replicas that can be asked for; none for those who may not see disks."""
-    from barnabas.client.admin.log_dirs import LogDirs  # noqa: PLC0415
+    from barnabas.client.admin.log_dirs import LogDirs
 
     sizes: dict[str, int] = {}
     for log_dirs in (await LogDirs(cluster).describe_log_dirs()).values():

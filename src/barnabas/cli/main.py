@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches  # noqa: PLC0415  (for mistakes alone)
+            from difflib import get_close_matches  # for mistakes alone
 
             close = get_close_matches(name, COMMANDS, 1)
             ctx.fail(f"There is no command {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))

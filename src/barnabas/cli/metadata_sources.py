@@ -80,7 +80,7 @@ def _load_snapshot(path: Path) -> Loaded:
 
 def load_live(connection: Connection, as_of: AsOf = EVERYTHING) -> Loaded:
     """What the quorum behind these controllers has committed. Raises Failure."""
-    from barnabas.cli.connecting import run  # noqa: PLC0415  (brings the event loop)
+    from barnabas.cli.connecting import run  # brings the event loop
 
     try:
         return Loaded(run(connection, lambda cluster: read_image(cluster, as_of)))
@@ -90,7 +90,7 @@ def load_live(connection: Connection, as_of: AsOf = EVERYTHING) -> Loaded:
 
 async def read_image(cluster: Cluster, as_of: AsOf = EVERYTHING) -> MetadataImage:
     """The image after all that is committed, up to an offset or a time."""
-    from barnabas.client.metadata_log import LogSnapshot, read_metadata_log  # noqa: PLC0415
+    from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
 
     loader = MetadataLoader()
     async for part in read_metadata_log(cluster):

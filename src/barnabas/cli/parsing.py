@@ -34,7 +34,7 @@ def parsed_by(parse: Callable[[str], Any], *, or_none: bool = True) -> Callback:
 
 
 def _moment(text: str | None) -> AsOf:
-    from barnabas.raft.offline_metadata import parse_as_of  # noqa: PLC0415
+    from barnabas.raft.offline_metadata import parse_as_of
 
     return parse_as_of(text)
 

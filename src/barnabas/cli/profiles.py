@@ -154,7 +154,7 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:
     given = [name for name in env if name.startswith(_PREFIX) and env[name]]
     if not given:
         return
-    from barnabas.client.settings import definitions  # noqa: PLC0415  (takes long to import, and is rarely needed)
+    from barnabas.client.settings import definitions  # takes long to import, and is rarely needed
 
     known = {_PREFIX + name.upper().replace(".", "_"): name for name in definitions()}
     for singular, name in (("SERVER", BOOTSTRAP_SERVERS), ("CONTROLLER", BOOTSTRAP_CONTROLLERS)):
@@ -165,7 +165,7 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:
 
 
 def _read(path: Path, *, required: bool) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415  (most people have no such file)
+    import tomllib  # most people have no such file
 
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -201,7 +201,7 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def _read_properties(path: Path) -> dict[str, str]:
-    from barnabas.config.properties import loads  # noqa: PLC0415
+    from barnabas.config.properties import loads
 
     with failures(str(path)):
         return loads(path.read_text(encoding="latin-1"))

@@ -78,7 +78,7 @@ async def replica_sizes(
     cluster: Cluster, broker_ids: Iterable[int], keys: Iterable[Key]
 ) -> dict[int, dict[Key, int] | KafkaError]:
     """The bytes of these partitions on each broker."""
-    from barnabas.client.admin.log_dirs import LogDirs  # noqa: PLC0415
+    from barnabas.client.admin.log_dirs import LogDirs
 
     patience_ms = min(_MOST_PATIENCE_MS, cluster.settings.get_int("default.api.timeout.ms"))
     found = await LogDirs(cluster).describe_log_dirs(broker_ids, partitions=keys, timeout_ms=patience_ms)
@@ -92,7 +92,7 @@ async def replica_sizes(
 
 async def progress_look(cluster: Cluster, ongoing: Mapping[Key, PartitionReassignment]) -> Look:
     """How far these are now; controllers do not know that."""
-    from barnabas.cli.reassignment_progress import Look  # noqa: PLC0415
+    from barnabas.cli.reassignment_progress import Look
 
     if not ongoing or not cluster.state.brokers:
         return Look(time.monotonic(), ongoing, {}, {}, {})
@@ -109,8 +109,8 @@ async def begin(
     cluster: Cluster, targets: Mapping[Key, Sequence[int]], current: Mapping[Key, Sequence[int]], throttle: int | None
 ) -> dict[Key, KafkaError | None]:
     """Begin to reassign, throttled if asked for."""
-    from barnabas.cli import replication_throttles as throttles  # noqa: PLC0415
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.cli import replication_throttles as throttles
+    from barnabas.client.admin.reassignments import Reassignments
 
     part = Reassignments(cluster)
     if throttle is not None:
@@ -121,7 +121,7 @@ async def begin(
 
 async def unthrottle(cluster: Cluster, topics: Iterable[str]) -> list[str]:
     """Clear the throttles of all brokers, and of those of the topics that have one, which are returned."""
-    from barnabas.cli import replication_throttles as throttles  # noqa: PLC0415
+    from barnabas.cli import replication_throttles as throttles
 
     throttled = await throttles.throttled_topics(cluster, list(topics))
     await throttles.clear_topics(cluster, throttled)
@@ -131,9 +131,9 @@ async def unthrottle(cluster: Cluster, topics: Iterable[str]) -> list[str]:
 
 async def wait_done(cluster: Cluster, keys: Iterable[Key], every_s: float, what: str) -> None:
     """Until none of these is being reassigned, with a line of progress on a terminal."""
-    from barnabas.cli.output import Progress  # noqa: PLC0415
-    from barnabas.cli.reassignment_progress import progress_of, sum_of  # noqa: PLC0415
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.cli.output import Progress
+    from barnabas.cli.reassignment_progress import progress_of, sum_of
+    from barnabas.client.admin.reassignments import Reassignments
 
     wanted = list(keys)
     part = Reassignments(cluster)

@@ -85,8 +85,8 @@ def consume(
     wanted: Filter,
     show: Show,
 ) -> None:
-    from barnabas.client.consumer import Consumer  # noqa: PLC0415
-    from barnabas.client.consuming.settings import definitions  # noqa: PLC0415
+    from barnabas.client.consumer import Consumer
+    from barnabas.client.consuming.settings import definitions
 
     rest, settings = split_settings(connection, definitions())
     settings |= {"isolation.level": isolation_level, "enable.auto.commit": "false"}
@@ -147,7 +147,7 @@ async def _placed(consumer: Consumer, keys: list[Place], begin: Begin, stop: Sto
 
 
 async def _read(consumer: Consumer, ends: dict[Any, int] | None, stop: Stop, wanted: Filter, show: Show) -> None:
-    from barnabas.client.consumer import ConsumerRecord  # noqa: PLC0415
+    from barnabas.client.consumer import ConsumerRecord
 
     left = stop.max_records
     while left is None or left > 0:

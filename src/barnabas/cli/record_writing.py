@@ -54,8 +54,8 @@ def produce(
     wanted: Iterable[NewRecord],
     written: Written,
 ) -> None:
-    from barnabas.client.producer import Producer  # noqa: PLC0415
-    from barnabas.client.producing.settings import definitions  # noqa: PLC0415
+    from barnabas.client.producer import Producer
+    from barnabas.client.producing.settings import definitions
 
     rest, settings = split_settings(connection, definitions())
     settings |= {name: value for name, value in own.items() if value is not None}

@@ -82,8 +82,8 @@ def run_node(
     `beside` runs as soon as the node answers, and is cancelled when it shall stop; `at_once` is for what must not outlive a
     process that is told twice.
     """
-    from barnabas.broker.allocator import keep_large_blocks  # noqa: PLC0415
-    from barnabas.broker.node import NodeError  # noqa: PLC0415
+    from barnabas.broker.allocator import keep_large_blocks
+    from barnabas.broker.node import NodeError
 
     keep_large_blocks()
 
@@ -121,7 +121,7 @@ async def _until(told: asyncio.Event, beside: Beside | None) -> None:
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop  # noqa: PLC0415
+        import uvloop
     except ImportError:  # not on every platform
         return None
     return uvloop.new_event_loop

@@ -104,8 +104,8 @@ async def look_at(
     partition_limit: int = 2_000,
 ) -> Found:
     """These topics, or all; of their settings all, or those with these names."""
-    from barnabas.client.admin.topics import Topics  # noqa: PLC0415
-    from barnabas.wire.errors import KafkaError  # noqa: PLC0415
+    from barnabas.client.admin.topics import Topics
+    from barnabas.wire.errors import KafkaError
 
     described: list[TopicDescription] = []
     errors: dict[str, KafkaError] = {}
@@ -165,8 +165,8 @@ def _facts(
 
 async def _settings(cluster: Cluster, names: list[str], keys: Sequence[str] | None) -> dict[str, Settings | KafkaError]:
     """Asked for without `Configs`, which makes an object of each of thousands of defaults."""
-    from barnabas.client.admin.part import failed, pieces  # noqa: PLC0415
-    from barnabas.wire.messages.describe_configs import DescribeConfigsRequest  # noqa: PLC0415
+    from barnabas.client.admin.part import failed, pieces
+    from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 
     resource = DescribeConfigsRequest.DescribeConfigsResource
     found: dict[str, Settings | KafkaError] = {}
@@ -192,9 +192,9 @@ def _settings_of(configs: list[Any]) -> Settings:
 
 async def _reassignments(cluster: Cluster) -> dict[tuple[str, int], PartitionReassignment]:
     """None are shown to those who may not see them, nor by brokers that know nothing of it."""
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
-    from barnabas.client.errors import UnsupportedByNodeError  # noqa: PLC0415
-    from barnabas.wire.errors import ErrorCode, KafkaError  # noqa: PLC0415
+    from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.client.errors import UnsupportedByNodeError
+    from barnabas.wire.errors import ErrorCode, KafkaError
 
     try:
         return await Reassignments(cluster).list_partition_reassignments()

@@ -34,7 +34,7 @@ SOURCES = {
 
 def register(spark: SparkSession) -> None:
     """Makes the data sources known to a session, whether or not Spark has found them by itself."""
-    from importlib import import_module  # noqa: PLC0415
+    from importlib import import_module
 
     for place in SOURCES.values():
         module, name = place.split(":")
@@ -43,17 +43,17 @@ def register(spark: SparkSession) -> None:
 
 def session(**settings: str) -> SparkSession:
     """A local session with the settings that the sources like; `settings` as Spark names them go before ours."""
-    from barnabas.lake.spark_session import start  # noqa: PLC0415
+    from barnabas.lake.spark_session import start
 
     return start(settings)
 
 
 def open(path: Path | str, spark: SparkSession | None = None) -> OpenLake:  # noqa: A001
     """The tables of a lake by name, as DataFrames; in this session, or a new one."""
-    from pathlib import Path  # noqa: PLC0415
+    from pathlib import Path
 
-    from barnabas.lake.opened import OpenLake  # noqa: PLC0415
-    from barnabas.lake.store import Lake  # noqa: PLC0415
+    from barnabas.lake.opened import OpenLake
+    from barnabas.lake.store import Lake
 
     found = Lake(Path(path))
     return OpenLake(spark or session(), found)

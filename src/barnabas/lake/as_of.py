@@ -20,7 +20,7 @@ _END_OF_BATCH: Final = "if(is_snapshot, snapshot_end_offset - 1, last_offset)"
 
 def metadata_batch_ends(records: DataFrame) -> DataFrame:
     """(cluster_id, log, offset, time) of every batch in `metadata_records`; a snapshot ends before its end offset."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return records.select(
         "cluster_id",
@@ -32,7 +32,7 @@ def metadata_batch_ends(records: DataFrame) -> DataFrame:
 
 def coordinator_batch_ends(records: DataFrame, topic: str) -> DataFrame:
     """The same of `group_records` or `transaction_records`, which have a log for each partition."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     log = f.concat_ws("-", f.lit(topic), f.col("partition").cast("string"))
     batches = records.groupBy("cluster_id", log.alias("log"), "segment", "position")
@@ -51,7 +51,7 @@ def at_time(ends: DataFrame, time: datetime) -> DataFrame:
 
 def at_end(ends: DataFrame) -> DataFrame:
     """(cluster_id, log, offset, time): the end of each log."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return ends.groupBy("cluster_id", "log").agg(
         f.max("offset").alias("offset"), f.max_by("time", "offset").alias("time")
@@ -60,14 +60,14 @@ def at_end(ends: DataFrame) -> DataFrame:
 
 def until_time(rows: DataFrame, column: str, time: datetime) -> DataFrame:
     """The rows whose time in this column is not later."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return rows.where(f.col(column) <= f.timestamp_micros(f.lit(_micros(time))))
 
 
 def until_places(rows: DataFrame, column: str, places: DataFrame) -> DataFrame:
     """The rows whose time in this column is not later than that of the place of their cluster in the metadata log."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     times = places.where(f.col("log") == METADATA_LOG).select("cluster_id", f.col("time").alias("_as_of"))
     return rows.join(f.broadcast(times), "cluster_id").where(f.col(column) <= f.col("_as_of")).select(*rows.columns)
@@ -81,7 +81,7 @@ def state(rows: DataFrame, places: DataFrame) -> DataFrame:
 
 def history(rows: DataFrame, places: DataFrame) -> DataFrame:
     """A silver table as it was at these places: what began by then, and what ended later has not ended."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     began = _placed(rows, places).where("valid_from_offset <= _as_of")
     has_ended = f.col("valid_to_offset") <= f.col("_as_of")
@@ -96,7 +96,7 @@ def records_until(records: DataFrame, places: DataFrame) -> DataFrame:
 
 def _placed(rows: DataFrame, places: DataFrame) -> DataFrame:
     """Rows with `_as_of`, the last offset that counts of their log."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     has_log = "log" in rows.columns
     places = places if has_log else places.where(f.col("log") == METADATA_LOG)

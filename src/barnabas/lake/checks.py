@@ -79,7 +79,7 @@ def _marked(
     bad: Column | None = None,
     refers: bool = False,
 ) -> DataFrame:
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return rows.select(
         f.lit(name).alias("name"),
@@ -91,25 +91,25 @@ def _marked(
 
 
 def _expr(text: str) -> Column:
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return f.expr(text)
 
 
 def _any_null(columns: tuple[str, ...]) -> Column:
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return reduce(lambda one, other: one | other, (f.col(column).isNull() for column in columns), f.lit(False))
 
 
 def _all_set(columns: tuple[str, ...]) -> Column:
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return reduce(lambda one, other: one & other, (f.col(column).isNotNull() for column in columns))
 
 
 def _check_keys(table: Table, rows: DataFrame) -> None:
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     twice = rows.groupBy(*table.keys).agg(f.count("*").alias("rows")).where("rows > 1")
     _fail_if_any(table, f"has several rows with the same {', '.join(table.keys)}", twice)
@@ -124,7 +124,7 @@ def _check_not_null(table: Table, rows: DataFrame) -> None:
 def _check_reference(
     table: Table, rows: DataFrame, reference: Reference, whole_table: Callable[[str], DataFrame]
 ) -> None:
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     there = whole_table(reference.table).select(*reference.its_columns).distinct().alias("there")
     here = rows.where(_all_set(reference.columns)).alias("here")

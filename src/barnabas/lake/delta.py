@@ -43,9 +43,9 @@ def export(
     spark: SparkSession, lake: Path, directory: str | Path, names: Iterable[str] | None = None
 ) -> dict[str, str]:
     """Writes the tables of the lake, or these, each to `directory`/layer/name; where each of them is."""
-    from barnabas.lake.opened import OpenLake  # noqa: PLC0415
-    from barnabas.lake.store import Lake  # noqa: PLC0415
-    from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+    from barnabas.lake.opened import OpenLake
+    from barnabas.lake.store import Lake
+    from barnabas.lake.tables.all import TABLES
 
     check(spark)
     tables = OpenLake(spark, Lake(lake))

@@ -64,12 +64,12 @@ def looker(paths: list[str], packages: Iterable[str]) -> Callable[[Iterable[Any]
     names = list(packages)
 
     def look(_: Iterable[Any]) -> Iterator[dict[str, Any]]:
-        import importlib  # noqa: PLC0415
-        import importlib.metadata  # noqa: PLC0415
-        import os  # noqa: PLC0415
-        import platform  # noqa: PLC0415
-        import socket  # noqa: PLC0415
-        import sys  # noqa: PLC0415
+        import importlib
+        import importlib.metadata
+        import os
+        import platform
+        import socket
+        import sys
 
         versions, missing = {}, {}
         for name in names:
@@ -93,7 +93,7 @@ def looker(paths: list[str], packages: Iterable[str]) -> Callable[[Iterable[Any]
 
 def versions_here() -> dict[str, str]:
     """What the driver has of what has to be the same."""
-    from importlib import import_module  # noqa: PLC0415
+    from importlib import import_module
 
     return {name: str(import_module(name).__version__) for name in SAME_VERSION}
 

@@ -65,7 +65,7 @@ def live_feed(client: Mapping[str, str], streams: Sequence[Stream], options: Map
 
 def observing_feeds(client: Mapping[str, str], streams: Sequence[Stream]) -> list[Feed]:
     """What the cluster behind an address says of itself; controllers do not know all of it. Raises what the client raises."""
-    from barnabas.lake.sources.cluster_rows import OF_CONTROLLERS  # noqa: PLC0415
+    from barnabas.lake.sources.cluster_rows import OF_CONTROLLERS
 
     cluster_id = cluster_behind(client)
     known = [stream for stream in streams if "bootstrap.servers" in client or stream.part in OF_CONTROLLERS]
@@ -73,7 +73,7 @@ def observing_feeds(client: Mapping[str, str], streams: Sequence[Stream]) -> lis
 
 
 def cluster_behind(client: Mapping[str, str]) -> str:
-    from barnabas.client.sync import Admin  # noqa: PLC0415
+    from barnabas.client.sync import Admin
 
     with Admin(dict(client)) as admin:
         return str(admin.describe_cluster().cluster_id)

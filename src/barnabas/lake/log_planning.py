@@ -440,7 +440,7 @@ def with_aborted(share: Share, aborted: Sequence[AbortedTxn]) -> Share:
 
 def plan(options: LogOptions, bounds: Bounds = EVERYTHING) -> list[tuple[Share, ...]]:
     """What each task of a batch reads."""
-    from barnabas.lake.log_stable import stable_end  # noqa: PLC0415  (only those who ask for transactions pay for it)
+    from barnabas.lake.log_stable import stable_end  # only those who ask for transactions pay for it
 
     shares = []
     for partition in find_partitions(options, bounds):

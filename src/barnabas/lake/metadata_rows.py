@@ -332,7 +332,7 @@ def _constant(piece: Piece, name: str, count: int, kind: pa.DataType) -> pa.Arra
 def _payload(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(kind):
         return texts
-    from pyspark.sql.types import VariantVal  # noqa: PLC0415
+    from pyspark.sql.types import VariantVal
 
     parsed = [None if text is None else VariantVal.parseJson(text) for text in texts.to_pylist()]
     values = [None if each is None else {"value": each.value, "metadata": each.metadata} for each in parsed]

@@ -117,7 +117,7 @@ class OpenLake(Mapping[str, "DataFrame"]):
         With `prune`, what is there and not in the sections of the file is drift too. Raises ValueError, also for a file that
         cannot be met.
         """
-        from barnabas.declared.document import load_document  # noqa: PLC0415
+        from barnabas.declared.document import load_document
 
         found = self.as_of(as_of, self.cluster_id(cluster_id)).plan(load_document(Path(file)), prune=prune)
         if found.problems:
@@ -171,9 +171,9 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
 
     def plan(self, document: Document, *, prune: bool = False) -> Plan:
         """What `barnabas plan` would have said of a declared cluster; for tables of one cluster. Raises ValueError."""
-        from barnabas.declared.difference import difference  # noqa: PLC0415
-        from barnabas.lake.declaring import TABLES as NEEDED  # noqa: PLC0415
-        from barnabas.lake.declaring import observed  # noqa: PLC0415
+        from barnabas.declared.difference import difference
+        from barnabas.lake.declaring import TABLES as NEEDED
+        from barnabas.lake.declaring import observed
 
         return difference(document, observed(self.rows(NEEDED)), prune=prune)
 

@@ -200,7 +200,7 @@ class Runner:
 
     def _write_facts(self, feed: Feed, fold: Fold, records: DataFrame, before: Parts) -> str:
         """The facts that ended in this batch and those open after it, by kind; the part."""
-        from pyspark.sql import functions as f  # noqa: PLC0415
+        from pyspark.sql import functions as f
 
         columns = {column.name: column.type for column in feed.stream.facts}
         base = before[0] if before else None
@@ -230,7 +230,7 @@ class Runner:
         checked: dict[str, Checked],
     ) -> None:
         """All tables for which there is something to make them of, several at the same time."""
-        from pyspark.sql import functions as f  # noqa: PLC0415
+        from pyspark.sql import functions as f
 
         def write(table: Table) -> str | None:
             made_of = input_of(table)
@@ -319,14 +319,14 @@ def _files(part: Path) -> Iterable[Path]:
 
 
 def rows_of(part: Path) -> int:
-    from pyarrow.parquet import read_metadata  # noqa: PLC0415
+    from pyarrow.parquet import read_metadata
 
     return sum(read_metadata(file).num_rows for file in _files(part))
 
 
 def _has_values(part: Path, column: str) -> bool:
     """Whether a column is anywhere not null, as far as the files themselves say it."""
-    from pyarrow.parquet import read_metadata  # noqa: PLC0415
+    from pyarrow.parquet import read_metadata
 
     for file in _files(part):
         found = read_metadata(file)

@@ -87,7 +87,7 @@ def for_rows(spark: SparkSession, rows: int, given: Collection[str] = ()) -> Ite
 def start(settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session of this process; a local one on all cores unless `settings` or spark-submit name a master."""
     check_java()
-    from pyspark.sql import SparkSession  # noqa: PLC0415
+    from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -20,6 +20,6 @@ __all__ = ["AsyncBroker", "Broker", "BrokerError", "Record"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from barnabas.testing import broker  # noqa: PLC0415
+    from barnabas.testing import broker
 
     return getattr(broker, name)

@@ -53,7 +53,7 @@ class LoopThread:
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop  # noqa: PLC0415
+        import uvloop
     except ImportError:  # not on every platform
         return None
     return uvloop.new_event_loop

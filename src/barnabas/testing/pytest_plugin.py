@@ -63,7 +63,7 @@ def barnabas_config(pytestconfig: pytest.Config) -> Mapping[str, Setting]:
 @pytest.fixture(scope="session")
 def barnabas_broker(barnabas_config: Mapping[str, Setting]) -> Iterator[Broker]:
     """A running Kafka broker of this session; clients reach it at `barnabas_broker.bootstrap_servers`."""
-    from barnabas.testing.broker import Broker  # noqa: PLC0415
+    from barnabas.testing.broker import Broker
 
     with Broker(config=barnabas_config) as broker:
         yield broker
@@ -72,7 +72,7 @@ def barnabas_broker(barnabas_config: Mapping[str, Setting]) -> Iterator[Broker]:
 @pytest.fixture
 def barnabas_topic_factory(request: pytest.FixtureRequest, barnabas_broker: Broker) -> Iterator[Callable[..., str]]:
     """`barnabas_topic_factory(partitions=None, config=None)` creates a topic and gives its name, which no other test has."""
-    from barnabas.wire import ErrorCode, KafkaError  # noqa: PLC0415
+    from barnabas.wire import ErrorCode, KafkaError
 
     created = []
 

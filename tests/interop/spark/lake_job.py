@@ -17,7 +17,7 @@ PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def session() -> SparkSession:
-    from barnabas.lake import delta  # noqa: PLC0415
+    from barnabas.lake import delta
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
@@ -57,11 +57,11 @@ def stream_twice(spark: SparkSession) -> list[int]:
 
 
 def run_lake(spark: SparkSession) -> dict[str, list[Any]]:
-    from barnabas.lake.feeds import find_feeds  # noqa: PLC0415
-    from barnabas.lake.reading import read_table  # noqa: PLC0415
-    from barnabas.lake.runner import Runner  # noqa: PLC0415
-    from barnabas.lake.store import Lake, Writer  # noqa: PLC0415
-    from barnabas.lake.tables.all import STREAMS, TABLES  # noqa: PLC0415
+    from barnabas.lake.feeds import find_feeds
+    from barnabas.lake.reading import read_table
+    from barnabas.lake.runner import Runner
+    from barnabas.lake.store import Lake, Writer
+    from barnabas.lake.tables.all import STREAMS, TABLES
 
     with Writer(OUT / "lake") as writer:
         writer.open()
@@ -72,10 +72,10 @@ def run_lake(spark: SparkSession) -> dict[str, list[Any]]:
 
 
 def write_delta(spark: SparkSession) -> dict[str, Any]:
-    from barnabas.lake import delta  # noqa: PLC0415
-    from barnabas.lake.reading import read_table  # noqa: PLC0415
-    from barnabas.lake.store import Lake  # noqa: PLC0415
-    from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+    from barnabas.lake import delta
+    from barnabas.lake.reading import read_table
+    from barnabas.lake.store import Lake
+    from barnabas.lake.tables.all import TABLES
 
     lake = Lake(OUT / "lake")
     names = ["topics", "partitions", "metadata_records"]

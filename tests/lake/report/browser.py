@@ -135,6 +135,6 @@ class Browser:
 
 def _above(fd: int) -> int:
     """A copy of a descriptor that is neither 3 nor 4."""
-    import fcntl  # noqa: PLC0415
+    import fcntl
 
     return fcntl.fcntl(fd, fcntl.F_DUPFD, 10)

@@ -38,9 +38,9 @@ def _silver() -> dict[str, tuple[Column, ...]]:
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession) -> SparkSession:
     """The rows of the sample as temporary views; two clusters have the same."""
-    import pyarrow as pa  # noqa: PLC0415
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
-    from pyspark.sql.types import StructType  # noqa: PLC0415
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
 
     def view(name: str, schema: str, found: list[dict[str, Any]]) -> None:
         table = pa.Table.from_pylist(found, to_arrow_schema(StructType.fromDDL(schema), timezone="UTC"))

@@ -214,7 +214,7 @@ def by_resource(connection: Connection, output: Output, resource: tuple[Resource
 
 
 async def _described(cluster: Cluster, filter: AclFilter) -> list[AclEntry]:
-    from barnabas.client.admin.acls import Acls  # noqa: PLC0415
+    from barnabas.client.admin.acls import Acls
 
     with _acl_errors():
         return await Acls(cluster).describe_acls(filter)
@@ -323,7 +323,7 @@ def _entry(entry: AclEntry) -> AclEntry:
 
 
 async def _create(cluster: Cluster, output: Output, entries: list[AclEntry], dry_run: bool) -> None:
-    from barnabas.client.admin.acls import Acls  # noqa: PLC0415
+    from barnabas.client.admin.acls import Acls
 
     present = set(await _described(cluster, AclFilter()))
     for entry in entries:
@@ -355,7 +355,7 @@ def delete(connection: Connection, output: Output, filter: AclFilter, yes: bool,
 
 
 async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool, dry_run: bool) -> None:
-    from barnabas.client.admin.acls import Acls, only  # noqa: PLC0415
+    from barnabas.client.admin.acls import Acls, only
 
     entries = sorted(await _described(cluster, filter), key=acl_text.entry_order)
     if not entries:
@@ -411,10 +411,10 @@ def explain(
       barnabas acls explain User:etl write topic:etl.raw --host 10.0.0.1
       barnabas acls explain alice read topic:orders -f cluster.yaml
     """
-    from barnabas.security.acl_index import AclIndex  # noqa: PLC0415
-    from barnabas.security.authorizer import AuthorizerSettings  # noqa: PLC0415
-    from barnabas.security.authorizer import explain as explain_  # noqa: PLC0415
-    from barnabas.security.principal import parse_principal  # noqa: PLC0415
+    from barnabas.security.acl_index import AclIndex
+    from barnabas.security.authorizer import AuthorizerSettings
+    from barnabas.security.authorizer import explain as explain_
+    from barnabas.security.principal import parse_principal
 
     resource_type, name = resource
     try:
@@ -486,10 +486,10 @@ def test(
       barnabas acls test -f cases.yaml
       barnabas acls test -f cases.yaml --declared cluster.yaml      before applying it
     """
-    from dataclasses import replace  # noqa: PLC0415
+    from dataclasses import replace
 
-    from barnabas.cli.acl_cases import judge, read_cases  # noqa: PLC0415
-    from barnabas.declared.document import load_text  # noqa: PLC0415
+    from barnabas.cli.acl_cases import judge, read_cases
+    from barnabas.declared.document import load_text
 
     with documents():
         cases = read_cases(load_text(file), str(file))
@@ -558,8 +558,8 @@ def audit(connection: Connection, output: Output, declared: Path | None, exit_co
       barnabas acls audit
       barnabas acls audit -f cluster.yaml --exit-code
     """
-    from barnabas.declared.acl_audit import audit as audit_  # noqa: PLC0415
-    from barnabas.declared.acl_audit import finding_text  # noqa: PLC0415
+    from barnabas.declared.acl_audit import audit as audit_
+    from barnabas.declared.acl_audit import finding_text
 
     if declared is None:
         entries, topics, groups = run(connection, _with_resources)
@@ -587,7 +587,7 @@ def audit(connection: Connection, output: Output, declared: Path | None, exit_co
 
 
 async def _with_resources(cluster: Cluster) -> tuple[list[AclEntry], list[str] | None, list[str] | None]:
-    from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+    from barnabas.client.admin.groups import Groups
 
     entries = await _described(cluster, AclFilter())
     if cluster.settings.bootstrap_controllers:

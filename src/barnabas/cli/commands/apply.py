@@ -70,7 +70,7 @@ async def _apply(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    from barnabas.declared.execute import read_passwords  # noqa: PLC0415
+    from barnabas.declared.execute import read_passwords
 
     plan = await compare(cluster, document, delete=delete)
     show(Output(file=sys.stderr), plan)
@@ -102,7 +102,7 @@ def _check_deletions(plan: Plan, delete: bool) -> None:
 
 async def _validate(cluster: Cluster, plan: Plan, passwords: dict[Password, str]) -> None:
     """What brokers would refuse."""
-    from barnabas.declared.execute import execute  # noqa: PLC0415
+    from barnabas.declared.execute import execute
 
     refused = [
         f"{outcome.change}: {_words(outcome.error)}"
@@ -114,8 +114,8 @@ async def _validate(cluster: Cluster, plan: Plan, passwords: dict[Password, str]
 
 
 async def _do(cluster: Cluster, output: Output, plan: Plan, passwords: dict[Password, str]) -> None:
-    from barnabas.declared.difference import ChangeReplicationFactor  # noqa: PLC0415
-    from barnabas.declared.execute import execute  # noqa: PLC0415
+    from barnabas.declared.difference import ChangeReplicationFactor
+    from barnabas.declared.execute import execute
 
     outcomes: list[Outcome] = []
     with output.table(_RESULT) as table:

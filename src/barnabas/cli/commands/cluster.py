@@ -76,7 +76,7 @@ def describe(authorized_operations: bool, connection: Connection, output: Output
     """
 
     async def ask(cluster: Cluster) -> ClusterDescription:
-        from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+        from barnabas.client.admin.brokers import Brokers
 
         brokers = Brokers(cluster)
         has_fenced = not cluster.settings.bootstrap_controllers and await brokers.can_list_fenced_brokers()
@@ -121,7 +121,7 @@ def unregister(broker: int, yes: bool, dry_run: bool, connection: Connection, ou
     """
 
     async def work(cluster: Cluster) -> dict[int, KafkaError | None]:
-        from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+        from barnabas.client.admin.brokers import Brokers
 
         announce([f"forget broker {broker}"], dry_run=dry_run)
         if dry_run:
@@ -148,9 +148,9 @@ def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Conn
       barnabas cluster api-versions
       barnabas cluster api-versions --node 1 Fetch Produce
     """
-    from barnabas.cli.decoding import DecodingError, find_api  # noqa: PLC0415
-    from barnabas.client.versions import NodeVersions, common_range  # noqa: PLC0415
-    from barnabas.wire import APIS  # noqa: PLC0415
+    from barnabas.cli.decoding import DecodingError, find_api
+    from barnabas.client.versions import NodeVersions, common_range
+    from barnabas.wire import APIS
 
     try:
         wanted = {find_api(name).name for name in apis}
@@ -158,7 +158,7 @@ def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Conn
         raise click.UsageError(str(error)) from None
 
     async def ask(cluster: Cluster) -> Mapping[int, NodeVersions | KafkaError]:
-        from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+        from barnabas.client.admin.brokers import Brokers
 
         return await Brokers(cluster).api_versions(nodes or None)
 
@@ -198,9 +198,9 @@ def features(node: int | None, connection: Connection, output: Output) -> None:
       barnabas cluster features
       barnabas cluster features --node 2 -o json
     """
-    from barnabas.cli.feature_updates import level_text  # noqa: PLC0415
-    from barnabas.client.admin.features import FeatureMetadata, Features  # noqa: PLC0415
-    from barnabas.metadata.versions import METADATA_VERSION  # noqa: PLC0415
+    from barnabas.cli.feature_updates import level_text
+    from barnabas.client.admin.features import FeatureMetadata, Features
+    from barnabas.metadata.versions import METADATA_VERSION
 
     async def ask(cluster: Cluster) -> FeatureMetadata:
         return await Features(cluster).describe_features(node_id=node)
@@ -246,7 +246,7 @@ def upgrade(
       barnabas cluster upgrade metadata.version=4.3-IV0 --dry-run
       barnabas cluster upgrade --release-version 4.3
     """
-    from barnabas.client.admin.features import UpgradeType  # noqa: PLC0415
+    from barnabas.client.admin.features import UpgradeType
 
     updates = _updates(levels, release_version, UpgradeType.UPGRADE)
     _change_features(updates, "raise", yes, dry_run, connection, output)
@@ -275,14 +275,14 @@ def downgrade(
       barnabas cluster downgrade group.version=0
       barnabas cluster downgrade --release-version 4.2 --dry-run
     """
-    from barnabas.client.admin.features import UpgradeType  # noqa: PLC0415
+    from barnabas.client.admin.features import UpgradeType
 
     kind = UpgradeType.UNSAFE_DOWNGRADE if unsafe else UpgradeType.SAFE_DOWNGRADE
     _change_features(_updates(levels, release_version, kind), "lower", yes, dry_run, connection, output, unsafe=unsafe)
 
 
 def _updates(levels: Sequence[str], release_version: str | None, upgrade_type: UpgradeType) -> dict[str, FeatureUpdate]:
-    from barnabas.cli.feature_updates import (  # noqa: PLC0415
+    from barnabas.cli.feature_updates import (
         parse_named_level,
         parse_release,
         updates_for_release,
@@ -309,7 +309,7 @@ def _change_features(
     *,
     unsafe: bool = False,
 ) -> None:
-    from barnabas.client.admin.features import Features  # noqa: PLC0415
+    from barnabas.client.admin.features import Features
 
     async def work(cluster: Cluster) -> dict[str, KafkaError | None]:
         features = Features(cluster)
@@ -367,8 +367,8 @@ def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
 
 
 async def _stop_rows(cluster: Cluster, broker: int) -> Rows:
-    from barnabas.cli.stopping import affected_by  # noqa: PLC0415
-    from barnabas.client.admin.brokers import Brokers  # noqa: PLC0415
+    from barnabas.cli.stopping import affected_by
+    from barnabas.client.admin.brokers import Brokers
 
     if cluster.settings.bootstrap_controllers:
         raise Failure("controllers do not know what is in sync", advice="ask a broker, with --bootstrap-server")
@@ -393,9 +393,9 @@ async def _stop_rows(cluster: Cluster, broker: int) -> Rows:
 
 async def _min_insync_replicas(cluster: Cluster, topics: Sequence[Topic]) -> dict[str, int]:
     """The setting of each topic; without the right to see it, 1, and a word about it."""
-    from barnabas.client.admin.part import pieces  # noqa: PLC0415
-    from barnabas.client.routing import any_broker  # noqa: PLC0415
-    from barnabas.wire.messages.describe_configs import DescribeConfigsRequest  # noqa: PLC0415
+    from barnabas.client.admin.part import pieces
+    from barnabas.client.routing import any_broker
+    from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 
     name, found = "min.insync.replicas", {}
     for piece in pieces(topics, _TOPICS_AT_ONCE):
@@ -417,8 +417,8 @@ async def _min_insync_replicas(cluster: Cluster, topics: Sequence[Topic]) -> dic
 
 
 async def _quorum_rows(cluster: Cluster, broker: int) -> Rows:
-    from barnabas.cli.quorum_health import judge, loss_of  # noqa: PLC0415
-    from barnabas.client.admin.quorum import METADATA_TOPIC, Quorum  # noqa: PLC0415
+    from barnabas.cli.quorum_health import judge, loss_of
+    from barnabas.client.admin.quorum import METADATA_TOPIC, Quorum
 
     try:
         info: QuorumInfo = await Quorum(cluster).describe_quorum()

@@ -87,7 +87,7 @@ def list_(types: tuple[str, ...], connection: Connection, output: Output) -> Non
     wanted = [TYPES[each] for each in types] or None
 
     async def look(cluster: Cluster) -> list[ConfigResource]:
-        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+        from barnabas.client.admin.configs import Configs
 
         return await Configs(cluster).list_config_resources(wanted)
 
@@ -122,7 +122,7 @@ def describe(
     """
 
     async def look(cluster: Cluster) -> dict[ConfigResource, Config | KafkaError]:
-        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+        from barnabas.client.admin.configs import Configs
 
         return await Configs(cluster).describe_configs(resources, include_synonyms=True, include_documentation=docs)
 
@@ -201,7 +201,7 @@ def diff(
     wanted = [resource] if other is None else [resource, other]
 
     async def look(cluster: Cluster) -> dict[ConfigResource, Config | KafkaError]:
-        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+        from barnabas.client.admin.configs import Configs
 
         return await Configs(cluster).describe_configs(wanted, include_synonyms=True)
 
@@ -264,7 +264,7 @@ def set_(
     """
     ops = parse_pairs(words, AlterConfigOpType.SET)
     if file is not None:
-        from barnabas.config.properties import loads  # noqa: PLC0415
+        from barnabas.config.properties import loads
 
         with failures(str(file)):
             given = loads(file.read_text(encoding="latin-1"))
@@ -328,7 +328,7 @@ def _alter(
 async def _asked(
     cluster: Cluster, resource: ConfigResource, ops: list[AlterConfigOp], dry_run: bool
 ) -> tuple[Config, KafkaError | None]:
-    from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+    from barnabas.client.admin.configs import Configs
 
     admin = Configs(cluster)
     before = _or_fail(resource, (await admin.describe_configs([resource]))[resource])
@@ -404,7 +404,7 @@ def history(
       barnabas configs history orders --log-dir data
       barnabas configs history --name 'retention*' --bootstrap-controller localhost:9093
     """
-    from barnabas.raft.offline_metadata import EVERYTHING  # noqa: PLC0415
+    from barnabas.raft.offline_metadata import EVERYTHING
 
     found = _history(log_dir, connection, EVERYTHING)
 
@@ -452,14 +452,14 @@ def rollback(
       barnabas configs rollback orders --log-dir data --to 1234 --dry-run
       barnabas configs rollback brokers --bootstrap-controller localhost:9093 --to 2026-01-31T12:00
     """
-    from barnabas.cli.config_history import own_config  # noqa: PLC0415
-    from barnabas.cli.config_history import rollback as plan  # noqa: PLC0415
+    from barnabas.cli.config_history import own_config
+    from barnabas.cli.config_history import rollback as plan
 
     found = _history(log_dir, connection, as_of)
     _check_that_it_was_there(resource, found)
 
     async def work(cluster: Cluster) -> tuple[list[AlterConfigOp], Config, KafkaError | None]:
-        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+        from barnabas.client.admin.configs import Configs
 
         _check_same_cluster(cluster, log_dir)
         present = _or_fail(resource, (await Configs(cluster).describe_configs([resource]))[resource])
@@ -475,7 +475,7 @@ def rollback(
 
 
 def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> History:
-    from barnabas.cli.config_history import read_history, read_live_history  # noqa: PLC0415
+    from barnabas.cli.config_history import read_history, read_live_history
 
     if log_dir is not None:
         found = read_history(log_dir, as_of)
@@ -509,7 +509,7 @@ def _check_that_it_was_there(resource: ConfigResource, found: History) -> None:
 
 
 def _check_same_cluster(cluster: Cluster, log_dir: Path | None) -> None:
-    from barnabas.cli.config_history import cluster_id_of, log_directory  # noqa: PLC0415
+    from barnabas.cli.config_history import cluster_id_of, log_directory
 
     if log_dir is None:
         return

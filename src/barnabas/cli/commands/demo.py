@@ -83,7 +83,7 @@ def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_l
       barnabas demo
       barnabas demo --data shop/data --port 19092
     """
-    from barnabas.demo.workload import begin_ms  # noqa: PLC0415
+    from barnabas.demo.workload import begin_ms
 
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -125,7 +125,7 @@ def _config(data: Path, port: int | None) -> ServerConfig:
 
 
 def _node(data: Path, port: int | None, addresses: Mapping[str, tuple[str, int]]) -> RunningNode:
-    from barnabas.broker.node import Node  # noqa: PLC0415  (only what runs a node knows the broker)
+    from barnabas.broker.node import Node  # only what runs a node knows the broker
 
     if port is not None and addresses:
         port = addresses["PLAINTEXT"][1]
@@ -137,8 +137,8 @@ def _node(data: Path, port: int | None, addresses: Mapping[str, tuple[str, int]]
 
 async def _shop(node: Restartable, data: Path, clock: Clock) -> Found | None:
     """What was found before, after the shop has moved in if that was nothing; None: it failed."""
-    from barnabas.client import Admin  # noqa: PLC0415
-    from barnabas.demo.workload import Found, found, run  # noqa: PLC0415
+    from barnabas.client import Admin
+    from barnabas.demo.workload import Found, found, run
 
     servers = ready_facts(node)["bootstrap.servers"]
     try:
@@ -192,7 +192,7 @@ async def _prepare(children: Children, command: str | None) -> None:
 
 
 async def _report(children: Children, places: _Places, servers: str, found: Found | None) -> None:
-    from barnabas.demo.workload import Found  # noqa: PLC0415
+    from barnabas.demo.workload import Found
 
     click.echo(
         f"\nthe lake: Spark makes tables of the node's logs in {places.lake}, and then the report; a minute or more"

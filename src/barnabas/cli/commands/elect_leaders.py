@@ -62,7 +62,7 @@ def elect_leaders(
 async def _elect(
     cluster: Cluster, wanted: tuple[Wanted, ...], preferred: bool, dry_run: bool, yes: bool, output: Output
 ) -> None:
-    from barnabas.client.admin.elections import Elections, ElectionType  # noqa: PLC0415
+    from barnabas.client.admin.elections import Elections, ElectionType
 
     state, keys = await find_partitions(cluster, wanted)
     needing = [key for key in keys if _needs(state, key, preferred)]

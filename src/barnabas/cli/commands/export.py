@@ -53,7 +53,7 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
       barnabas export --section acls --descriptions cluster.yaml
       barnabas export -f cluster.yaml && barnabas plan -f cluster.yaml     no drift
     """
-    from barnabas.declared.render import document_of, document_text  # noqa: PLC0415
+    from barnabas.declared.render import document_of, document_text
 
     known = {}
     if descriptions is not None:
@@ -78,7 +78,7 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
 
 
 async def _observe(cluster: Cluster, sections: tuple[str, ...]) -> Observed:
-    from barnabas.declared.observe import observe  # noqa: PLC0415
+    from barnabas.declared.observe import observe
 
     if cluster.settings.bootstrap_controllers:
         raise Failure("controllers do not know of topics and users: use --bootstrap-server")

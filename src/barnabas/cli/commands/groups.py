@@ -111,7 +111,7 @@ def list_(
     """List groups, of all brokers and of all types."""
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+        from barnabas.client.admin.groups import Groups
 
         found = await Groups(cluster).list_groups(states=states, types=types)
         rows = (
@@ -155,7 +155,7 @@ def describe(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.group_rows import headline, position_row  # noqa: PLC0415
+        from barnabas.cli.group_rows import headline, position_row
 
         described, failures = await _described(cluster, group_ids, all_groups)
         found = await _positions(cluster, described, failures, with_time)
@@ -183,7 +183,7 @@ def members(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.group_rows import member_row  # noqa: PLC0415
+        from barnabas.cli.group_rows import member_row
 
         described, failures = await _described(cluster, group_ids, all_groups)
         output.rows(_MEMBERS, (member_row(group, each) for group in described.values() for each in group.members))
@@ -204,7 +204,7 @@ def state(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.group_rows import state_row  # noqa: PLC0415
+        from barnabas.cli.group_rows import state_row
 
         described, failures = await _described(cluster, group_ids, all_groups)
         output.rows(_DESCRIBED, map(state_row, described.values()))
@@ -221,7 +221,7 @@ def _need_groups(group_ids: tuple[str, ...], all_groups: bool) -> None:
 async def _described(
     cluster: Cluster, group_ids: Iterable[str], all_groups: bool
 ) -> tuple[dict[str, GroupDescription], dict[str, KafkaError]]:
-    from barnabas.client.admin.groups import CONSUMER, Groups  # noqa: PLC0415
+    from barnabas.client.admin.groups import CONSUMER, Groups
 
     if all_groups:
         listed = await Groups(cluster).list_groups(types=("Classic", "Consumer"))
@@ -234,8 +234,8 @@ async def _described(
 async def _positions(
     cluster: Cluster, described: Mapping[str, GroupDescription], failures: dict[str, KafkaError], with_time: bool
 ) -> dict[str, list[PartitionPosition]]:
-    from barnabas.cli.group_offsets import positions  # noqa: PLC0415
-    from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+    from barnabas.cli.group_offsets import positions
+    from barnabas.client.admin.groups import Groups
 
     offsets = await Groups(cluster).list_consumer_group_offsets(list(described))
     failures.update((group_id, result) for group_id, result in offsets.items() if isinstance(result, KafkaError))
@@ -302,7 +302,7 @@ def reset(
       barnabas groups reset app --all-topics --by-duration 90m --yes
       barnabas groups reset app --from-file offsets.csv
     """
-    from barnabas.cli.offset_resets import parse_file  # noqa: PLC0415
+    from barnabas.cli.offset_resets import parse_file
 
     wanted = _reset_asked({**rules, "from_file": from_file})
     if from_file is not None and (topics or all_topics):
@@ -317,8 +317,8 @@ def reset(
         raise Failure(f"has nothing for group {group_id}", resource=str(from_file))
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.cli import group_resets  # noqa: PLC0415
-        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+        from barnabas.cli import group_resets
+        from barnabas.client.admin.groups import Groups
 
         await group_resets.need_empty(cluster, group_id)
         committed = await group_resets.committed_offsets(cluster, group_id)
@@ -366,8 +366,8 @@ _RULES = {
 
 
 def _reset_asked(rules: Mapping[str, Any]) -> Reset:
-    from barnabas.cli.offset_resets import Reset, Rule  # noqa: PLC0415
-    from barnabas.cli.times import parse_time_ms  # noqa: PLC0415
+    from barnabas.cli.offset_resets import Reset, Rule
+    from barnabas.cli.times import parse_time_ms
 
     given = {name: value for name, value in rules.items() if value is not None and value is not False}
     if len(given) != 1:
@@ -401,7 +401,7 @@ def delete(group_ids: tuple[str, ...], dry_run: bool, yes: bool, connection: Con
     """Delete groups that have no members, with all their offsets."""
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+        from barnabas.client.admin.groups import Groups
 
         announce((f"delete group {group_id} and its offsets" for group_id in group_ids), dry_run=dry_run)
         if dry_run:
@@ -415,7 +415,7 @@ def delete(group_ids: tuple[str, ...], dry_run: bool, yes: bool, connection: Con
 
 
 async def _would_delete(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-    from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+    from barnabas.client.admin.groups import Groups
 
     described = await Groups(cluster).describe_consumer_groups(group_ids)
     return {
@@ -438,12 +438,12 @@ def delete_offsets(
     """Forget how far a group has come in topics that none of its members is subscribed to."""
     if not topics:
         raise click.UsageError("Say which: --topic.")
-    from barnabas.cli.group_resets import committed_offsets, parse_topics  # noqa: PLC0415
+    from barnabas.cli.group_resets import committed_offsets, parse_topics
 
     named = parse_topics(topics)
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+        from barnabas.client.admin.groups import Groups
 
         committed = await committed_offsets(cluster, group_id)
         wanted = [each for each in sorted(committed) if each.topic in named]
@@ -493,7 +493,7 @@ def remove_members(
         raise click.UsageError("Name members by --member-id or --instance-id, or say --all.")
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.groups import Groups, MemberToRemove  # noqa: PLC0415
+        from barnabas.client.admin.groups import Groups, MemberToRemove
 
         wanted = [MemberToRemove(each) for each in member_ids] + [MemberToRemove("", each) for each in instance_ids]
         if all_members:
@@ -520,7 +520,7 @@ def remove_members(
 
 
 async def _members_of(cluster: Cluster, group_id: str) -> list[MemberToRemove]:
-    from barnabas.client.admin.groups import Groups, MemberToRemove  # noqa: PLC0415
+    from barnabas.client.admin.groups import Groups, MemberToRemove
 
     found = (await Groups(cluster).describe_consumer_groups([group_id]))[group_id]
     if isinstance(found, KafkaError):

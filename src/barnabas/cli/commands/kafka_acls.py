@@ -87,7 +87,7 @@ def kafka_acls(ctx: click.Context, /, **given: Any) -> None:
 
 def _words(failure: Failure, call: str) -> str:
     """Kafka's own where no node could be reached."""
-    from barnabas.client.errors import CallTimeoutError  # noqa: PLC0415
+    from barnabas.client.errors import CallTimeoutError
 
     if not isinstance(failure.__cause__, CallTimeoutError):
         return failure.message
@@ -161,7 +161,7 @@ def _raise(error: KafkaError) -> NoReturn:
 
 
 async def _list(cluster: Cluster, patterns: Sequence[Pattern], principals: Sequence[str]) -> None:
-    from barnabas.client.admin.acls import EVERY_ACL, Acls  # noqa: PLC0415
+    from barnabas.client.admin.acls import EVERY_ACL, Acls
 
     filters = [acl_command.filter_of(pattern) for pattern in patterns] or [EVERY_ACL]
     try:
@@ -176,8 +176,8 @@ async def _list(cluster: Cluster, patterns: Sequence[Pattern], principals: Seque
 
 
 async def _add(cluster: Cluster, wanted: acl_command.Wanted) -> None:
-    from barnabas.client.admin.acls import Acls  # noqa: PLC0415
-    from barnabas.client.admin.part import checked  # noqa: PLC0415
+    from barnabas.client.admin.acls import Acls
+    from barnabas.client.admin.part import checked
 
     acls = Acls(cluster)
     try:
@@ -197,8 +197,8 @@ async def _add(cluster: Cluster, wanted: acl_command.Wanted) -> None:
 
 
 async def _remove(cluster: Cluster, wanted: acl_command.Wanted, force: bool) -> None:
-    from barnabas.client.admin.acls import Acls  # noqa: PLC0415
-    from barnabas.client.admin.part import checked  # noqa: PLC0415
+    from barnabas.client.admin.acls import Acls
+    from barnabas.client.admin.part import checked
 
     try:
         for pattern, entries in wanted.items():

@@ -156,7 +156,7 @@ def _execute(options: Options) -> None:
 def _added(options: Options) -> dict[str, str]:
     found: dict[str, str] = {}
     if options.has("add-config-file"):
-        from barnabas.config.properties import loads  # noqa: PLC0415
+        from barnabas.config.properties import loads
 
         path = Path(options.one("add-config-file"))
         try:
@@ -173,7 +173,7 @@ def _added(options: Options) -> dict[str, str]:
 
 
 async def _describe_resources(cluster: Cluster, types: list[str], names: list[str], show_all: bool) -> None:
-    from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+    from barnabas.client.admin.configs import Configs
 
     kind, name = types[0], names[0] if names else None
     if kind == TOPICS and name is not None:
@@ -213,7 +213,7 @@ async def _entities(cluster: Cluster, kind: str) -> list[str]:
     if kind in (BROKERS, BROKER_LOGGERS):
         return [*(str(node_id) for node_id in sorted((await cluster.refresh()).nodes)), ""]
     if kind == CLIENT_METRICS:
-        from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+        from barnabas.client.admin.configs import Configs
 
         resources = await Configs(cluster).list_config_resources([ConfigResourceType.CLIENT_METRICS])
         return [resource.name for resource in resources]
@@ -221,14 +221,14 @@ async def _entities(cluster: Cluster, kind: str) -> list[str]:
 
 
 async def _groups(cluster: Cluster) -> list[str]:
-    from barnabas.client.admin.groups import Groups  # noqa: PLC0415
+    from barnabas.client.admin.groups import Groups
 
     return [group.group_id for group in await Groups(cluster).list_groups()]
 
 
 async def _configured_groups(cluster: Cluster) -> list[str] | None:
     """None where brokers cannot list them, or do not for this client."""
-    from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+    from barnabas.client.admin.configs import Configs
 
     try:
         return [each.name for each in await Configs(cluster).list_config_resources([ConfigResourceType.GROUP])]
@@ -241,8 +241,8 @@ async def _configured_groups(cluster: Cluster) -> list[str] | None:
 
 
 async def _describe_quotas_and_users(cluster: Cluster, types: list[str], names: list[str], show_all: bool) -> None:
-    from barnabas.client.admin.quotas import QuotaFilter, Quotas  # noqa: PLC0415
-    from barnabas.client.admin.users import Users  # noqa: PLC0415
+    from barnabas.client.admin.quotas import QuotaFilter, Quotas
+    from barnabas.client.admin.users import Users
 
     filters = []
     for at, kind in enumerate(types):
@@ -287,7 +287,7 @@ def _alteration(
 
 
 async def _alter_resource(cluster: Cluster, resource: ConfigResource, ops: list[AlterConfigOp]) -> None:
-    from barnabas.client.admin.configs import Configs  # noqa: PLC0415
+    from barnabas.client.admin.configs import Configs
 
     configs = Configs(cluster)
     if resource.type is ConfigResourceType.BROKER_LOGGER:
@@ -305,7 +305,7 @@ async def _alter_resource(cluster: Cluster, resource: ConfigResource, ops: list[
 async def _alter_quotas(
     cluster: Cluster, types: list[str], names: list[str], added: dict[str, str], deleted: list[str]
 ) -> None:
-    from barnabas.client.admin.quotas import QuotaFilter, Quotas  # noqa: PLC0415
+    from barnabas.client.admin.quotas import QuotaFilter, Quotas
 
     quotas = Quotas(cluster)
     entity = tuple(sorted((QUOTA_TYPES[kind], name or None) for kind, name in zip(types, names, strict=True)))
@@ -324,7 +324,7 @@ def _scram_alteration(user: str, added: dict[str, str], deleted: list[str]) -> C
     }
 
     async def alter(cluster: Cluster) -> None:
-        from barnabas.client.admin.users import (  # noqa: PLC0415
+        from barnabas.client.admin.users import (
             ScramAlteration,
             ScramDeletion,
             ScramMechanism,

@@ -212,8 +212,8 @@ def _formatter(ctx: click.Context, values: dict[str, Any]) -> Formatter:
 
 
 def _consume(settings: dict[str, str], wanted: _Wanted, write: Formatter, count: _Count) -> None:
-    from barnabas.client.consumer import Consumer  # noqa: PLC0415
-    from barnabas.client.consuming.settings import definitions  # noqa: PLC0415
+    from barnabas.client.consumer import Consumer
+    from barnabas.client.consuming.settings import definitions
 
     own = {name: value for name, value in settings.items() if name in definitions()}
     rest = Connection({name: Setting(value, name) for name, value in settings.items() if name not in own})

@@ -164,8 +164,8 @@ def _lines() -> Iterator[str]:
 
 
 def _produce(settings: dict[str, str], topic: str, records: Iterator[NewRecord], *, sync: bool) -> None:
-    from barnabas.client.producer import Producer  # noqa: PLC0415
-    from barnabas.client.producing.settings import definitions  # noqa: PLC0415
+    from barnabas.client.producer import Producer
+    from barnabas.client.producing.settings import definitions
 
     own = {name: value for name, value in settings.items() if name in definitions()}
     rest = Connection({name: Setting(value, name) for name, value in settings.items() if name not in own})

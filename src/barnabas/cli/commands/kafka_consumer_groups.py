@@ -59,8 +59,8 @@ _OPTIONAL: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 @click.pass_context
 def kafka_consumer_groups(ctx: click.Context, /, **given: Any) -> None:
     """List, describe, reset and delete groups as Kafka's script of this name does. See also: barnabas groups."""
-    from barnabas.cli.kafka.consumer_groups_command import act, say_error, validate_regex  # noqa: PLC0415  (brings asyncio)
-    from barnabas.cli.kafka.consumer_groups_tool import (  # noqa: PLC0415
+    from barnabas.cli.kafka.consumer_groups_command import act, say_error, validate_regex  # brings asyncio
+    from barnabas.cli.kafka.consumer_groups_tool import (
         NOT_EXECUTED,
         ToolProblem,
         UsageProblem,

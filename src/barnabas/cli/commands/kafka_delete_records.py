@@ -60,15 +60,15 @@ def kafka_delete_records(
 
 
 async def _delete(cluster: Cluster, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
-    from barnabas.client.admin.records import Records  # noqa: PLC0415
+    from barnabas.client.admin.records import Records
 
     return await Records(cluster).delete_records(offsets)
 
 
 def _parse_offsets(text: str) -> dict[TopicPartition, int]:
     """Raises ValueError in Kafka's words."""
-    from barnabas.cli.reassignment_files import field_of, list_of, number_of, object_of, text_of  # noqa: PLC0415
-    from barnabas.client.records import TopicPartition  # noqa: PLC0415
+    from barnabas.cli.reassignment_files import field_of, list_of, number_of, object_of, text_of
+    from barnabas.client.records import TopicPartition
 
     try:
         document = json.loads(text)

@@ -181,7 +181,7 @@ def _update(ctx: click.Context, verb: str, wanted: Callable[[], Mapping[str, Fea
 @click.option("--release-version", help="The release.")
 def version_mapping(release_version: str | None) -> None:
     """List the level of each feature in a new cluster of a release."""
-    from barnabas.raft import storage_command  # noqa: PLC0415  (brings storage)
+    from barnabas.raft import storage_command  # brings storage
 
     try:
         if release_version is not None:
@@ -195,8 +195,8 @@ def version_mapping(release_version: str | None) -> None:
 @click.option("--feature", "features", required=True, multiple=True, metavar="FEATURE=LEVEL", help="May be repeated.")
 def feature_dependencies(features: tuple[str, ...]) -> None:
     """List what levels of features need of other features."""
-    from barnabas.raft import storage_command  # noqa: PLC0415
-    from barnabas.raft.storage_command import FormatError  # noqa: PLC0415
+    from barnabas.raft import storage_command
+    from barnabas.raft.storage_command import FormatError
 
     for feature in features:
         try:

@@ -118,8 +118,8 @@ def _parse_rule(text: str) -> _Rule:
 async def _look(
     cluster: Cluster, rules: Iterable[_Rule], spec: int, exclude_internal: bool
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    from barnabas.client.admin.records import Records  # noqa: PLC0415
-    from barnabas.client.records import TopicPartition  # noqa: PLC0415
+    from barnabas.client.admin.records import Records
+    from barnabas.client.records import TopicPartition
 
     partitions = [
         TopicPartition(name, number)

@@ -104,14 +104,14 @@ def _partitions(values: dict[str, Any]) -> list[Key] | None:
 
 
 async def _elect(cluster: Cluster, election_type: str, keys: list[Key] | None) -> dict[Key, KafkaError | None]:
-    from barnabas.client.admin.elections import Elections, ElectionType  # noqa: PLC0415
+    from barnabas.client.admin.elections import Elections, ElectionType
 
     return await Elections(cluster).elect_leaders(ElectionType[election_type], keys)
 
 
 def _fail(output: Output, failure: Failure) -> NoReturn:
     """What went wrong with all of it, as Kafka's tool puts it."""
-    from barnabas.client.errors import CallTimeoutError  # noqa: PLC0415
+    from barnabas.client.errors import CallTimeoutError
 
     cause = failure.__cause__
     said = failure.message

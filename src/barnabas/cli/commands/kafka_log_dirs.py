@@ -73,8 +73,8 @@ def _number(text: str) -> int:
 
 
 async def _describe(cluster: Cluster, wanted: Collection[int], topics: Collection[str], output: Output) -> None:
-    from barnabas.client.admin.log_dirs import LogDirs  # noqa: PLC0415
-    from barnabas.client.admin.part import checked  # noqa: PLC0415
+    from barnabas.client.admin.log_dirs import LogDirs
+    from barnabas.client.admin.part import checked
 
     there = hash_order(cluster.state.nodes, int)
     asked = hash_order(wanted or there, int)

@@ -61,7 +61,7 @@ def describe(ctx: click.Context, status: bool, replication: bool, human_readable
         raise Terse("The option --human-readable is only supported along with --replication")
 
     async def work(cluster: Cluster) -> tuple[str | None, QuorumInfo]:
-        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+        from barnabas.client.admin.quorum import Quorum
 
         return cluster.state.cluster_id, await Quorum(cluster).describe_quorum()
 
@@ -82,7 +82,7 @@ def describe(ctx: click.Context, status: bool, replication: bool, human_readable
 @click.pass_context
 def add_controller(ctx: click.Context, dry_run: bool) -> None:
     """Add the controller whose settings are in the file of --command-config."""
-    from barnabas.cli.controllers import ControllerError, load_controller  # noqa: PLC0415
+    from barnabas.cli.controllers import ControllerError, load_controller
 
     path: Path | None = ctx.obj[2]
     if path is None:
@@ -95,7 +95,7 @@ def add_controller(ctx: click.Context, dry_run: bool) -> None:
         raise Terse(str(error)) from None
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+        from barnabas.client.admin.quorum import Quorum
 
         await Quorum(cluster).add_raft_voter(controller.id, controller.directory_id, controller.endpoints)
 
@@ -123,7 +123,7 @@ def remove_controller(ctx: click.Context, controller_id: int, controller_directo
         raise Terse(f"Failed to parse --controller-directory-id: {uuid_problem(controller_directory_id)}") from None
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+        from barnabas.client.admin.quorum import Quorum
 
         await Quorum(cluster).remove_raft_voter(controller_id, directory_id)
 

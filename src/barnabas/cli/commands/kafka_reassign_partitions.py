@@ -79,7 +79,7 @@ def kafka_reassign_partitions(ctx: click.Context, /, **values: Any) -> None:
     """Move replicas between brokers as Kafka's script of this name does. See also: barnabas reassign."""
     action = _check(ctx, {name.replace("_", "-"): value for name, value in values.items()})
     output = Output()
-    from barnabas.cli.kafka.reassign_partitions_tool import ToolError  # noqa: PLC0415
+    from barnabas.cli.kafka.reassign_partitions_tool import ToolError
 
     try:
         values |= {name: _number(name, values[name], default) for name, default in _DEFAULTS.items()}
@@ -141,7 +141,7 @@ def _check(ctx: click.Context, values: dict[str, Any]) -> str:
 
 
 async def _act(cluster: Cluster, action: str, text: str, values: dict[str, Any], output: Output) -> None:
-    from barnabas.cli.kafka import reassign_partitions_tool as tool  # noqa: PLC0415
+    from barnabas.cli.kafka import reassign_partitions_tool as tool
 
     def out(line: str, end: str = "\n") -> None:
         output.write(line, end)

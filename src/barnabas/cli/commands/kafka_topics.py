@@ -80,7 +80,7 @@ def kafka_topics(ctx: click.Context, /, **values: Any) -> None:
 
 
 def _failed(output: Output, cause: BaseException | None, message: str, action: str) -> NoReturn:
-    from barnabas.client.errors import CallTimeoutError  # noqa: PLC0415
+    from barnabas.client.errors import CallTimeoutError
 
     if isinstance(cause, KafkaError):
         message = cause.message or cause.code.name
@@ -95,7 +95,7 @@ def _failed(output: Output, cause: BaseException | None, message: str, action: s
 
 def _parse(action: str, values: dict[str, Any]) -> None:
     """What Kafka refuses before it asks the cluster, which it has connected to by then. Raises ValueError."""
-    from barnabas.config import topic  # noqa: PLC0415
+    from barnabas.config import topic
 
     if action in ("create", "alter"):
         for name in ("partitions", "replication_factor"):
@@ -110,8 +110,8 @@ def _parse(action: str, values: dict[str, Any]) -> None:
 
 
 async def _create(cluster: Cluster, output: Output, values: dict[str, Any], given: set[str]) -> None:
-    from barnabas.cli.topic_changes import wait_until_seen  # noqa: PLC0415
-    from barnabas.client.admin.topics import NewTopic, Topics  # noqa: PLC0415
+    from barnabas.cli.topic_changes import wait_until_seen
+    from barnabas.client.admin.topics import NewTopic, Topics
 
     name = values["topic"]
     if lines.has_collision_chars(name):
@@ -131,8 +131,8 @@ async def _list(cluster: Cluster, output: Output, values: dict[str, Any], given:
 
 
 async def _alter(cluster: Cluster, output: Output, values: dict[str, Any], given: set[str]) -> None:
-    from barnabas.cli.topic_changes import wait_until_seen  # noqa: PLC0415
-    from barnabas.client.admin.topics import NewPartitions, Topics  # noqa: PLC0415
+    from barnabas.cli.topic_changes import wait_until_seen
+    from barnabas.client.admin.topics import NewPartitions, Topics
 
     assignment = values["assignments"]
     names = await _existing(cluster, values, given)
@@ -151,8 +151,8 @@ async def _alter(cluster: Cluster, output: Output, values: dict[str, Any], given
 
 
 async def _delete(cluster: Cluster, output: Output, values: dict[str, Any], given: set[str]) -> None:
-    from barnabas.cli.topic_changes import wait_until_seen  # noqa: PLC0415
-    from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+    from barnabas.cli.topic_changes import wait_until_seen
+    from barnabas.client.admin.topics import Topics
 
     names = await _existing(cluster, values, given)
     for result in (await Topics(cluster).delete_topics(names)).values():
@@ -162,8 +162,8 @@ async def _delete(cluster: Cluster, output: Output, values: dict[str, Any], give
 
 
 async def _describe(cluster: Cluster, output: Output, values: dict[str, Any], given: set[str]) -> None:
-    from barnabas.cli.topic_facts import facts_of, look_at  # noqa: PLC0415
-    from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+    from barnabas.cli.topic_facts import facts_of, look_at
+    from barnabas.client.admin.topics import Topics
 
     topic_id = _topic_id(values["topic_id"])
     if topic_id is not None:
@@ -196,7 +196,7 @@ _WORK = {"list": _list, "create": _create, "alter": _alter, "delete": _delete, "
 
 
 async def _names(cluster: Cluster, pattern: str | None, exclude_internal: bool) -> list[str]:
-    from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+    from barnabas.client.admin.topics import Topics
 
     listed = await Topics(cluster).list_topics(include_internal=not exclude_internal)
     fits = TopicPattern(pattern).fits if pattern is not None else lambda name: True
@@ -213,7 +213,7 @@ async def _existing(cluster: Cluster, values: dict[str, Any], given: set[str]) -
 
 
 def _topic_id(text: str | None) -> Uuid | None:
-    from barnabas.wire import Uuid  # noqa: PLC0415
+    from barnabas.wire import Uuid
 
     if text is None:
         return None

@@ -159,7 +159,7 @@ def list_(ctx: click.Context, duration_filter: int | None, transactional_id_patt
     what = "Failed to list transactions"
 
     async def work(cluster: Cluster) -> str:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         try:
             found = await Transactions(cluster).list_transactions(
@@ -184,7 +184,7 @@ def describe(ctx: click.Context, transactional_id: str) -> None:
     what = f"Failed to describe transaction state of transactional-id `{transactional_id}`"
 
     async def work(cluster: Cluster) -> str:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         found = (await Transactions(cluster).describe_transactions([transactional_id]))[transactional_id]
         if isinstance(found, KafkaError):
@@ -240,8 +240,8 @@ async def _producers(
     cluster: Cluster, topic: str, partition: int, broker_id: int | None = None
 ) -> list[ProducerState] | KafkaError:
     """The producers of a partition, or why not, in the words of Kafka's client."""
-    from barnabas.client.admin.producers import Producers  # noqa: PLC0415
-    from barnabas.client.records import TopicPartition  # noqa: PLC0415
+    from barnabas.client.admin.producers import Producers
+    from barnabas.client.records import TopicPartition
 
     wanted = TopicPartition(topic, partition)
     found = (await Producers(cluster).describe_producers([wanted], broker_id=broker_id))[wanted]
@@ -274,7 +274,7 @@ def abort(
     """Abort a hanging transaction."""
 
     async def work(cluster: Cluster) -> str:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         if start_offset is not None:
             found = await _open_at(cluster, topic, partition, start_offset)
@@ -350,8 +350,8 @@ def find_hanging(
     """Find hanging transactions."""
 
     async def work(cluster: Cluster) -> str:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
-        from barnabas.client.records import TopicPartition  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
+        from barnabas.client.records import TopicPartition
 
         if topic is None and broker_id is None:
             raise _Refused(
@@ -398,7 +398,7 @@ def force_terminate_transaction(ctx: click.Context, transactional_id: str) -> No
     what = f"Failed to force terminate transactionalId `{transactional_id}`"
 
     async def work(cluster: Cluster) -> str:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         try:
             await Transactions(cluster).force_terminate_transaction(transactional_id)

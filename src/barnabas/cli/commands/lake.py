@@ -106,7 +106,7 @@ def run(
     if allow_data_loss:
         options["failOnDataLoss"] = "false"
     with lake_failures(directory):
-        from barnabas.lake.store import Writer  # noqa: PLC0415
+        from barnabas.lake.store import Writer
 
         with Writer(directory) as writer:
             writer.open()
@@ -134,7 +134,7 @@ def _check_executors(spark: SparkSession, directory: Path, feeds: list[Feed]) ->
     """On a cluster: what every executor needs, before something fails in the middle."""
     if (spark.sparkContext.master or "local").startswith("local"):
         return
-    from barnabas.lake.executors import ExecutorsError, check  # noqa: PLC0415
+    from barnabas.lake.executors import ExecutorsError, check
 
     try:
         check(spark, sorted({str(directory.absolute()), *(path for feed in feeds for path in feed.paths)}))
@@ -143,7 +143,7 @@ def _check_executors(spark: SparkSession, directory: Path, feeds: list[Feed]) ->
 
 
 def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: float | None) -> None:
-    from barnabas.lake.runner import Runner  # noqa: PLC0415
+    from barnabas.lake.runner import Runner
 
     total = {feed.name: 0 for feed in feeds}
     bad = 0
@@ -189,8 +189,8 @@ def rebuild(directory: Path, without_missing: bool, conf: tuple[str, ...], conne
     a run a while after it removes the old data.
     """
     with lake_failures(directory):
-        from barnabas.lake.store import LakeFormatError, Writer, read_settings  # noqa: PLC0415
-        from barnabas.lake.tables.all import OBSERVING  # noqa: PLC0415
+        from barnabas.lake.store import LakeFormatError, Writer, read_settings
+        from barnabas.lake.tables.all import OBSERVING
 
         known = read_settings(directory).sources
         if not known:
@@ -227,9 +227,9 @@ def tables(directory: Path, output: Output) -> None:
     Tables of gold are made of the others when they are asked for, and have no size.
     """
     with lake_failures(directory):
-        from barnabas.lake.runner import bytes_of, rows_of  # noqa: PLC0415
-        from barnabas.lake.store import Lake  # noqa: PLC0415
-        from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+        from barnabas.lake.runner import bytes_of, rows_of
+        from barnabas.lake.store import Lake
+        from barnabas.lake.tables.all import TABLES
 
         found = Lake(directory)
         manifest = found.manifest()
@@ -283,7 +283,7 @@ def as_of(
     of such tables alone (access, topic_inventory, broker_balance, ...), as it would have been; see barnabas lake tables.
     """
     with lake_failures(directory), opened(directory, conf) as tables:
-        from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+        from barnabas.lake.tables.all import TABLES
 
         state = tables.as_of(moment, cluster_id)
         try:

@@ -101,7 +101,7 @@ async def _describe(
     cluster: Cluster, partitions: tuple[Wanted, ...], brokers: tuple[int, ...], kind: str, output: Output
 ) -> bool:
     """Whether something could not be told."""
-    from barnabas.client.admin.log_dirs import LogDirs  # noqa: PLC0415
+    from barnabas.client.admin.log_dirs import LogDirs
 
     require_brokers(cluster)
     keys = (await find_partitions(cluster, partitions)).keys if partitions else None
@@ -245,8 +245,8 @@ async def _move(
     dry_run: bool,
     output: Output,
 ) -> None:
-    from barnabas.cli import replication_throttles as throttles  # noqa: PLC0415
-    from barnabas.client.admin.log_dirs import LogDirs  # noqa: PLC0415
+    from barnabas.cli import replication_throttles as throttles
+    from barnabas.client.admin.log_dirs import LogDirs
 
     moving = await _to_move(cluster, partitions, broker, to)
     if not moving:
@@ -276,7 +276,7 @@ async def _move(
 
 async def _to_move(cluster: Cluster, partitions: tuple[Wanted, ...], broker: int, to: str) -> dict[Replica, int]:
     """The replicas of the broker that are not there yet, with their sizes."""
-    from barnabas.client.admin.log_dirs import LogDirs, Replica  # noqa: PLC0415
+    from barnabas.client.admin.log_dirs import LogDirs, Replica
 
     state, keys = await find_partitions(cluster, partitions)
     found = (await LogDirs(cluster).describe_log_dirs([broker], partitions=keys))[broker]
@@ -299,8 +299,8 @@ def _replica_ids(partition: Any) -> tuple[int, ...]:
 
 
 async def _wait(cluster: Cluster, replicas: list[Replica], to: str) -> None:
-    from barnabas.client.admin.log_dirs import LogDirs  # noqa: PLC0415
-    from barnabas.client.admin.part import checked  # noqa: PLC0415
+    from barnabas.client.admin.log_dirs import LogDirs
+    from barnabas.client.admin.part import checked
 
     total: int | None = None
     with Progress("moving", 100, "%") as progress:

@@ -86,7 +86,7 @@ def list_(
     failed: list[str] = []
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.client.admin.records import IsolationLevel  # noqa: PLC0415
+        from barnabas.client.admin.records import IsolationLevel
 
         partitions = await _partitions(cluster, topics, numbers, internal)
         found = await _ends(cluster, partitions, at, IsolationLevel[isolation_level.upper()])
@@ -109,8 +109,8 @@ async def _ends(
     cluster: Cluster, partitions: Iterable[TopicPartition], at: int | None, isolation_level: IsolationLevel
 ) -> dict[TopicPartition, dict[str, Any]]:
     """A row for each partition, or one with the error of it."""
-    from barnabas.client.admin.records import OffsetSpec, Records  # noqa: PLC0415
-    from barnabas.client.errors import UnsupportedByNodeError  # noqa: PLC0415
+    from barnabas.client.admin.records import OffsetSpec, Records
+    from barnabas.client.errors import UnsupportedByNodeError
 
     records = Records(cluster)
     wanted = list(partitions)
@@ -160,7 +160,7 @@ def find(connection: Connection, output: Output, topic: str, moment: int, number
     """
 
     async def look(cluster: Cluster) -> Listed:
-        from barnabas.client.admin.records import Records  # noqa: PLC0415
+        from barnabas.client.admin.records import Records
 
         partitions = await _partitions(cluster, (topic,), numbers, True)
         return await Records(cluster).list_offsets(dict.fromkeys(partitions, moment))
@@ -190,7 +190,7 @@ async def _partitions(
     cluster: Cluster, topics: tuple[str, ...], numbers: tuple[int, ...], internal: bool
 ) -> list[TopicPartition]:
     """The partitions that are asked for. Raises Failure for topics and partitions that are not there."""
-    from barnabas.client.records import TopicPartition  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition
 
     state = await cluster.metadata(topics or None)
     for name, code in state.errors.items():

@@ -61,7 +61,7 @@ def list_(
     """List the producers of a topic's partitions: idempotent and transactional ones, those that brokers keep track of."""
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.client.admin.producers import Producers  # noqa: PLC0415
+        from barnabas.client.admin.producers import Producers
 
         wanted = await topic_partitions(cluster, topic, partitions, broker_id)
 
@@ -87,7 +87,7 @@ async def topic_partitions(
     cluster: Cluster, topic: str, partitions: tuple[int, ...] = (), broker_id: int | None = None
 ) -> list[TopicPartition]:
     """The partitions of a topic, or those that are named, which exist; with `broker_id` those with a replica there."""
-    from barnabas.client.records import TopicPartition  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition
 
     state = await cluster.metadata([topic])
     if (code := state.errors.get(topic)) is not None:

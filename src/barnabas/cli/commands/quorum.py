@@ -39,7 +39,7 @@ _NO_LEADER = (
 
 
 def _ago(value: Any) -> str:
-    from barnabas.cli.quorum_health import seconds  # noqa: PLC0415
+    from barnabas.cli.quorum_health import seconds
 
     return f"{seconds(value)} ago"
 
@@ -110,9 +110,9 @@ def status(max_lag_ms: int, can_lose: int, watch: float | None, connection: Conn
 
 
 async def _show_status(cluster: Cluster, max_lag_ms: int, can_lose: int, output: Output) -> bool:
-    from barnabas.cli.quorum_health import judge  # noqa: PLC0415
-    from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
-    from barnabas.client.errors import CallTimeoutError  # noqa: PLC0415
+    from barnabas.cli.quorum_health import judge
+    from barnabas.client.admin.quorum import Quorum
+    from barnabas.client.errors import CallTimeoutError
 
     try:
         info = await Quorum(cluster).describe_quorum()
@@ -213,7 +213,7 @@ def add(
     wanted = _controller(controller, directory_id, endpoints, config)
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+        from barnabas.client.admin.quorum import Quorum
 
         announce([f"make controller {wanted} a voter"], dry_run=dry_run)
         if not dry_run:
@@ -242,8 +242,8 @@ def remove(
     """
 
     async def work(cluster: Cluster) -> Uuid:
-        from barnabas.cli.quorum_health import judge, majority  # noqa: PLC0415
-        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+        from barnabas.cli.quorum_health import judge, majority
+        from barnabas.client.admin.quorum import Quorum
 
         info = await Quorum(cluster).describe_quorum()
         found = info.voter(controller, directory_id)
@@ -295,7 +295,7 @@ def update(
         raise click.UsageError(f"--kraft-versions {kraft_versions}: it takes FIRST-LAST, such as 0-1.")
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.quorum import Quorum  # noqa: PLC0415
+        from barnabas.client.admin.quorum import Quorum
 
         announce([f"tell that voter {wanted} is reached there"], dry_run=dry_run)
         if not dry_run:
@@ -311,7 +311,7 @@ def update(
 def _controller(
     controller: int | None, directory_id: Uuid | None, endpoints: tuple[str, ...], config: Path | None
 ) -> Controller:
-    from barnabas.cli.controllers import Controller, ControllerError, load_controller, parse_endpoint  # noqa: PLC0415
+    from barnabas.cli.controllers import Controller, ControllerError, load_controller, parse_endpoint
 
     try:
         if config is not None:

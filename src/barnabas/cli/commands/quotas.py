@@ -68,7 +68,7 @@ def list_(with_: tuple[str, ...], strict: bool, connection: Connection, output: 
       barnabas quotas list --user alice --strict           those of alice alone
       barnabas quotas list --with client-id
     """
-    from barnabas.client.admin.quotas import QuotaFilter  # noqa: PLC0415
+    from barnabas.client.admin.quotas import QuotaFilter
 
     named = QuotaFilter.of(_entity(given))
     filters = named + [QuotaFilter.any(kind) for kind in with_ if kind not in {each.entity_type for each in named}]
@@ -85,7 +85,7 @@ def describe(connection: Connection, output: Output, **given: Any) -> None:
     Example:
       barnabas quotas describe --user alice --client-id-default
     """
-    from barnabas.client.admin.quotas import QuotaFilter, entity_text  # noqa: PLC0415
+    from barnabas.client.admin.quotas import QuotaFilter, entity_text
 
     entity = _needed(given)
     found = run(connection, lambda cluster: _described(cluster, QuotaFilter.of(entity), True))
@@ -134,7 +134,7 @@ def _alter(
     entity: QuotaEntity, values: Mapping[str, float | None], dry_run: bool, connection: Connection, output: Output
 ) -> None:
     """Without values, all that there are are removed."""
-    from barnabas.client.admin.quotas import QuotaFilter, Quotas, entity_text  # noqa: PLC0415
+    from barnabas.client.admin.quotas import QuotaFilter, Quotas, entity_text
 
     async def work(cluster: Cluster) -> tuple[dict[str, float], Mapping[str, float | None], KafkaError | None]:
         before = (await _described(cluster, QuotaFilter.of(entity), True)).get(entity, {})
@@ -160,13 +160,13 @@ def _sentence(entity: str, key: str, value: float | None, before: Mapping[str, f
 
 
 async def _described(cluster: Cluster, filters: list[QuotaFilter], strict: bool) -> dict[QuotaEntity, dict[str, float]]:
-    from barnabas.client.admin.quotas import Quotas  # noqa: PLC0415
+    from barnabas.client.admin.quotas import Quotas
 
     return await Quotas(cluster).describe_client_quotas(filters, strict=strict)
 
 
 def _entity(given: Mapping[str, Any]) -> QuotaEntity:
-    from barnabas.client.admin.quotas import DEFAULT, quota_entity  # noqa: PLC0415
+    from barnabas.client.admin.quotas import DEFAULT, quota_entity
 
     named: dict[str, Any] = {}
     for kind in _TYPES:
@@ -198,7 +198,7 @@ def _parse_pair(pair: str) -> tuple[str, float]:
 
 
 def _entity_row(entity: QuotaEntity) -> dict[str, Any]:
-    from barnabas.client.admin.quotas import entity_text  # noqa: PLC0415
+    from barnabas.client.admin.quotas import entity_text
 
     parts = [{"entityType": kind, "entityName": name} for kind, name in entity]
     return {"entity": entity_text(entity), "entityParts": parts}

@@ -27,7 +27,7 @@ _WHOM = "any, controller, node:ID, leader:TOPIC:PARTITION, group:ID, transaction
 
 
 def _complete_api(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from barnabas.wire import APIS  # noqa: PLC0415
+    from barnabas.wire import APIS
 
     names = (api.name for api in APIS.values())
     return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
@@ -80,9 +80,9 @@ def raw(
       barnabas raw CreateTopics --file request.json --to controller
       barnabas decode --request --file frame.bin | barnabas raw Fetch --to leader:orders:0 -
     """
-    from barnabas.cli.decoding import DecodingError, find_api  # noqa: PLC0415
-    from barnabas.cli.raw_requests import RawError, parse_body, parse_destination  # noqa: PLC0415
-    from barnabas.cli.raw_requests import example as example_of  # noqa: PLC0415
+    from barnabas.cli.decoding import DecodingError, find_api
+    from barnabas.cli.raw_requests import RawError, parse_body, parse_destination
+    from barnabas.cli.raw_requests import example as example_of
 
     try:
         found = find_api(api)
@@ -117,11 +117,11 @@ async def _exchange(
     open_records: bool,
     dry_run: bool,
 ) -> dict[str, Any] | None:
-    from barnabas import wire  # noqa: PLC0415
-    from barnabas.cli.decoding import message_document  # noqa: PLC0415
-    from barnabas.cli.raw_requests import RawError, best_request, request_in  # noqa: PLC0415
-    from barnabas.client.routing import Coordinator  # noqa: PLC0415
-    from barnabas.client.versions import common_range  # noqa: PLC0415
+    from barnabas import wire
+    from barnabas.cli.decoding import message_document
+    from barnabas.cli.raw_requests import RawError, best_request, request_in
+    from barnabas.client.routing import Coordinator
+    from barnabas.client.versions import common_range
 
     if isinstance(to, Coordinator):
         await cluster.coordinators([to.key], to.type)  # waits until there is one

@@ -160,9 +160,9 @@ def _check(wish: Wish) -> None:
 
 
 async def _plan(cluster: Cluster, partitions: tuple[Wanted, ...], wish: Wish) -> tuple[Plan, Mapping[int, str | None]]:
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
-    from barnabas.client.reassignment_plan import PlanError  # noqa: PLC0415
-    from barnabas.client.reassignment_plan import plan as make_plan  # noqa: PLC0415
+    from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.client.reassignment_plan import PlanError
+    from barnabas.client.reassignment_plan import plan as make_plan
 
     state, keys = await find_partitions(cluster, partitions)
     ongoing = await Reassignments(cluster).list_partition_reassignments()
@@ -188,7 +188,7 @@ async def _plan(cluster: Cluster, partitions: tuple[Wanted, ...], wish: Wish) ->
 
 
 def _save(made: Plan, path: Path) -> None:
-    from barnabas.cli.reassignment_files import format_reassignment  # noqa: PLC0415
+    from barnabas.cli.reassignment_files import format_reassignment
 
     try:
         path.write_text(format_reassignment(made.targets) + "\n", encoding="utf-8")
@@ -291,7 +291,7 @@ class _Job(NamedTuple):
 
 
 def _load(path: Path) -> dict[Key, tuple[int, ...]]:
-    from barnabas.cli.reassignment_files import (  # noqa: PLC0415
+    from barnabas.cli.reassignment_files import (
         ReassignmentFileError,
         check_executable,
         parse_reassignment,
@@ -318,7 +318,7 @@ async def _run(
     job: _Job,
     output: Output,
 ) -> None:
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.client.admin.reassignments import Reassignments
 
     ongoing = await Reassignments(cluster).list_partition_reassignments()
     if ongoing and not job.additional:
@@ -356,7 +356,7 @@ async def _run(
 
 async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: Iterable[str]) -> None:
     """Wait, if asked to, and take the throttle away again when nothing needs it any more."""
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.client.admin.reassignments import Reassignments
 
     stays = "the throttle stays until it is cleared, when all is done: barnabas reassign throttle --clear"
     if started and not job.wait:
@@ -381,7 +381,7 @@ async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: I
 
 async def _as_plan(cluster: Cluster, targets: Mapping[Key, tuple[int, ...]]) -> tuple[Plan, Mapping[int, str | None]]:
     """A file's targets beside what is there; what is as wished already is left out."""
-    from barnabas.client.reassignment_plan import Plan  # noqa: PLC0415
+    from barnabas.client.reassignment_plan import Plan
 
     wanted = [Wanted(topic, (index,)) for topic, index in targets]
     state, keys = await find_partitions(cluster, wanted)
@@ -437,7 +437,7 @@ def status(
 async def _status(
     cluster: Cluster, partitions: tuple[Wanted, ...], sample: float, watch: float | None, output: Output
 ) -> None:
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.client.admin.reassignments import Reassignments
 
     keys = (await find_partitions(cluster, partitions)).keys if partitions else None
     part = Reassignments(cluster)
@@ -459,7 +459,7 @@ async def _status(
 
 
 def _show_status(now: Look, before: Look | None, output: Output) -> None:
-    from barnabas.cli.reassignment_progress import progress_of, sum_of  # noqa: PLC0415
+    from barnabas.cli.reassignment_progress import progress_of, sum_of
 
     found = {key: progress_of(key, now, before) for key in now.reassignments}
     if not found:
@@ -516,8 +516,8 @@ def cancel(
 
 
 async def _cancel(cluster: Cluster, partitions: tuple[Wanted, ...], dry_run: bool, yes: bool, output: Output) -> None:
-    from barnabas.cli.replication_throttles import throttled_topics  # noqa: PLC0415
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.cli.replication_throttles import throttled_topics
+    from barnabas.client.admin.reassignments import Reassignments
 
     keys = (await find_partitions(cluster, partitions)).keys if partitions else None
     part = Reassignments(cluster)
@@ -568,8 +568,8 @@ def throttle_(rate: int | None, clear: bool, dry_run: bool, connection: Connecti
 
 
 async def _throttle(cluster: Cluster, rate: int | None, dry_run: bool) -> None:
-    from barnabas.cli import replication_throttles as throttles  # noqa: PLC0415
-    from barnabas.client.admin.reassignments import Reassignments  # noqa: PLC0415
+    from barnabas.cli import replication_throttles as throttles
+    from barnabas.client.admin.reassignments import Reassignments
 
     require_brokers(cluster)
     ongoing = await Reassignments(cluster).list_partition_reassignments()

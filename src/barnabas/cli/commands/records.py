@@ -303,8 +303,8 @@ def delete(
         raise click.UsageError("One of --before-offset, --before and --all is needed.")
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.records import Records  # noqa: PLC0415
-        from barnabas.client.records import TopicPartition  # noqa: PLC0415
+        from barnabas.client.admin.records import Records
+        from barnabas.client.records import TopicPartition
 
         keys = (await find_partitions(cluster, partitions)).keys
         first, last, targets = await _targets(Records(cluster), keys, before_offset, before_ms)
@@ -338,7 +338,7 @@ async def _targets(
     records: Any, keys: list[Place], before_offset: int | None, before_ms: int | None
 ) -> tuple[dict[Any, int], dict[Any, int], dict[Any, int]]:
     """Where partitions begin and end, and up to where records go."""
-    from barnabas.client.admin.records import OffsetSpec  # noqa: PLC0415
+    from barnabas.client.admin.records import OffsetSpec
 
     first = _offsets(await records.list_offsets(dict.fromkeys(keys, OffsetSpec.EARLIEST)))
     last = _offsets(await records.list_offsets(dict.fromkeys(keys, OffsetSpec.LATEST)))

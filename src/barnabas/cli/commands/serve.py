@@ -93,7 +93,7 @@ def serve(
         click.echo(f"warning: {warning}", err=True)
     if properties is None:
         _show_embedded(config)
-    from barnabas.broker.node import Node  # noqa: PLC0415  (only this command knows the broker)
+    from barnabas.broker.node import Node  # only this command knows the broker
 
     raise SystemExit(run_node(lambda: Node(config), ready_file))
 
@@ -106,9 +106,9 @@ def _chosen(overrides: tuple[str, ...], port: int | None, given: Mapping[str, st
 def _read_only(
     properties: Path | None, overrides: tuple[str, ...], port: int | None, dirs: tuple[Path, ...], as_of: str | None
 ) -> Callable[[], RunningNode]:
-    from barnabas.broker import read_only_node  # noqa: PLC0415
-    from barnabas.broker.node import NodeError  # noqa: PLC0415
-    from barnabas.raft.offline_metadata import parse_as_of  # noqa: PLC0415
+    from barnabas.broker import read_only_node
+    from barnabas.broker.node import NodeError
+    from barnabas.raft.offline_metadata import parse_as_of
 
     try:
         found = read_only_node.find_directories(dirs)

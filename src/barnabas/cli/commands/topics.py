@@ -125,7 +125,7 @@ def list_(
     """
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+        from barnabas.client.admin.topics import Topics
 
         found = await Topics(cluster).list_topics(include_internal=internal)
         output.rows(
@@ -227,8 +227,8 @@ async def _look(
     with_configs: bool,
     config_keys: tuple[str, ...] | None,
 ) -> Found:
-    from barnabas.cli.topic_facts import Found, facts_of, look_at  # noqa: PLC0415
-    from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+    from barnabas.cli.topic_facts import Found, facts_of, look_at
+    from barnabas.client.admin.topics import Topics
 
     if by_id:
         described = await Topics(cluster).describe_topics(_ids(topics))
@@ -320,7 +320,7 @@ def _id_text(topic_id: Uuid | None) -> str | None:
 
 
 def _ids(texts: Iterable[str]) -> list[Uuid]:
-    from barnabas.wire import Uuid  # noqa: PLC0415
+    from barnabas.wire import Uuid
 
     try:
         return [Uuid.parse(text) for text in texts]
@@ -360,8 +360,8 @@ def idle(
     """
 
     async def look(cluster: Cluster) -> list[dict[str, Any]]:
-        from barnabas.cli.idle_topics import look_at_activity  # noqa: PLC0415
-        from barnabas.client.admin.topics import Topics  # noqa: PLC0415
+        from barnabas.cli.idle_topics import look_at_activity
+        from barnabas.client.admin.topics import Topics
 
         listed = await Topics(cluster).list_topics(include_internal=internal)
         fitting = [topic for topic in listed if pattern is None or pattern.fullmatch(topic.name)]
@@ -431,13 +431,13 @@ def plan_partitions(
       barnabas topics plan-partitions --throughput 100MB --producer-throughput 10MB --consumer-throughput 20MB
       barnabas topics plan-partitions --throughput 5MB --consumers 12 --growth 2 --topic orders
     """
-    from barnabas.cli.partition_counts import Load, plan_partitions  # noqa: PLC0415
+    from barnabas.cli.partition_counts import Load, plan_partitions
 
     if not (producer_throughput or consumer_throughput or consumers):
         raise click.UsageError("Give at least one of --producer-throughput, --consumer-throughput and --consumers.")
     present = None
     if topic is not None:
-        from barnabas.cli.topic_changes import partition_count  # noqa: PLC0415
+        from barnabas.cli.topic_changes import partition_count
 
         present = run(connection, lambda cluster: partition_count(cluster, topic))
     plan = plan_partitions(Load(throughput, producer_throughput, consumer_throughput, consumers, growth), present)
@@ -496,8 +496,8 @@ def create(
       barnabas topics create orders --config cleanup.policy=compact --dry-run
       barnabas topics create orders --replica-assignment 1:2,2:3,3:1
     """
-    from barnabas.cli import topic_changes  # noqa: PLC0415
-    from barnabas.client.admin.topics import NewTopic  # noqa: PLC0415
+    from barnabas.cli import topic_changes
+    from barnabas.client.admin.topics import NewTopic
 
     if assignments is not None and (partitions is not None or replication_factor is not None):
         raise click.UsageError("--replica-assignment says how many partitions and replicas there are: leave those out.")
@@ -559,7 +559,7 @@ def alter(
         raise click.UsageError("Give either --partitions or --replication-factor.")
     if assignments is not None and partitions is None:
         raise click.UsageError("--replica-assignment goes with --partitions: it says where the new ones are.")
-    from barnabas.cli.topic_changes import add_partitions, change_replication_factor  # noqa: PLC0415
+    from barnabas.cli.topic_changes import add_partitions, change_replication_factor
 
     names = list(dict.fromkeys(topics))
     if partitions is not None:
@@ -608,7 +608,7 @@ def delete(
     """
     if not topics and pattern is None:
         raise click.UsageError("Name topics, or give --pattern.")
-    from barnabas.cli import topic_changes  # noqa: PLC0415
+    from barnabas.cli import topic_changes
 
     wanted: list[str | Uuid] = [*(_ids(topics) if by_id else topics)]
     show_results(
@@ -640,7 +640,7 @@ def copy_settings(
       barnabas topics copy-settings orders orders-new
       barnabas topics copy-settings orders orders-new payments --exact --dry-run
     """
-    from barnabas.cli import topic_changes  # noqa: PLC0415
+    from barnabas.cli import topic_changes
 
     copied = run(
         connection,

@@ -92,7 +92,7 @@ def list_(
         states = _OPEN  # for brokers, what never began has run since 1970
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         found = await Transactions(cluster).list_transactions(
             states=states,
@@ -129,7 +129,7 @@ def describe(transactional_ids: tuple[str, ...], watch: float | None, connection
     """Show the producer, the state and the partitions of transactional ids."""
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         found = await Transactions(cluster).describe_transactions(transactional_ids)
         described = [each for each in found.values() if not isinstance(each, KafkaError)]
@@ -188,7 +188,7 @@ def find_hanging(
     timeout_ms = _duration_ms(max_transaction_timeout)
 
     async def look(cluster: Cluster) -> list[OpenTransaction]:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         wanted = None if topic is None else await topic_partitions(cluster, topic, partitions, broker_id)
         return await Transactions(cluster).find_hanging_transactions(
@@ -200,7 +200,7 @@ def find_hanging(
 
 
 def _hanging_row(found: OpenTransaction) -> dict[str, Any]:
-    from barnabas.client.records import TopicPartition  # noqa: PLC0415
+    from barnabas.client.records import TopicPartition
 
     row = producer_row(TopicPartition(found.topic, found.partition), found.producer)
     return {**row, "durationMs": int(time.time() * 1000) - found.producer.last_timestamp}
@@ -248,8 +248,8 @@ def abort(
         raise click.UsageError("Say which: --start-offset, or --producer-id and --producer-epoch.")
 
     async def work(cluster: Cluster) -> Mapping[str, Any]:
-        from barnabas.client.admin.producers import ProducerState  # noqa: PLC0415
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.producers import ProducerState
+        from barnabas.client.admin.transactions import Transactions
 
         assert topic is not None
         assert partition is not None
@@ -287,7 +287,7 @@ def abort(
 
 
 async def _open_at(cluster: Cluster, topic: str, partition: int, start_offset: int) -> ProducerState:
-    from barnabas.client.admin.producers import Producers  # noqa: PLC0415
+    from barnabas.client.admin.producers import Producers
 
     (wanted,) = await topic_partitions(cluster, topic, (partition,))
     states = (await Producers(cluster).describe_producers([wanted]))[wanted]
@@ -305,7 +305,7 @@ async def _open_at(cluster: Cluster, topic: str, partition: int, start_offset: i
 
 def _abort_by_id(connection: Connection, output: Output, transactional_id: str, *, dry_run: bool, yes: bool) -> None:
     async def work(cluster: Cluster) -> Mapping[str, Any]:
-        from barnabas.client.admin.transactions import Transactions  # noqa: PLC0415
+        from barnabas.client.admin.transactions import Transactions
 
         found = (await Transactions(cluster).describe_transactions([transactional_id]))[transactional_id]
         if isinstance(found, KafkaError):  # to fence an id that nobody knows would make it

@@ -103,7 +103,7 @@ def set_(
       barnabas users set alice
       barnabas users set alice --mechanism SCRAM-SHA-256 --iterations 8192 --password-stdin < secret
     """
-    from barnabas.client.admin.users import ScramMechanism, ScramUpsertion  # noqa: PLC0415
+    from barnabas.client.admin.users import ScramMechanism, ScramUpsertion
 
     password = _read_password(name, password_stdin)
     upsertion = ScramUpsertion(name, ScramMechanism.of(mechanism), password, iterations)
@@ -130,7 +130,7 @@ def delete(name: str, mechanism: str | None, yes: bool, dry_run: bool, connectio
     Example:
       barnabas users delete alice --yes
     """
-    from barnabas.client.admin.users import ScramDeletion, ScramMechanism  # noqa: PLC0415
+    from barnabas.client.admin.users import ScramDeletion, ScramMechanism
 
     async def work(cluster: Cluster) -> dict[ScramCredentialKey, KafkaError | None]:
         present = [info.mechanism for info in _infos((await _described(cluster, [name])).get(name))]
@@ -147,7 +147,7 @@ def delete(name: str, mechanism: str | None, yes: bool, dry_run: bool, connectio
 
 
 async def _described(cluster: Cluster, names: Iterable[str] | None) -> Described:
-    from barnabas.client.admin.users import Users  # noqa: PLC0415
+    from barnabas.client.admin.users import Users
 
     return await Users(cluster).describe_user_scram_credentials(names)
 
@@ -155,7 +155,7 @@ async def _described(cluster: Cluster, names: Iterable[str] | None) -> Described
 async def _altered(
     cluster: Cluster, alterations: list[ScramAlteration], dry_run: bool
 ) -> dict[ScramCredentialKey, KafkaError | None]:
-    from barnabas.client.admin.users import ScramCredentialKey, Users  # noqa: PLC0415
+    from barnabas.client.admin.users import ScramCredentialKey, Users
 
     if dry_run:  # brokers cannot be asked to only look at it
         return {ScramCredentialKey(each.user, each.mechanism): None for each in alterations}

@@ -80,7 +80,7 @@ async def act(cluster: Cluster, has: Mapping[str, Any]) -> None:
 
 
 def validate_regex(regex: str) -> None:
-    from barnabas.groups import regular_expressions  # noqa: PLC0415
+    from barnabas.groups import regular_expressions
 
     try:
         regular_expressions.check(regex)

@@ -76,7 +76,7 @@ async def list_reassignments(cluster: Cluster, out: Print) -> None:
 async def generate(
     cluster: Cluster, topics_json: str, broker_list: str, rack_aware: bool, out: Print, random: Random
 ) -> None:
-    from barnabas.controller.placement import UsableBroker, place  # noqa: PLC0415  (brings the image of the metadata)
+    from barnabas.controller.placement import UsableBroker, place  # brings the image of the metadata
 
     broker_ids = _broker_ids(broker_list)
     if twice := duplicates(broker_ids):

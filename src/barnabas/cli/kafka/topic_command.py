@@ -149,7 +149,7 @@ def described_order(names: Iterable[str]) -> list[str]:
 
 def describe_lines(facts: TopicFacts, given: set[str]) -> list[str]:
     """The lines about a topic, as the options want them."""
-    from barnabas.cli.topic_facts import Settings  # noqa: PLC0415
+    from barnabas.cli.topic_facts import Settings
 
     assert isinstance(facts.settings, Settings)
     lines = []

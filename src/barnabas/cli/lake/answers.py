@@ -49,9 +49,9 @@ def changes(
       barnabas lake changes --kind configs --kind acls
     """
     with lake_failures(directory):
-        from pyspark.sql import functions as f  # noqa: PLC0415
+        from pyspark.sql import functions as f
 
-        from barnabas.lake.tables.all import TABLES  # noqa: PLC0415
+        from barnabas.lake.tables.all import TABLES
 
         known = TABLES["changes"].inputs
         if unknown := sorted(set(kinds).difference(known)):
@@ -126,8 +126,8 @@ def rollback_plan(
     """
     wanted = {_resource(text) for text in resources} or None
     with lake_failures(directory), opened(directory, conf) as tables:
-        from barnabas.declared.render import document_text  # noqa: PLC0415
-        from barnabas.lake.declaring import TABLES, rollback  # noqa: PLC0415
+        from barnabas.declared.render import document_text
+        from barnabas.lake.declaring import TABLES, rollback
 
         cluster = cluster_of(tables, cluster_id)
         then, now = as_it_was(tables, moment, cluster), tables.as_of(None, cluster)
@@ -176,9 +176,9 @@ def report(
     if file is not None:
         load(str(file))  # what is wrong with it is said before anything long begins
     with lake_failures(directory), opened(directory, conf) as tables:
-        from barnabas.lake.report.asking import ask, drift_of, make, write_rows  # noqa: PLC0415
-        from barnabas.lake.report.page import render  # noqa: PLC0415
-        from barnabas.lake.report.summary import summarize  # noqa: PLC0415
+        from barnabas.lake.report.asking import ask, drift_of, make, write_rows
+        from barnabas.lake.report.page import render
+        from barnabas.lake.report.summary import summarize
 
         drifted = None
         if file is not None:

@@ -52,8 +52,8 @@ def plan_partitions(
 def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None, conf: tuple[str, ...]) -> None:
     """The smallest reassignment that levels brokers and mends racks, as JSON for `barnabas reassign execute`."""
     with lake_failures(directory), opened(directory, conf) as tables:
-        from barnabas.client.reassignment_plan import PlanError  # noqa: PLC0415
-        from barnabas.client.reassignment_plan import plan as made  # noqa: PLC0415
+        from barnabas.client.reassignment_plan import PlanError
+        from barnabas.client.reassignment_plan import plan as made
 
         state = tables.as_of(None, cluster_of(tables, cluster_id))
         racks = {

@@ -55,9 +55,9 @@ def show(frame: DataFrame, output: Output) -> int:
 @contextmanager
 def opened(directory: Path, conf: tuple[str, ...]) -> Iterator[OpenLake]:
     """A lake to read."""
-    from barnabas.lake.opened import OpenLake  # noqa: PLC0415
-    from barnabas.lake.spark_session import for_rows  # noqa: PLC0415
-    from barnabas.lake.store import Lake  # noqa: PLC0415
+    from barnabas.lake.opened import OpenLake
+    from barnabas.lake.spark_session import for_rows
+    from barnabas.lake.store import Lake
 
     found = Lake(directory)
     with lake_session(directory, conf) as spark:
@@ -70,10 +70,10 @@ def opened(directory: Path, conf: tuple[str, ...]) -> Iterator[OpenLake]:
 @contextmanager
 def lake_session(directory: Path, conf: tuple[str, ...]) -> Iterator[SparkSession]:
     """A session; one that is there already is used, and left running."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415
+    from pyspark.sql import SparkSession
 
-    from barnabas.lake import register  # noqa: PLC0415
-    from barnabas.lake.quiet import start_quietly  # noqa: PLC0415
+    from barnabas.lake import register
+    from barnabas.lake.quiet import start_quietly
 
     os.environ["TZ"] = "UTC"  # times come from Spark as local ones
     time.tzset()
@@ -91,12 +91,12 @@ def lake_session(directory: Path, conf: tuple[str, ...]) -> Iterator[SparkSessio
 def lake_failures(directory: Path) -> Iterator[None]:
     """What can be wrong with a lake, Spark, Java or a source, in clear words."""
     try:
-        from pyspark.errors import PySparkException  # noqa: PLC0415
+        from pyspark.errors import PySparkException
 
-        from barnabas.lake.checks import CheckFailedError  # noqa: PLC0415
-        from barnabas.lake.feeds import SourceError  # noqa: PLC0415
-        from barnabas.lake.spark_session import JavaMissingError  # noqa: PLC0415
-        from barnabas.lake.store import LakeError  # noqa: PLC0415
+        from barnabas.lake.checks import CheckFailedError
+        from barnabas.lake.feeds import SourceError
+        from barnabas.lake.spark_session import JavaMissingError
+        from barnabas.lake.store import LakeError
     except ModuleNotFoundError as error:
         raise Failure(f"{error.name} is not installed, and the lake needs it", advice=_INSTALL) from error
     try:

@@ -70,8 +70,8 @@ def remembered_feeds(
 
 def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
     """By cluster, what the command names."""
-    from barnabas.lake.feeds import cluster_behind, find_feeds  # noqa: PLC0415
-    from barnabas.lake.tables.all import STREAMS, TRAFFIC  # noqa: PLC0415
+    from barnabas.lake.feeds import cluster_behind, find_feeds
+    from barnabas.lake.tables.all import STREAMS, TRAFFIC
 
     # Settings of the client may be passwords: they are given anew with each run.
     options = {name: value for name, value in named.options.items() if not name.lower().startswith("kafka.")}
@@ -98,8 +98,8 @@ def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
 def _feeds_of(
     cluster: str, source: Mapping[str, Any], connection: Connection, *, without_missing: bool = False
 ) -> list[Feed]:
-    from barnabas.lake.feeds import find_feeds, live_feed, observing_feeds  # noqa: PLC0415
-    from barnabas.lake.tables.all import OBSERVING, STREAMS, TRAFFIC  # noqa: PLC0415
+    from barnabas.lake.feeds import find_feeds, live_feed, observing_feeds
+    from barnabas.lake.tables.all import OBSERVING, STREAMS, TRAFFIC
 
     options = source.get("options", {})
     feeds: list[Feed] = []

@@ -36,7 +36,7 @@ def warm(size: int) -> None:
     """Sees to it that what reads so many bytes is compiled: processes that are started after it find it in the cache."""
     log_columns.warm(size)
     if size > log_columns.PLAIN_BYTES:
-        from barnabas.lake import json_kernels  # noqa: F401, PLC0415
+        from barnabas.lake import json_kernels  # noqa: F401
 
 
 class Columns(NamedTuple):
@@ -83,7 +83,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def _texts(values: Values, types: Array, versions: Array) -> Texts:
-    from barnabas.lake.json_kernels import write  # noqa: PLC0415  (numba)
+    from barnabas.lake.json_kernels import write  # numba
 
     groups, group_of = np.unique(types * (1 << 20) + np.maximum(versions, 0), return_inverse=True)
     plans: list[Plan] = []
@@ -101,7 +101,7 @@ def _texts(values: Values, types: Array, versions: Array) -> Texts:
 @cache
 def _plan_of(kind: int, version: int) -> Plan | None:
     """For a type that holds no secret and that compiled code can write."""
-    from barnabas.lake.json_kernels import plan  # noqa: PLC0415
+    from barnabas.lake.json_kernels import plan
 
     name = TYPES.get(kind)
     if name is None or name in SECRET_TYPES:

@@ -98,7 +98,7 @@ def _destinations(kind: str, facts: pa.RecordBatch, shards: int) -> Sequence[Seq
 
 def family(topic: str, make: Callable[[], RecordsFold]) -> Family:
     """The logs of a topic."""
-    from barnabas.lake.facts.spark import Family  # noqa: PLC0415
+    from barnabas.lake.facts.spark import Family
 
     return Family(f"{topic}-", COLUMNS, ("offset",), partial(_LogFold, make), _destinations)
 
@@ -107,9 +107,9 @@ def fold_logs(
     topic: str, make: Callable[[], RecordsFold], records: DataFrame, open_facts: DataFrame, *, shards: int
 ) -> DataFrame:
     """The facts that end with these records of a topic, and all that are open after them."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
-    from barnabas.lake.facts.spark import fold  # noqa: PLC0415
+    from barnabas.lake.facts.spark import fold
 
     named = records.withColumn("log", f.concat(f.lit(f"{topic}-"), records["partition"].cast("string")))
     place = f.concat_ws("/", f.coalesce(f.col("cluster_id"), f.lit("")), f.col("log"))

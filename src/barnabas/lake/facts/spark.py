@@ -107,7 +107,7 @@ def fold_metadata(records: DataFrame, open_facts: DataFrame, *, shards: int, str
 
 def _route_metadata(records: DataFrame, shards: int) -> DataFrame:
     """`facts.metadata.destinations`, as columns."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     kind = f.col("record_type")
 

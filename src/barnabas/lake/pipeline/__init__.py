@@ -30,10 +30,10 @@ SHARDS = "spark.barnabas.shards"
 
 def declare(spark: Any, streams: Sequence[Stream] | None = None) -> None:
     """Declares everything, in a file that `spark-pipelines` loads. `spark` is the session of Spark Connect there."""
-    from barnabas.lake.feeds import find_feeds  # noqa: PLC0415
+    from barnabas.lake.feeds import find_feeds
 
     if streams is None:
-        from barnabas.lake.tables.all import STREAMS  # noqa: PLC0415
+        from barnabas.lake.tables.all import STREAMS
 
         streams = STREAMS
     paths = [Path(path.strip()) for path in spark.conf.get(PATHS, "").split(",") if path.strip()]
@@ -72,7 +72,7 @@ def _facts(stream: Stream) -> str:
 
 def declare_records(spark: Any, stream: Stream, feeds: Sequence[Feed]) -> None:
     """The records with what could not be read, which grow; and those that are good."""
-    from pyspark import pipelines  # noqa: PLC0415
+    from pyspark import pipelines
 
     columns = (*stream.records.columns, ERROR)
     pipelines.create_streaming_table(_as_read(stream), comment=stream.records.question, schema=ddl(columns))
@@ -90,7 +90,7 @@ def declare_records(spark: Any, stream: Stream, feeds: Sequence[Feed]) -> None:
 
     @pipelines.temporary_view(name=stream.records.name)
     def good() -> DataFrame:
-        from pyspark.sql import functions as f  # noqa: PLC0415
+        from pyspark.sql import functions as f
 
         rows = spark.read.table(_as_read(stream)).where(f.col(ERROR.name).isNull())
         return stream.records.build(rows.select(*_columns(stream.records.columns)))
@@ -98,7 +98,7 @@ def declare_records(spark: Any, stream: Stream, feeds: Sequence[Feed]) -> None:
 
 def declare_facts(spark: Any, stream: Stream, shards: int) -> None:
     """What was true when: all of it, from all records."""
-    from pyspark import pipelines  # noqa: PLC0415
+    from pyspark import pipelines
 
     # Spark may not be asked for anything inside of the function, and mapInArrow asks for the columns of what it is given. So
     # the plan is made here, over an empty stand-in with the same columns, whose place the table takes.
@@ -115,11 +115,11 @@ def declare_facts(spark: Any, stream: Stream, shards: int) -> None:
 
 def declare_table(spark: Any, stream: Stream, table: Table) -> None:
     """A table of the facts of its kind."""
-    from pyspark import pipelines  # noqa: PLC0415
+    from pyspark import pipelines
 
     @pipelines.materialized_view(name=table.name, comment=table.question)
     def rows() -> DataFrame:
-        from pyspark.sql import functions as f  # noqa: PLC0415
+        from pyspark.sql import functions as f
 
         facts = spark.read.table(_facts(stream)).where(f.col("kind") == table.name)
         return table.build(facts).select(*_columns(table.columns))
@@ -127,12 +127,12 @@ def declare_table(spark: Any, stream: Stream, table: Table) -> None:
 
 def declare_quarantine(spark: Any, streams: Sequence[Stream]) -> None:
     """What could not be read, of all sources."""
-    from pyspark import pipelines  # noqa: PLC0415
+    from pyspark import pipelines
 
-    from barnabas.lake.tables.quarantine import QUARANTINE, quarantined  # noqa: PLC0415
+    from barnabas.lake.tables.quarantine import QUARANTINE, quarantined
 
     def of(stream: Stream) -> DataFrame:
-        from pyspark.sql import functions as f  # noqa: PLC0415
+        from pyspark.sql import functions as f
 
         errors = spark.read.table(_as_read(stream)).where(f.col(ERROR.name).isNotNull())
         # Asked for its columns, Spark would analyse it, which it may not do here; they are known.

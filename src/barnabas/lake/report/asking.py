@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:
     """How a cluster differs from what a file declares, in the columns of `DRIFT`. Raises ValueError for a wrong file."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     return lake.drift(file, cluster_id=cluster_id).withColumn("cluster_id", f.lit(cluster_id))
 
@@ -47,7 +47,7 @@ def make(
     Each is made once, whoever asks for it, and its rows are kept by Spark without how they were made: plans of gold are
     large, and what is asked of them after that is not.
     """
-    from pyspark import StorageLevel  # noqa: PLC0415
+    from pyspark import StorageLevel
 
     wanted = {*SHOWN, *(table for query in QUERIES.values() for table in query.tables)}.intersection(TABLES)
     made: dict[str, DataFrame] = {}
@@ -120,8 +120,8 @@ def _copy_parts(lines: DataFrame, parts: Path, file: BinaryIO) -> None:
 
 def _lines(frame: DataFrame) -> DataFrame:
     """Each row as a line, in one column: Spark makes them faster than Python, and they are less to hand over."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
-    from pyspark.sql.types import ArrayType, MapType, StructType  # noqa: PLC0415
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     texts = (
         f.to_json(field.name).alias(field.name)

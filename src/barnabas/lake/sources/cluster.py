@@ -238,7 +238,7 @@ class ClusterReader(DataSourceReader):
         _check_columns(options.table, schema)
 
     def partitions(self) -> list[InputPartition]:
-        from secrets import token_hex  # noqa: PLC0415
+        from secrets import token_hex
 
         return [Observation(f"{_now_ms()}-{token_hex(4)}")]
 
@@ -298,7 +298,7 @@ def observation_id(offset: Mapping[str, Any]) -> str | None:
 
 
 def _read(options: ClusterOptions, schema: StructType, partition: InputPartition) -> Iterator[RecordBatch]:
-    from barnabas.lake.sources.cluster_rows import read  # noqa: PLC0415
+    from barnabas.lake.sources.cluster_rows import read
 
     assert isinstance(partition, Observation)
     return read(options, schema, partition)

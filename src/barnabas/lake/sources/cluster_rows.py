@@ -73,8 +73,8 @@ async def _next(rows: AsyncIterator[list[Row]]) -> list[Row] | None:
 
 def record_batch(schema: StructType, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
     """Rows as Arrow, with the columns that are asked for, null where a row has none."""
-    import pyarrow as pa  # noqa: PLC0415
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
 
     wanted = to_arrow_schema(schema, timezone="UTC")
     rows = list(rows)

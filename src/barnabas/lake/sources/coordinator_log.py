@@ -57,11 +57,11 @@ class CoordinatorLog(DataSource):
         return ddl(self.COLUMNS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from barnabas.lake.sources.coordinator_reading import CoordinatorReader  # noqa: PLC0415
+        from barnabas.lake.sources.coordinator_reading import CoordinatorReader
 
         return CoordinatorReader(self.NAME, self.TOPIC, self.options, schema, (*self.COLUMNS, ERROR))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
-        from barnabas.lake.sources.coordinator_reading import stream_reader  # noqa: PLC0415
+        from barnabas.lake.sources.coordinator_reading import stream_reader
 
         return stream_reader(self.NAME, self.TOPIC, self.options, schema, (*self.COLUMNS, ERROR))

@@ -49,8 +49,8 @@ class CoordinatorReader(DataSourceReader):
             self._filters += [given for given in filters if getattr(given, "attribute", None) != ("topic",)]
 
     def partitions(self) -> list[InputPartition]:
-        from barnabas.lake.columns import warm  # noqa: PLC0415
-        from barnabas.lake.log_planning import plan  # noqa: PLC0415
+        from barnabas.lake.columns import warm
+        from barnabas.lake.log_planning import plan
 
         tasks = plan(self._options, to_bounds(self._filters))
         warm(max((sum(share.size for share in task) for task in tasks), default=0))
@@ -64,7 +64,7 @@ def stream_reader(
     source: str, topic: str, given: Mapping[str, str], schema: StructType, columns: tuple[Column, ...]
 ) -> DataSourceStreamReader:
     """The same as a stream, which a log is followed by."""
-    from barnabas.lake.sources.log_stream import LogStreamReader  # noqa: PLC0415
+    from barnabas.lake.sources.log_stream import LogStreamReader
 
     check_schema(source, schema, columns)
     options = parse_options(source, topic, given)
@@ -73,9 +73,9 @@ def stream_reader(
 
 def read_shares(shares: Any, *, topic: str, schema: StructType, options: LogOptions) -> Iterator[pa.RecordBatch]:
     """The rows of what a task was given, which may be nothing."""
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
+    from pyspark.sql.pandas.types import to_arrow_schema
 
-    from barnabas.lake.coordinator_rows import LOGS, read_rows  # noqa: PLC0415
+    from barnabas.lake.coordinator_rows import LOGS, read_rows
 
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     yield from read_rows(shares or (), arrow_schema, LOGS[topic], fail_fast=options.fail_fast)

@@ -81,7 +81,7 @@ class KafkaLog(DataSource):
         return LogReader(schema, parse_log_options(self.name(), self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        from barnabas.lake.sources.log_stream import LogStreamReader  # noqa: PLC0415
+        from barnabas.lake.sources.log_stream import LogStreamReader
 
         check_schema(self.name(), schema, (*COLUMNS, ERROR_COLUMN))
         options = parse_log_options(self.name(), self.options)
@@ -100,8 +100,8 @@ class LogReader(DataSourceReader):
         self.pushFilters = PushFilters(take)  # type: ignore[method-assign]
 
     def partitions(self) -> list[InputPartition]:
-        from barnabas.lake.columns import warm  # noqa: PLC0415
-        from barnabas.lake.log_planning import plan  # noqa: PLC0415
+        from barnabas.lake.columns import warm
+        from barnabas.lake.log_planning import plan
 
         tasks = plan(self._options, to_bounds(self._filters))
         warm(max((sum(share.size for share in task) for task in tasks), default=0))
@@ -120,10 +120,10 @@ def read_shares(
     shares: Any, *, schema: StructType, options: LogOptions, bounds: Bounds | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of what a task was given, which may be nothing."""
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
+    from pyspark.sql.pandas.types import to_arrow_schema
 
-    from barnabas.lake.log_planning import EVERYTHING  # noqa: PLC0415
-    from barnabas.lake.log_rows import read_rows  # noqa: PLC0415
+    from barnabas.lake.log_planning import EVERYTHING
+    from barnabas.lake.log_rows import read_rows
 
     yield from read_rows(
         shares or (),
@@ -150,7 +150,7 @@ def check_schema(source: str, schema: StructType, columns: tuple[Column, ...]) -
 
 def to_bounds(filters: list[Filter]) -> Bounds:
     """What filters on topic, partition, offset and timestamp leave; others bound nothing, and all are applied by Spark too."""
-    from barnabas.lake.log_planning import EVERYTHING  # noqa: PLC0415
+    from barnabas.lake.log_planning import EVERYTHING
 
     bounds = EVERYTHING
     for given in filters:

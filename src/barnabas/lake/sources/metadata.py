@@ -133,11 +133,11 @@ class KafkaMetadata(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from barnabas.lake.sources.metadata_reading import MetadataReader  # noqa: PLC0415
+        from barnabas.lake.sources.metadata_reading import MetadataReader
 
         return MetadataReader(parse_options(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
-        from barnabas.lake.sources.metadata_stream import MetadataStreamReader  # noqa: PLC0415
+        from barnabas.lake.sources.metadata_stream import MetadataStreamReader
 
         return MetadataStreamReader(parse_options(self.options), schema)

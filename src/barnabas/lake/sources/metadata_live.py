@@ -111,7 +111,7 @@ class LiveLog:
         self.cluster_id = self._seen.cluster_id
 
     def end(self) -> Place:
-        from barnabas.lake.sources.metadata_stream import Place  # noqa: PLC0415
+        from barnabas.lake.sources.metadata_stream import Place
 
         # A leader has a high watermark once it has committed something of its own.
         return Place(max(self._seen.quorum.high_watermark, 0), self._seen.quorum.leader_epoch)

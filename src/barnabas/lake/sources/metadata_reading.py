@@ -111,7 +111,7 @@ class MetadataReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         if self._options.is_live:
-            from barnabas.lake.sources.metadata_live import plan_live  # noqa: PLC0415
+            from barnabas.lake.sources.metadata_live import plan_live
 
             return plan_live(self._options, self._wanted)
         pieces = [piece for each in observe(self._options) for piece in plan(each, self._wanted)]
@@ -135,7 +135,7 @@ def read_part(partition: InputPartition, options: MetadataOptions, form: RowForm
     if isinstance(partition, FilePart):
         yield from rows_of(read_piece(partition.piece), partition.piece, partition.wanted, form)
     elif partition is not None and partition.value is not None:
-        from barnabas.lake.sources.metadata_live import read_live  # noqa: PLC0415
+        from barnabas.lake.sources.metadata_live import read_live
 
         yield from read_live(partition.value, options, form)
 

@@ -256,6 +256,6 @@ def _place(offset: dict[str, Any]) -> Place:
 def _log_of(options: MetadataOptions) -> Log:
     if not options.is_live:
         return FileLog(options)
-    from barnabas.lake.sources.metadata_live import LiveLog  # noqa: PLC0415
+    from barnabas.lake.sources.metadata_live import LiveLog
 
     return LiveLog(options)

@@ -31,7 +31,7 @@ _OTHER_NAMES = {
 
 def quarantined(errors: DataFrame, cluster_id: str, source: str, topic: str) -> DataFrame:
     """Rows of a source that have an error, as rows of this table. What the source does not say is null."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
+    from pyspark.sql import functions as f
 
     there = set(errors.columns)
     values = {"cluster_id": f.lit(cluster_id), "source": f.lit(source)}

@@ -143,11 +143,11 @@ def _there(*kinds: _Named) -> DataFrame:
 
 
 def _ask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from barnabas.declared.acl_access import Resource, effective_access  # noqa: PLC0415
-    from barnabas.lake.facts.metadata_kinds import code_of  # noqa: PLC0415
-    from barnabas.metadata.acls import indexed  # noqa: PLC0415
-    from barnabas.security.acl import PatternType, ResourceType  # noqa: PLC0415
-    from barnabas.security.acl_index import AclIndex  # noqa: PLC0415
+    from barnabas.declared.acl_access import Resource, effective_access
+    from barnabas.lake.facts.metadata_kinds import code_of
+    from barnabas.metadata.acls import indexed
+    from barnabas.security.acl import PatternType, ResourceType
+    from barnabas.security.acl_index import AclIndex
 
     for row in (row for batch in batches for row in batch.to_pylist()):
         index = AclIndex(indexed(entries_of(row["entries"])))
@@ -167,9 +167,9 @@ def _ask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _rows_of(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
-    from barnabas.lake.facts.schema import arrow_type  # noqa: PLC0415
+    from barnabas.lake.facts.schema import arrow_type
 
     arrays = [
         pa.array(values, arrow_type(column.type))
@@ -241,10 +241,10 @@ def acl_findings(
 
 
 def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
-    from barnabas.declared.acl_audit import Traces, audit  # noqa: PLC0415
-    from barnabas.declared.acl_text import entry_text  # noqa: PLC0415
+    from barnabas.declared.acl_audit import Traces, audit
+    from barnabas.declared.acl_text import entry_text
 
     known: dict[tuple[str, str], list[str]] = {}
     for row in names.to_pylist():
@@ -276,8 +276,8 @@ def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
 
 def entries_of(rows: Iterable[Any]) -> Iterator[AclEntry]:
     """Rows of `acls` as the entries that they are."""
-    from barnabas.lake.facts.metadata_kinds import code_of  # noqa: PLC0415
-    from barnabas.security.acl import (  # noqa: PLC0415
+    from barnabas.lake.facts.metadata_kinds import code_of
+    from barnabas.security.acl import (
         AclEntry,
         AclOperation,
         AclPermissionType,
