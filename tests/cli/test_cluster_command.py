@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.controllers import ControllerError, controller_of, parse_endpoint
 from barnabas.cli.main import main
-from barnabas.cli.stopping import Effect, affected_by
 from barnabas.client.admin.quorum import RaftEndpoint
 from barnabas.client.state import Partition, Topic
+from barnabas.operations.brokers import Effect, affected_by
+from barnabas.operations.quorum.controllers import ControllerError, controller_of, parse_endpoint
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID
 from tests.client.admin.guarded import guarded_broker

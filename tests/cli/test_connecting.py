@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from barnabas.cli import profiles
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure
+from barnabas.cli.connection import profiles
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.terminal.failures import Failure
 from barnabas.client.cluster import Cluster
 from barnabas.testing import Broker
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from barnabas import batches, wire
-from barnabas.cli.byte_input import InputError, parse_base64, parse_hex
 from barnabas.cli.main import main
+from barnabas.cli.protocol.byte_input import InputError, parse_base64, parse_hex
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.log_files import file_kind
+from barnabas.cli.files.log_files import file_kind
 from barnabas.cli.main import main
 from tests.cli.dump_log_cases import BASE, prepare
 from tests.storage.golden import extract_node

@@ -12,7 +12,7 @@ from barnabas.batches import Record, build_batch
 
 SCRIPT = """
 import sys
-from barnabas.cli import log_files
+from barnabas.cli.files import log_files
 from barnabas.cli.commands import dump
 log_files.CHUNK_BYTES = 2000
 dump.processes = lambda: int(sys.argv[1])

@@ -9,10 +9,10 @@ import pytest
 
 from barnabas.batches.builder import build_batch
 from barnabas.batches.format import Compression, Record
-from barnabas.cli.group_offsets import positions, record_times
 from barnabas.client import Cluster
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription
 from barnabas.client.records import TopicPartition
+from barnabas.operations.groups.positions import positions, record_times
 from barnabas.wire import Message
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsResponse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import barnabas
-from barnabas.cli.in_turn import run_in_turn
+from barnabas.cli.node.in_turn import run_in_turn
 
 
 def test_the_first_that_fails_ends_it(capsys: pytest.CaptureFixture[str]) -> None:

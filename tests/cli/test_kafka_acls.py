@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.kafka.acl_command import Options, parse_principals, to_add
+from barnabas.cli.kafka.kafka_acls.lines import Options, parse_principals, to_add
 from barnabas.cli.main import main
 from barnabas.testing import Broker
 

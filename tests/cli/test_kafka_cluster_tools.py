@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.commands.kafka_broker_api_versions import versions_text
-from barnabas.cli.kafka.quorum_lines import nodes_text, replication_lines, status_lines, table_lines
+from barnabas.cli.kafka.kafka_broker_api_versions import versions_text
+from barnabas.cli.kafka.kafka_metadata_quorum.lines import nodes_text, replication_lines, status_lines, table_lines
 from barnabas.cli.main import main
 from barnabas.client.admin.quorum import QuorumInfo, RaftEndpoint, ReplicaState
 from barnabas.testing import Broker

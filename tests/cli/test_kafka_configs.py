@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.kafka.config_command import failed_line, quota_lines, to_add
+from barnabas.cli.kafka.kafka_configs.rules import failed_line, quota_lines, to_add
 from barnabas.cli.main import main
 from barnabas.client.admin.quotas import DEFAULT, quota_entity
 from barnabas.testing import Broker

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli.kafka.consumer_groups_tool import ToolProblem, members_text, parse_datetime_ms
+from barnabas.cli.kafka.kafka_consumer_groups.lines import ToolProblem, members_text, parse_datetime_ms
 from barnabas.cli.main import main
 from barnabas.client.admin.groups import GroupDescription, GroupMember
 from barnabas.client.records import TopicPartition

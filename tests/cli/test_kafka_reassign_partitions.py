@@ -14,18 +14,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli.main import main
-from barnabas.cli.reassignment_files import (
+from barnabas.client.admin.log_dirs import Replica
+from barnabas.client.admin.part import checked
+from barnabas.client.admin.reassignments import PartitionReassignment, Reassignments
+from barnabas.client.cluster import Cluster
+from barnabas.operations.reassignments.files import (
     ReassignmentFileError,
     check_executable,
     format_reassignment,
     parse_reassignment,
     parse_topics,
 )
-from barnabas.cli.replication_throttles import PartitionMove, brokers_of, proposed_moves, throttled_replicas
-from barnabas.client.admin.log_dirs import Replica
-from barnabas.client.admin.part import checked
-from barnabas.client.admin.reassignments import PartitionReassignment, Reassignments
-from barnabas.client.cluster import Cluster
+from barnabas.operations.reassignments.throttles import PartitionMove, brokers_of, proposed_moves, throttled_replicas
 from barnabas.testing import Broker
 from tests.client.admin.absent_brokers import create_topic, with_absent_brokers
 

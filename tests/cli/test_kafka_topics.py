@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
-from barnabas.cli.kafka import topic_command
+from barnabas.cli.kafka.kafka_topics import lines as topic_command
 from barnabas.cli.main import main
 from barnabas.testing import Broker
 

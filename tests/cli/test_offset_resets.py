@@ -6,13 +6,24 @@ import doctest
 
 import pytest
 
-from barnabas.cli import durations, group_resets, offset_resets
-from barnabas.cli.commands import kafka_transactions
-from barnabas.cli.durations import parse_duration_ms, parse_iso_duration_ms
-from barnabas.cli.kafka import consumer_groups_tool, java_text
+from barnabas.cli.kafka import java_text, kafka_transactions
 from barnabas.cli.kafka.java_text import csv_line, exception_name, hash_order, partition_hash, string_hash
-from barnabas.cli.offset_resets import Log, NoOffsetError, Planned, Reset, Rule, parse_file, parse_topic, plan
+from barnabas.cli.kafka.kafka_consumer_groups import lines as consumer_groups_tool
+from barnabas.cli.terminal import durations
+from barnabas.cli.terminal.durations import parse_duration_ms, parse_iso_duration_ms
 from barnabas.client.records import TopicPartition
+from barnabas.operations.groups import reset_plan as offset_resets
+from barnabas.operations.groups import resets as group_resets
+from barnabas.operations.groups.reset_plan import (
+    Log,
+    NoOffsetError,
+    Planned,
+    Reset,
+    Rule,
+    parse_file,
+    parse_topic,
+    plan,
+)
 from barnabas.wire import ErrorCode
 
 HERE = TopicPartition("orders", 0)

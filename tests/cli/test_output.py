@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.output import Column, Format, Output, columns, to_yaml, utc_time, wants_color
+from barnabas.cli.terminal.output import Column, Format, Output, columns, to_yaml, utc_time, wants_color
 from barnabas.wire.json_text import JsonText
 
 ROWS: list[dict[str, Any]] = [

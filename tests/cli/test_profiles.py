@@ -8,11 +8,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli import profiles
-from barnabas.cli.failures import Failure
-from barnabas.cli.options import common_options
-from barnabas.cli.output import Output
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection import profiles
+from barnabas.cli.connection.options import common_options
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import Output
 
 CONFIG = """
 default = "local"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.cli.quorum_health import Role, Status, judge, loss_of, majority, seconds
 from barnabas.client.admin.quorum import QuorumInfo, ReplicaState
+from barnabas.operations.quorum.health import Role, Status, judge, loss_of, majority, seconds
 from barnabas.wire import ZERO_UUID
 
 NOW = 1_000_000

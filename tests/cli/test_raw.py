@@ -13,7 +13,14 @@ from click.testing import CliRunner, Result
 
 from barnabas import wire
 from barnabas.cli.main import main
-from barnabas.cli.raw_requests import RawError, best_request, example, parse_body, parse_destination, request_in
+from barnabas.cli.protocol.raw_requests import (
+    RawError,
+    best_request,
+    example,
+    parse_body,
+    parse_destination,
+    request_in,
+)
 from barnabas.client.routing import AnyBroker, Controller, Coordinator, CoordinatorType, Leader, NodeId
 from barnabas.testing import Broker
 from barnabas.wire.schema import Versions

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli.main import main
-from barnabas.cli.reassignment_progress import Look, Progress, progress_of, sum_of
 from barnabas.client.admin.reassignments import PartitionReassignment
+from barnabas.operations.reassignments.progress import Look, Progress, progress_of, sum_of
 from barnabas.testing import Broker
 from tests.client.admin.absent_brokers import create_topic, with_absent_brokers
 from tests.client.admin.guarded import guarded_broker

@@ -12,12 +12,12 @@ from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
 from barnabas.cli.main import main
-from barnabas.cli.partition_counts import Load, plan_partitions
-from barnabas.cli.times import parse_bytes, parse_time_ms
-from barnabas.cli.topic_facts import PartitionFacts
+from barnabas.cli.terminal.times import parse_bytes, parse_time_ms
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.admin.topics import PartitionDescription
 from barnabas.declared.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
+from barnabas.operations.topics.facts import PartitionFacts
+from barnabas.operations.topics.partition_count import Load, plan_partitions
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from barnabas.cli.main import main
 from barnabas.metadata.scram import ScramUser
-from barnabas.raft.offline_metadata import load
+from barnabas.offline.metadata import load
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.declared.acl_access import Access, Resource, effective_access
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.security.acl_access import Access, Resource, effective_access
 from barnabas.security.acl_index import AclIndex
 from barnabas.security.authorizer import SUPPORTED_OPERATIONS, AuthorizerSettings, authorize
 from barnabas.security.principal import parse_principal

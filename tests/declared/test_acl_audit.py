@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.declared.acl_audit import Kind, Traces, audit, common_prefixes, covers_pattern, finding_text
-from barnabas.declared.acl_text import entry_text
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.security.acl_audit import Kind, Traces, audit, common_prefixes, covers_pattern, finding_text
+from barnabas.security.acl_text import entry_text
 
 READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL
 DENY = AclPermissionType.DENY

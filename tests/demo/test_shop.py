@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from barnabas.declared.acl_audit import Kind, audit
 from barnabas.demo import records, shop
+from barnabas.security.acl_audit import Kind, audit
 
 NOW_MS = 1_790_000_000_000
 GROUPS = (shop.BILLING, shop.LEDGER, shop.DISPATCH, shop.RECOMMENDATIONS, shop.SEARCH)

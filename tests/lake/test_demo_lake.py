@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.declared.acl_text import entry_text
 from barnabas.demo import shop
+from barnabas.security.acl_text import entry_text
 from tests.demo.demo_process import running
 from tests.lake.commands import run
 

@@ -51,8 +51,8 @@ from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.topics import Partition
+from barnabas.offline.metadata import EVERYTHING, AsOf, OfflineMetadata, load
 from barnabas.raft import messages
-from barnabas.raft.offline_metadata import EVERYTHING, AsOf, OfflineMetadata, load
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
 from barnabas.replicas.fetch_sessions import FetchSessions

@@ -23,8 +23,30 @@ class Entry(NamedTuple):
     help: str
 
 
+_KAFKA = "kafka-"
+_IN_FOLDERS = {
+    "kafka-acls",
+    "kafka-configs",
+    "kafka-consumer-groups",
+    "kafka-dump-log",
+    "kafka-metadata-quorum",
+    "kafka-reassign-partitions",
+    "kafka-storage",
+    "kafka-topics",
+}
+"""Kafka's scripts that take more than one module: the options are in `command` of their folder."""
+
+
+def _entry(name: str, line: str) -> Entry:
+    """A command lives in the module of its name: in `kafka/` if Kafka has a script of that name, else in `commands/`."""
+    function = name.replace("-", "_")
+    shelf = "kafka" if name.startswith(_KAFKA) else "commands"
+    module = f"{function}.command" if name in _IN_FOLDERS else function
+    return Entry(f"barnabas.cli.{shelf}.{module}:{function}", line)
+
+
 COMMANDS = {
-    name: Entry(f"barnabas.cli.commands.{name.replace('-', '_')}:{name.replace('-', '_')}", line)
+    name: _entry(name, line)
     for name, line in {
         "serve": "Run a node: a broker, a controller or both.",
         "demo": "Run a node with a small shop in it, and report on it.",
@@ -72,10 +94,7 @@ COMMANDS = {
         "kafka-console-consumer": "Records to lines.",
     }.items()
 }
-"""Each is in the module of its name."""
 
-
-_KAFKA = "kafka-"
 _OBJECTS_PER_COLLECTION = 50_000
 
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple
 from barnabas.config import broker as broker_settings
 from barnabas.config import topic as topic_settings
 from barnabas.config.values import ConfigError
-from barnabas.declared.acl_text import entry_order, entry_text
 from barnabas.declared.document import (
     DEFAULT,
     DeclaredAcl,
@@ -36,6 +35,7 @@ from barnabas.declared.replication_factors import (
 )
 from barnabas.declared.yaml_nodes import NOWHERE, Problem
 from barnabas.security.acl import AclEntry, AclPermissionType
+from barnabas.security.acl_text import entry_order, entry_text
 
 DEFAULT_ITERATIONS = 4096
 HIDDEN = "[hidden]"

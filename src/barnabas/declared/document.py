@@ -38,8 +38,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from barnabas.declared import acl_text
 from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, Node, Place, Problem, Reader, is_null, kind
+from barnabas.security import acl_text
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 
 T = TypeVar("T")

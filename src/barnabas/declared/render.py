@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from barnabas.declared.acl_text import entry_order, resource_text
 from barnabas.declared.difference import number
 from barnabas.declared.document import (
     DEFAULT,
@@ -22,6 +21,7 @@ from barnabas.declared.document import (
 )
 from barnabas.declared.observed import Observed
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissionType, PatternType
+from barnabas.security.acl_text import entry_order, resource_text
 
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 

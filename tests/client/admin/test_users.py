@@ -22,7 +22,7 @@ from barnabas.client.admin.users import (
 )
 from barnabas.client.cluster import Cluster
 from barnabas.metadata.scram import ScramUser
-from barnabas.raft.offline_metadata import load
+from barnabas.offline.metadata import load
 from barnabas.testing import Broker
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsResponse

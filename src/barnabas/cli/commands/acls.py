@@ -1,7 +1,7 @@
 """`barnabas acls`: who may do what, and why.
 
-Reads arguments and shows. Decisions are those of `security.authorizer`; audits are in `declared.acl_audit`, cases in
-`cli.acl_cases`, words for resources and operations in `declared.acl_text`.
+Reads arguments and shows. Decisions are those of `security.authorizer`; audits are in `security.acl_audit`, cases in
+`operations.acl_cases`, words for resources and operations in `security.acl_text`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from barnabas.cli.changes import announce, confirm, show_results
-from barnabas.cli.connecting import run
-from barnabas.cli.declared_cluster import documents, load
-from barnabas.cli.failures import Failure, Verdict
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_NO, Column, Output, columns, note
-from barnabas.cli.profiles import Connection
-from barnabas.declared import acl_text
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.declared_plan import documents, load
+from barnabas.cli.terminal.failures import Failure, Verdict
+from barnabas.cli.terminal.output import EXIT_NO, Column, Output, columns, note
+from barnabas.security import acl_text
 from barnabas.security.acl import (
     WILDCARD,
     AclEntry,
@@ -488,8 +488,8 @@ def test(
     """
     from dataclasses import replace
 
-    from barnabas.cli.acl_cases import judge, read_cases
     from barnabas.declared.document import load_text
+    from barnabas.operations.acl_cases import judge, read_cases
 
     with documents():
         cases = read_cases(load_text(file), str(file))
@@ -558,8 +558,8 @@ def audit(connection: Connection, output: Output, declared: Path | None, exit_co
       barnabas acls audit
       barnabas acls audit -f cluster.yaml --exit-code
     """
-    from barnabas.declared.acl_audit import audit as audit_
-    from barnabas.declared.acl_audit import finding_text
+    from barnabas.security.acl_audit import audit as audit_
+    from barnabas.security.acl_audit import finding_text
 
     if declared is None:
         entries, topics, groups = run(connection, _with_resources)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import confirm
-from barnabas.cli.connecting import run
-from barnabas.cli.declared_cluster import STDIN, compare, delete_option, file_option, load, show, summary
-from barnabas.cli.failures import ADVICE, Failure
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_FAILED, Column, Output, columns, note
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import confirm
+from barnabas.cli.terminal.declared_plan import STDIN, compare, delete_option, file_option, load, show, summary
+from barnabas.cli.terminal.failures import ADVICE, Failure
+from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, columns, note
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

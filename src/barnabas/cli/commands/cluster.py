@@ -1,6 +1,6 @@
 """`barnabas cluster`: brokers and controllers, features, versions of APIs, and whether a broker can be stopped.
 
-Reads arguments and shows rows; what is judged is in `cli.stopping` and `cli.quorum_health`.
+Reads arguments and shows rows; what is judged is in `operations.brokers` and `operations.quorum.health`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import announce, confirm, show_results
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure, Verdict
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, note
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.failures import Failure, Verdict
+from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, note
 from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Conn
       barnabas cluster api-versions
       barnabas cluster api-versions --node 1 Fetch Produce
     """
-    from barnabas.cli.decoding import DecodingError, find_api
+    from barnabas.cli.protocol.decoding import DecodingError, find_api
     from barnabas.client.versions import NodeVersions, common_range
     from barnabas.wire import APIS
 
@@ -198,9 +198,9 @@ def features(node: int | None, connection: Connection, output: Output) -> None:
       barnabas cluster features
       barnabas cluster features --node 2 -o json
     """
-    from barnabas.cli.feature_updates import level_text
     from barnabas.client.admin.features import FeatureMetadata, Features
     from barnabas.metadata.versions import METADATA_VERSION
+    from barnabas.operations.features import level_text
 
     async def ask(cluster: Cluster) -> FeatureMetadata:
         return await Features(cluster).describe_features(node_id=node)
@@ -282,7 +282,7 @@ def downgrade(
 
 
 def _updates(levels: Sequence[str], release_version: str | None, upgrade_type: UpgradeType) -> dict[str, FeatureUpdate]:
-    from barnabas.cli.feature_updates import (
+    from barnabas.operations.features import (
         parse_named_level,
         parse_release,
         updates_for_release,
@@ -367,8 +367,8 @@ def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
 
 
 async def _stop_rows(cluster: Cluster, broker: int) -> Rows:
-    from barnabas.cli.stopping import affected_by
     from barnabas.client.admin.brokers import Brokers
+    from barnabas.operations.brokers import affected_by
 
     if cluster.settings.bootstrap_controllers:
         raise Failure("controllers do not know what is in sync", advice="ask a broker, with --bootstrap-server")
@@ -417,8 +417,8 @@ async def _min_insync_replicas(cluster: Cluster, topics: Sequence[Topic]) -> dic
 
 
 async def _quorum_rows(cluster: Cluster, broker: int) -> Rows:
-    from barnabas.cli.quorum_health import judge, loss_of
     from barnabas.client.admin.quorum import METADATA_TOPIC, Quorum
+    from barnabas.operations.quorum.health import judge, loss_of
 
     try:
         info: QuorumInfo = await Quorum(cluster).describe_quorum()

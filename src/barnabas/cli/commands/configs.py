@@ -1,7 +1,7 @@
 """`barnabas configs`: settings of topics, brokers, their loggers, client metrics and groups.
 
-Reads arguments and shows; settings come from `client.admin.configs`, their past from `cli.config_history`. Values of sensitive
-settings are never shown.
+Parses arguments and prints. Settings come from `client.admin.configs`, their past from `operations.configs.history`. Values
+of sensitive settings are never shown.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import announce, show_results
-from barnabas.cli.completing import complete_topic_config
-from barnabas.cli.config_diff import HIDDEN, differences, differences_from_defaults
-from barnabas.cli.config_resources import (
+from barnabas.cli.connection.completion import complete_topic_config
+from barnabas.cli.connection.config_resources import (
     TYPES,
     complete_resource,
     is_hidden,
@@ -26,12 +24,13 @@ from barnabas.cli.config_resources import (
     resource_text,
     to_resource,
 )
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure, Verdict, failure_of, failures
-from barnabas.cli.options import common_options, dry_run_option
-from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
-from barnabas.cli.parsing import moment_of
-from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option
+from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, Connection
+from barnabas.cli.terminal.changes import announce, show_results
+from barnabas.cli.terminal.failures import Failure, Verdict, failure_of, failures
+from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
+from barnabas.cli.terminal.parsing import moment_of
 from barnabas.client.admin.config_values import (
     AlterConfigOp,
     AlterConfigOpType,
@@ -41,12 +40,13 @@ from barnabas.client.admin.config_values import (
     ConfigSource,
 )
 from barnabas.config.resource_type import ConfigResourceType
+from barnabas.operations.configs.diff import HIDDEN, differences, differences_from_defaults
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.cli.config_history import History
     from barnabas.client.cluster import Cluster
-    from barnabas.raft.offline_metadata import AsOf
+    from barnabas.offline.metadata import AsOf
+    from barnabas.operations.configs.history import History
 
 _RESOURCE: dict[str, Any] = {"callback": to_resource, "shell_complete": complete_resource}
 _VERBS = {
@@ -404,7 +404,7 @@ def history(
       barnabas configs history orders --log-dir data
       barnabas configs history --name 'retention*' --bootstrap-controller localhost:9093
     """
-    from barnabas.raft.offline_metadata import EVERYTHING
+    from barnabas.offline.metadata import EVERYTHING
 
     found = _history(log_dir, connection, EVERYTHING)
 
@@ -452,8 +452,8 @@ def rollback(
       barnabas configs rollback orders --log-dir data --to 1234 --dry-run
       barnabas configs rollback brokers --bootstrap-controller localhost:9093 --to 2026-01-31T12:00
     """
-    from barnabas.cli.config_history import own_config
-    from barnabas.cli.config_history import rollback as plan
+    from barnabas.operations.configs.history import own_config
+    from barnabas.operations.configs.history import rollback as plan
 
     found = _history(log_dir, connection, as_of)
     _check_that_it_was_there(resource, found)
@@ -475,7 +475,7 @@ def rollback(
 
 
 def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> History:
-    from barnabas.cli.config_history import read_history, read_live_history
+    from barnabas.operations.configs.history import read_history, read_live_history
 
     if log_dir is not None:
         found = read_history(log_dir, as_of)
@@ -509,7 +509,7 @@ def _check_that_it_was_there(resource: ConfigResource, found: History) -> None:
 
 
 def _check_same_cluster(cluster: Cluster, log_dir: Path | None) -> None:
-    from barnabas.cli.config_history import cluster_id_of, log_directory
+    from barnabas.operations.configs.history import cluster_id_of, log_directory
 
     if log_dir is None:
         return

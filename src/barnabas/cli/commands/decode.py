@@ -1,7 +1,7 @@
-"""`barnabas decode`: what bytes of the Kafka protocol say, for a person who debugs a client.
+"""`barnabas decode`: bytes of the Kafka protocol as JSON, for somebody who debugs a client.
 
-Reads arguments and prints; the work is done by `cli.byte_input` and `cli.decoding`. Exit code 1: the bytes are not what
-they were said to be. Exit code 2: the command was not understood.
+Parses arguments and prints; the work is in `cli/protocol`. Exit code 1: the bytes do not decode as the given message. Exit
+code 2: wrong usage.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from barnabas import wire
-from barnabas.cli.byte_input import FORMATS, InputError, parse
-from barnabas.cli.decoding import (
+from barnabas.cli.protocol.byte_input import FORMATS, InputError, parse
+from barnabas.cli.protocol.decoding import (
     DecodingError,
     Document,
     decode_message,

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from barnabas.cli import in_turn
-from barnabas.cli.child_processes import Children
-from barnabas.cli.ready_file import ready_facts
-from barnabas.cli.running import Restartable, RunningNode, run_node
+from barnabas.cli.node import in_turn
+from barnabas.cli.node.child_processes import Children
+from barnabas.cli.node.ready_file import ready_facts
+from barnabas.cli.node.running import Restartable, RunningNode, run_node
 from barnabas.config.definitions import ConfigError
 from barnabas.config.server import load, on_port
 from barnabas.config.server_config import ServerConfig

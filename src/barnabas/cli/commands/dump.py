@@ -1,7 +1,7 @@
-"""`barnabas dump`: what is in the files of logs, for people and programs.
+"""`barnabas dump`: the contents of log files, for people and programs.
 
-Reads arguments and shows rows; the work is done by `cli.log_files`, `cli.log_records` and `cli.log_checks`. Exit code 1:
-something is damaged, and the standard error says what and where; what is good was shown. 2: the command was not understood.
+Parses arguments and prints rows; the work is in `cli/files`. Exit code 1: a file is damaged; standard error says which and
+where, and everything intact was shown. Exit code 2: wrong usage.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.failures import Failure, failures
-from barnabas.cli.forked import Made, in_order, processes
-from barnabas.cli.log_checks import check
-from barnabas.cli.log_files import Chunk, Item, Problem, Section, Wanted, file_kind, open_as_log, sections
-from barnabas.cli.log_records import LogKind
-from barnabas.cli.options import output_options
-from barnabas.cli.output import Column, Format, Output, Progress, Rows, columns, note
+from barnabas.cli.connection.options import output_options
+from barnabas.cli.files.forked import Made, in_order, processes
+from barnabas.cli.files.log_checks import check
+from barnabas.cli.files.log_files import Chunk, Item, Problem, Section, Wanted, file_kind, open_as_log, sections
+from barnabas.cli.files.log_records import LogKind
+from barnabas.cli.terminal.failures import Failure, failures
+from barnabas.cli.terminal.output import Column, Format, Output, Progress, Rows, columns, note
 from barnabas.storage.errors import StorageError
 from barnabas.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX
 

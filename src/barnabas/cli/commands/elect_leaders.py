@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import announce, confirm, show_results
-from barnabas.cli.connecting import run
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import Output, columns, note
-from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, partitions_argument
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.partition_arguments import Key, Wanted, find_partitions, partitions_argument
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.output import Output, columns, note
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.connecting import run
-from barnabas.cli.declared_cluster import load
-from barnabas.cli.failures import Failure
-from barnabas.cli.options import connection_options
-from barnabas.cli.output import Output, note
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import connection_options
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.declared_plan import load
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import Output, note
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster

@@ -1,6 +1,6 @@
-"""`barnabas groups`: groups of consumers, how far they have come, and how to change that.
+"""`barnabas groups`: consumer groups, their offsets and lag, and how to change them.
 
-Reads arguments and shows; what is asked is in `client.admin.groups`, lag in `cli.group_offsets`, resets in `cli.offset_resets`.
+Parses arguments and prints; the work is in `client.admin.groups` and `operations.groups`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import announce, confirm, show_results
-from barnabas.cli.completing import complete_group, complete_topic
-from barnabas.cli.connecting import run
-from barnabas.cli.durations import duration_text, parse_duration_ms
-from barnabas.cli.failures import ADVICE, Failure, failure_of
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_FAILED, Column, Output, columns, note
-from barnabas.cli.profiles import Connection
-from barnabas.cli.watching import watch_option, watched
+from barnabas.cli.connection.completion import complete_group, complete_topic
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.durations import duration_text, parse_duration_ms
+from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
+from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, columns, note
+from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.cli.group_offsets import PartitionPosition
-    from barnabas.cli.offset_resets import Reset
     from barnabas.client.admin.groups import GroupDescription, MemberToRemove
     from barnabas.client.cluster import Cluster
     from barnabas.client.records import TopicPartition
+    from barnabas.operations.groups.positions import PartitionPosition
+    from barnabas.operations.groups.reset_plan import Reset
 
 _STATES = (
     "PreparingRebalance",
@@ -155,7 +155,7 @@ def describe(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.group_rows import headline, position_row
+        from barnabas.cli.commands.group_rows import headline, position_row
 
         described, failures = await _described(cluster, group_ids, all_groups)
         found = await _positions(cluster, described, failures, with_time)
@@ -183,7 +183,7 @@ def members(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.group_rows import member_row
+        from barnabas.cli.commands.group_rows import member_row
 
         described, failures = await _described(cluster, group_ids, all_groups)
         output.rows(_MEMBERS, (member_row(group, each) for group in described.values() for each in group.members))
@@ -204,7 +204,7 @@ def state(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.group_rows import state_row
+        from barnabas.cli.commands.group_rows import state_row
 
         described, failures = await _described(cluster, group_ids, all_groups)
         output.rows(_DESCRIBED, map(state_row, described.values()))
@@ -234,8 +234,8 @@ async def _described(
 async def _positions(
     cluster: Cluster, described: Mapping[str, GroupDescription], failures: dict[str, KafkaError], with_time: bool
 ) -> dict[str, list[PartitionPosition]]:
-    from barnabas.cli.group_offsets import positions
     from barnabas.client.admin.groups import Groups
+    from barnabas.operations.groups.positions import positions
 
     offsets = await Groups(cluster).list_consumer_group_offsets(list(described))
     failures.update((group_id, result) for group_id, result in offsets.items() if isinstance(result, KafkaError))
@@ -302,7 +302,7 @@ def reset(
       barnabas groups reset app --all-topics --by-duration 90m --yes
       barnabas groups reset app --from-file offsets.csv
     """
-    from barnabas.cli.offset_resets import parse_file
+    from barnabas.operations.groups.reset_plan import parse_file
 
     wanted = _reset_asked({**rules, "from_file": from_file})
     if from_file is not None and (topics or all_topics):
@@ -317,8 +317,8 @@ def reset(
         raise Failure(f"has nothing for group {group_id}", resource=str(from_file))
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.cli import group_resets
         from barnabas.client.admin.groups import Groups
+        from barnabas.operations.groups import resets as group_resets
 
         await group_resets.need_empty(cluster, group_id)
         committed = await group_resets.committed_offsets(cluster, group_id)
@@ -366,8 +366,8 @@ _RULES = {
 
 
 def _reset_asked(rules: Mapping[str, Any]) -> Reset:
-    from barnabas.cli.offset_resets import Reset, Rule
-    from barnabas.cli.times import parse_time_ms
+    from barnabas.cli.terminal.times import parse_time_ms
+    from barnabas.operations.groups.reset_plan import Reset, Rule
 
     given = {name: value for name, value in rules.items() if value is not None and value is not False}
     if len(given) != 1:
@@ -438,7 +438,7 @@ def delete_offsets(
     """Forget how far a group has come in topics that none of its members is subscribed to."""
     if not topics:
         raise click.UsageError("Say which: --topic.")
-    from barnabas.cli.group_resets import committed_offsets, parse_topics
+    from barnabas.operations.groups.resets import committed_offsets, parse_topics
 
     named = parse_topics(topics)
 

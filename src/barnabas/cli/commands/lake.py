@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.failures import Failure
+from barnabas.cli.connection.options import connection_options, output_options
+from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.lake import answers
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, lake_session, opened, pairs, show
 from barnabas.cli.lake.sources import Named, chosen_feeds, remembered_feeds
-from barnabas.cli.options import connection_options, output_options
-from barnabas.cli.output import Output, Progress, columns, note
-from barnabas.cli.parsing import moment_of
-from barnabas.cli.profiles import Connection
-from barnabas.raft.offline_metadata import AsOf
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import Output, Progress, columns, note
+from barnabas.cli.terminal.parsing import moment_of
+from barnabas.offline.metadata import AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,16 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import announce, show_results
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure
-from barnabas.cli.options import common_options, dry_run_option
-from barnabas.cli.output import EXIT_FAILED, Column, Output, Progress, columns, note
-from barnabas.cli.partition_arguments import Key, Wanted, find_partitions, partitions_argument, require_brokers
-from barnabas.cli.profiles import Connection
-from barnabas.cli.reassigning import throttle_option
-from barnabas.cli.times import bytes_text
-from barnabas.cli.watching import watch_option, watched
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option
+from barnabas.cli.connection.partition_arguments import (
+    Key,
+    Wanted,
+    find_partitions,
+    partitions_argument,
+    require_brokers,
+)
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, show_results
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, Progress, columns, note
+from barnabas.cli.terminal.times import bytes_text
+from barnabas.cli.terminal.watch import watch_option, watched
+from barnabas.operations.reassignments.running import throttle_option
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -245,8 +251,8 @@ async def _move(
     dry_run: bool,
     output: Output,
 ) -> None:
-    from barnabas.cli import replication_throttles as throttles
     from barnabas.client.admin.log_dirs import LogDirs
+    from barnabas.operations.reassignments import throttles
 
     moving = await _to_move(cluster, partitions, broker, to)
     if not moving:

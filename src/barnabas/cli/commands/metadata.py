@@ -1,6 +1,6 @@
 """`barnabas metadata`: what a cluster is, from its metadata log or a snapshot of it, as a tree to look around in.
 
-Reads arguments and shows; sources are in `cli.metadata_sources`, the tree in `metadata.tree`, differences in
+Reads arguments and shows; sources are in `operations.metadata_image`, the tree in `metadata.tree`, differences in
 `metadata.changes`. Passwords among settings are not shown.
 """
 
@@ -14,19 +14,19 @@ from typing import Any
 
 import click
 
-from barnabas.cli.failures import Failure, Misunderstood, Verdict
-from barnabas.cli.metadata_sources import Loaded, Source, load_source
-from barnabas.cli.options import common_options
-from barnabas.cli.output import EXIT_NO, Format, Output, note
-from barnabas.cli.parsing import moment_of
-from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+from barnabas.cli.connection.options import common_options
+from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+from barnabas.cli.terminal.failures import Failure, Misunderstood, Verdict
+from barnabas.cli.terminal.output import EXIT_NO, Format, Output, note
+from barnabas.cli.terminal.parsing import moment_of
 from barnabas.config import broker
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata import tree
 from barnabas.metadata.changes import Change, ConfigChanged, changes
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
-from barnabas.raft.offline_metadata import AsOf
+from barnabas.offline.metadata import AsOf
+from barnabas.operations.metadata_image import Loaded, Source, load_source
 
 _ROOT = "image"
 _NEVER_SHOWN = "[hidden]"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.completing import complete_topic
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure, failure_of
-from barnabas.cli.options import common_options
-from barnabas.cli.output import EXIT_FAILED, Column, Output, columns, utc_time
-from barnabas.cli.parsing import time_ms
-from barnabas.cli.profiles import Connection
-from barnabas.cli.watching import watch_option, watched
+from barnabas.cli.connection.completion import complete_topic
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.failures import Failure, failure_of
+from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, columns, utc_time
+from barnabas.cli.terminal.parsing import time_ms
+from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

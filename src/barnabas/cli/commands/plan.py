@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import click
 
-from barnabas.cli.connecting import run
-from barnabas.cli.declared_cluster import compare, delete_option, file_option, judge, load
-from barnabas.cli.failures import Verdict
-from barnabas.cli.options import common_options
-from barnabas.cli.output import Output
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.declared_plan import compare, delete_option, file_option, judge, load
+from barnabas.cli.terminal.failures import Verdict
+from barnabas.cli.terminal.output import Output
 
 
 @click.command("plan", cls=Verdict, short_help="What would change to make the cluster as a file declares it.")

@@ -1,6 +1,6 @@
 """`barnabas quorum`: how the metadata quorum is, and who votes in it.
 
-Reads arguments and shows; the verdict is that of `cli.quorum_health`.
+Reads arguments and shows; the verdict is that of `operations.quorum.health`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import announce, confirm
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure, Verdict
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_NO, Column, Format, Output, columns, note
-from barnabas.cli.parsing import parsed_by
-from barnabas.cli.profiles import Connection
-from barnabas.cli.watching import watch_option, watched
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, confirm
+from barnabas.cli.terminal.failures import Failure, Verdict
+from barnabas.cli.terminal.output import EXIT_NO, Column, Format, Output, columns, note
+from barnabas.cli.terminal.parsing import parsed_by
+from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.primitives import Uuid
 
 if TYPE_CHECKING:
-    from barnabas.cli.controllers import Controller
-    from barnabas.cli.quorum_health import Health
     from barnabas.client.admin.quorum import QuorumInfo, RaftEndpoint
     from barnabas.client.cluster import Cluster
+    from barnabas.operations.quorum.controllers import Controller
+    from barnabas.operations.quorum.health import Health
 
 _MAX_LAG_MS = 5_000
 _NO_LEADER = (
@@ -39,7 +39,7 @@ _NO_LEADER = (
 
 
 def _ago(value: Any) -> str:
-    from barnabas.cli.quorum_health import seconds
+    from barnabas.operations.quorum.health import seconds
 
     return f"{seconds(value)} ago"
 
@@ -110,9 +110,9 @@ def status(max_lag_ms: int, can_lose: int, watch: float | None, connection: Conn
 
 
 async def _show_status(cluster: Cluster, max_lag_ms: int, can_lose: int, output: Output) -> bool:
-    from barnabas.cli.quorum_health import judge
     from barnabas.client.admin.quorum import Quorum
     from barnabas.client.errors import CallTimeoutError
+    from barnabas.operations.quorum.health import judge
 
     try:
         info = await Quorum(cluster).describe_quorum()
@@ -242,8 +242,8 @@ def remove(
     """
 
     async def work(cluster: Cluster) -> Uuid:
-        from barnabas.cli.quorum_health import judge, majority
         from barnabas.client.admin.quorum import Quorum
+        from barnabas.operations.quorum.health import judge, majority
 
         info = await Quorum(cluster).describe_quorum()
         found = info.voter(controller, directory_id)
@@ -311,7 +311,7 @@ def update(
 def _controller(
     controller: int | None, directory_id: Uuid | None, endpoints: tuple[str, ...], config: Path | None
 ) -> Controller:
-    from barnabas.cli.controllers import Controller, ControllerError, load_controller, parse_endpoint
+    from barnabas.operations.quorum.controllers import Controller, ControllerError, load_controller, parse_endpoint
 
     try:
         if config is not None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from barnabas.cli.changes import announce, show_results
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure
-from barnabas.cli.options import common_options, dry_run_option
-from barnabas.cli.output import Column, Output, columns, note
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, show_results
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

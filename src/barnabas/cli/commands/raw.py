@@ -1,7 +1,7 @@
-"""`barnabas raw`: any request, as JSON, to any node; the response as `barnabas decode` shows it.
+"""`barnabas raw`: send any request as JSON to any node; print the response as `barnabas decode` does.
 
-Reads arguments and prints; versions and fields are the matter of `cli.raw_requests`. Exit code 1: there was no answer, or there
-are error codes in it.
+Parses arguments and prints; `cli.protocol.raw_requests` chooses version and fields. Exit code 1: there was no answer, or it
+contains error codes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 from click.shell_completion import CompletionItem
 
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure
-from barnabas.cli.options import connection_options
-from barnabas.cli.output import EXIT_FAILED, Format, Output, note
-from barnabas.cli.profiles import Connection
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import connection_options
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import EXIT_FAILED, Format, Output, note
 
 if TYPE_CHECKING:
     from barnabas import wire
@@ -80,9 +80,9 @@ def raw(
       barnabas raw CreateTopics --file request.json --to controller
       barnabas decode --request --file frame.bin | barnabas raw Fetch --to leader:orders:0 -
     """
-    from barnabas.cli.decoding import DecodingError, find_api
-    from barnabas.cli.raw_requests import RawError, parse_body, parse_destination
-    from barnabas.cli.raw_requests import example as example_of
+    from barnabas.cli.protocol.decoding import DecodingError, find_api
+    from barnabas.cli.protocol.raw_requests import RawError, parse_body, parse_destination
+    from barnabas.cli.protocol.raw_requests import example as example_of
 
     try:
         found = find_api(api)
@@ -118,8 +118,8 @@ async def _exchange(
     dry_run: bool,
 ) -> dict[str, Any] | None:
     from barnabas import wire
-    from barnabas.cli.decoding import message_document
-    from barnabas.cli.raw_requests import RawError, best_request, request_in
+    from barnabas.cli.protocol.decoding import message_document
+    from barnabas.cli.protocol.raw_requests import RawError, best_request, request_in
     from barnabas.client.routing import Coordinator
     from barnabas.client.versions import common_range
 

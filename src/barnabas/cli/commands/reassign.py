@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from barnabas.cli.changes import announce, confirm, show_results
-from barnabas.cli.completing import complete_topic
-from barnabas.cli.connecting import run
-from barnabas.cli.durations import duration_text
-from barnabas.cli.failures import Failure
-from barnabas.cli.options import common_options, connection_options, dry_run_option, yes_option
-from barnabas.cli.output import Column, Output, columns, note
-from barnabas.cli.partition_arguments import (
+from barnabas.cli.connection.completion import complete_topic
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, connection_options, dry_run_option, yes_option
+from barnabas.cli.connection.partition_arguments import (
     Key,
     Wanted,
     find_partitions,
@@ -28,8 +24,14 @@ from barnabas.cli.partition_arguments import (
     partitions_argument,
     require_brokers,
 )
-from barnabas.cli.profiles import Connection
-from barnabas.cli.reassigning import (
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.durations import duration_text
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import Column, Output, columns, note
+from barnabas.cli.terminal.times import bytes_text
+from barnabas.cli.terminal.watch import watch_option, watched
+from barnabas.operations.reassignments.running import (
     begin,
     look_at,
     parse_rate,
@@ -39,14 +41,12 @@ from barnabas.cli.reassigning import (
     unthrottle,
     wait_done,
 )
-from barnabas.cli.times import bytes_text
-from barnabas.cli.watching import watch_option, watched
 
 if TYPE_CHECKING:
-    from barnabas.cli.reassignment_progress import Look, Progress
     from barnabas.client.admin.reassignments import PartitionReassignment
     from barnabas.client.cluster import Cluster
     from barnabas.client.reassignment_plan import Plan
+    from barnabas.operations.reassignments.progress import Look, Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -188,7 +188,7 @@ async def _plan(cluster: Cluster, partitions: tuple[Wanted, ...], wish: Wish) ->
 
 
 def _save(made: Plan, path: Path) -> None:
-    from barnabas.cli.reassignment_files import format_reassignment
+    from barnabas.operations.reassignments.files import format_reassignment
 
     try:
         path.write_text(format_reassignment(made.targets) + "\n", encoding="utf-8")
@@ -291,7 +291,7 @@ class _Job(NamedTuple):
 
 
 def _load(path: Path) -> dict[Key, tuple[int, ...]]:
-    from barnabas.cli.reassignment_files import (
+    from barnabas.operations.reassignments.files import (
         ReassignmentFileError,
         check_executable,
         parse_reassignment,
@@ -459,7 +459,7 @@ async def _status(
 
 
 def _show_status(now: Look, before: Look | None, output: Output) -> None:
-    from barnabas.cli.reassignment_progress import progress_of, sum_of
+    from barnabas.operations.reassignments.progress import progress_of, sum_of
 
     found = {key: progress_of(key, now, before) for key in now.reassignments}
     if not found:
@@ -516,8 +516,8 @@ def cancel(
 
 
 async def _cancel(cluster: Cluster, partitions: tuple[Wanted, ...], dry_run: bool, yes: bool, output: Output) -> None:
-    from barnabas.cli.replication_throttles import throttled_topics
     from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.operations.reassignments.throttles import throttled_topics
 
     keys = (await find_partitions(cluster, partitions)).keys if partitions else None
     part = Reassignments(cluster)
@@ -568,8 +568,8 @@ def throttle_(rate: int | None, clear: bool, dry_run: bool, connection: Connecti
 
 
 async def _throttle(cluster: Cluster, rate: int | None, dry_run: bool) -> None:
-    from barnabas.cli import replication_throttles as throttles
     from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.operations.reassignments import throttles
 
     require_brokers(cluster)
     ongoing = await Reassignments(cluster).list_partition_reassignments()

@@ -1,7 +1,7 @@
 """`barnabas records`: write, read and delete records.
 
-Reads arguments and shows rows; lines become records in `cli.record_input`, records rows in `cli.record_output`; they are
-written by `cli.record_writing`, read by `cli.record_reading`, and deleted by `client.admin.records`. Exit code 1: not all of
+Reads arguments and shows rows; lines become records in `cli.records.input`, records rows in `cli.records.output`; they are
+written by `cli.records.writing`, read by `cli.records.reading`, and deleted by `client.admin.records`. Exit code 1: not all of
 it could be done.
 """
 
@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from barnabas.cli import record_reading, record_writing
-from barnabas.cli.changes import announce, confirm, show_results
-from barnabas.cli.completing import complete_group, complete_topic
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import ADVICE, Failure, failure_of
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import Output, note
-from barnabas.cli.parsing import time_ms
-from barnabas.cli.partition_arguments import Wanted, find_partitions, parse_partitions
-from barnabas.cli.profiles import Connection
-from barnabas.cli.record_input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
-from barnabas.cli.record_output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
+from barnabas.cli.connection.completion import complete_group, complete_topic
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.partition_arguments import Wanted, find_partitions, parse_partitions
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.records import reading as record_reading
+from barnabas.cli.records import writing as record_writing
+from barnabas.cli.records.input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
+from barnabas.cli.records.output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
+from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
+from barnabas.cli.terminal.output import Output, note
+from barnabas.cli.terminal.parsing import time_ms
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

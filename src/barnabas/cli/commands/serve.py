@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.ready_file import prepare_ready_file
-from barnabas.cli.running import RunningNode, run_node
+from barnabas.cli.node.ready_file import prepare_ready_file
+from barnabas.cli.node.running import RunningNode, run_node
 from barnabas.config.definitions import ConfigError
 from barnabas.config.properties import loads
 from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_override
@@ -108,7 +108,7 @@ def _read_only(
 ) -> Callable[[], RunningNode]:
     from barnabas.broker import read_only_node
     from barnabas.broker.node import NodeError
-    from barnabas.raft.offline_metadata import parse_as_of
+    from barnabas.offline.metadata import parse_as_of
 
     try:
         found = read_only_node.find_directories(dirs)

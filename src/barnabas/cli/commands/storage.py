@@ -9,12 +9,12 @@ from random import SystemRandom
 import click
 
 from barnabas.cli.kafka.drop_in import Terse
+from barnabas.cli.kafka.kafka_storage import tool as storage_command
+from barnabas.cli.kafka.kafka_storage.tool import FormatError, FormatOptions
 from barnabas.config import server
 from barnabas.config.definitions import ConfigError
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.versions import LATEST_VERSION, MINIMUM_VERSION
-from barnabas.raft import storage_command
-from barnabas.raft.storage_command import FormatError, FormatOptions
 from barnabas.wire import random_uuid
 
 _CONFIG = click.option(

@@ -1,7 +1,7 @@
 """`barnabas topics`: what topics there are, how they are, and changes of them.
 
-Reads arguments and shows; what is asked is in `client.admin.topics`, judging in `cli.topic_facts`, changing in
-`cli.topic_changes`, counting in `cli.partition_counts`.
+Reads arguments and shows; what is asked is in `client.admin.topics`, judging in `operations.topics.facts`, changing in
+`operations.topics.changes`, counting in `operations.topics.partition_count`.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import show_results
-from barnabas.cli.completing import complete_topic, complete_topic_config
-from barnabas.cli.connecting import run
-from barnabas.cli.failures import Failure, Verdict, failure_of
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, utc_time
-from barnabas.cli.parsing import time_ms
-from barnabas.cli.profiles import Connection
-from barnabas.cli.times import bytes_text, parse_bytes
-from barnabas.cli.watching import watch_option, watched
+from barnabas.cli.connection.completion import complete_topic, complete_topic_config
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import show_results
+from barnabas.cli.terminal.failures import Failure, Verdict, failure_of
+from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, utc_time
+from barnabas.cli.terminal.parsing import time_ms
+from barnabas.cli.terminal.times import bytes_text, parse_bytes
+from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.cli.topic_facts import Found, PartitionFacts, TopicFacts
     from barnabas.client.cluster import Cluster
+    from barnabas.operations.topics.facts import Found, PartitionFacts, TopicFacts
     from barnabas.wire import Uuid
 
 _TOPICS = click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topic)
@@ -227,8 +227,8 @@ async def _look(
     with_configs: bool,
     config_keys: tuple[str, ...] | None,
 ) -> Found:
-    from barnabas.cli.topic_facts import Found, facts_of, look_at
     from barnabas.client.admin.topics import Topics
+    from barnabas.operations.topics.facts import Found, facts_of, look_at
 
     if by_id:
         described = await Topics(cluster).describe_topics(_ids(topics))
@@ -360,8 +360,8 @@ def idle(
     """
 
     async def look(cluster: Cluster) -> list[dict[str, Any]]:
-        from barnabas.cli.idle_topics import look_at_activity
         from barnabas.client.admin.topics import Topics
+        from barnabas.operations.topics.idle import look_at_activity
 
         listed = await Topics(cluster).list_topics(include_internal=internal)
         fitting = [topic for topic in listed if pattern is None or pattern.fullmatch(topic.name)]
@@ -431,13 +431,13 @@ def plan_partitions(
       barnabas topics plan-partitions --throughput 100MB --producer-throughput 10MB --consumer-throughput 20MB
       barnabas topics plan-partitions --throughput 5MB --consumers 12 --growth 2 --topic orders
     """
-    from barnabas.cli.partition_counts import Load, plan_partitions
+    from barnabas.operations.topics.partition_count import Load, plan_partitions
 
     if not (producer_throughput or consumer_throughput or consumers):
         raise click.UsageError("Give at least one of --producer-throughput, --consumer-throughput and --consumers.")
     present = None
     if topic is not None:
-        from barnabas.cli.topic_changes import partition_count
+        from barnabas.operations.topics.changes import partition_count
 
         present = run(connection, lambda cluster: partition_count(cluster, topic))
     plan = plan_partitions(Load(throughput, producer_throughput, consumer_throughput, consumers, growth), present)
@@ -496,8 +496,8 @@ def create(
       barnabas topics create orders --config cleanup.policy=compact --dry-run
       barnabas topics create orders --replica-assignment 1:2,2:3,3:1
     """
-    from barnabas.cli import topic_changes
     from barnabas.client.admin.topics import NewTopic
+    from barnabas.operations.topics import changes as topic_changes
 
     if assignments is not None and (partitions is not None or replication_factor is not None):
         raise click.UsageError("--replica-assignment says how many partitions and replicas there are: leave those out.")
@@ -559,7 +559,7 @@ def alter(
         raise click.UsageError("Give either --partitions or --replication-factor.")
     if assignments is not None and partitions is None:
         raise click.UsageError("--replica-assignment goes with --partitions: it says where the new ones are.")
-    from barnabas.cli.topic_changes import add_partitions, change_replication_factor
+    from barnabas.operations.topics.changes import add_partitions, change_replication_factor
 
     names = list(dict.fromkeys(topics))
     if partitions is not None:
@@ -608,7 +608,7 @@ def delete(
     """
     if not topics and pattern is None:
         raise click.UsageError("Name topics, or give --pattern.")
-    from barnabas.cli import topic_changes
+    from barnabas.operations.topics import changes as topic_changes
 
     wanted: list[str | Uuid] = [*(_ids(topics) if by_id else topics)]
     show_results(
@@ -640,7 +640,7 @@ def copy_settings(
       barnabas topics copy-settings orders orders-new
       barnabas topics copy-settings orders orders-new payments --exact --dry-run
     """
-    from barnabas.cli import topic_changes
+    from barnabas.operations.topics import changes as topic_changes
 
     copied = run(
         connection,

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.changes import announce, confirm
 from barnabas.cli.commands.producers import producer_row, topic_partitions
-from barnabas.cli.completing import complete_topic
-from barnabas.cli.connecting import run
-from barnabas.cli.durations import duration_text, parse_duration_ms
-from barnabas.cli.failures import Failure, Verdict, failure_of
-from barnabas.cli.options import common_options, dry_run_option, yes_option
-from barnabas.cli.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
-from barnabas.cli.profiles import Connection
-from barnabas.cli.watching import watch_option, watched
+from barnabas.cli.connection.completion import complete_topic
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.changes import announce, confirm
+from barnabas.cli.terminal.durations import duration_text, parse_duration_ms
+from barnabas.cli.terminal.failures import Failure, Verdict, failure_of
+from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
+from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

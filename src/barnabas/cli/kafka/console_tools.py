@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from barnabas import wire
-from barnabas.cli.record_input import NewRecord
-from barnabas.cli.record_output import Shown
+from barnabas.cli.records.input import NewRecord
+from barnabas.cli.records.output import Shown
 from barnabas.wire.apis import RECORD_NAMES
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.json_text import json_text

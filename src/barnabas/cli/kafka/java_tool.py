@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 import click
 
-from barnabas.cli import profiles
+from barnabas.cli.connection import profiles
+from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.kafka.drop_in import KafkaTool
 from barnabas.cli.kafka.java_text import exception_text as java_text
-from barnabas.cli.output import EXIT_FAILED, note
-from barnabas.cli.profiles import Connection
+from barnabas.cli.terminal.output import EXIT_FAILED, note
 
 __all__ = ["JavaTool", "TopicPattern", "connection_of", "java_int", "java_text", "refuse"]
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.declared_cluster import file_option, judge, load
-from barnabas.cli.failures import Failure, Verdict
+from barnabas.cli.connection.options import output_options
 from barnabas.cli.lake.asked import AS_OF, CLUSTER, FILE, MOMENT, as_it_was, cluster_of, give, rows_of
 from barnabas.cli.lake.audits import audit
 from barnabas.cli.lake.inventory import inventory
 from barnabas.cli.lake.plans import plan
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
-from barnabas.cli.options import output_options
-from barnabas.cli.output import Output, Progress, note
+from barnabas.cli.terminal.declared_plan import file_option, judge, load
+from barnabas.cli.terminal.failures import Failure, Verdict
+from barnabas.cli.terminal.output import Output, Progress, note
 
 if TYPE_CHECKING:
-    from barnabas.raft.offline_metadata import AsOf
+    from barnabas.offline.metadata import AsOf
 
 
 @click.command("changes")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.failures import Failure
 from barnabas.cli.lake.session import show
-from barnabas.cli.output import Output, note
-from barnabas.cli.parsing import moment_of
-from barnabas.raft.offline_metadata import EVERYTHING, AsOf
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import Output, note
+from barnabas.cli.terminal.parsing import moment_of
+from barnabas.offline.metadata import EVERYTHING, AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

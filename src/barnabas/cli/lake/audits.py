@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from barnabas.cli.connection.options import output_options
 from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
-from barnabas.cli.options import output_options
-from barnabas.cli.output import Output, note
-from barnabas.cli.parsing import parsed_by
-from barnabas.declared.acl_text import parse_principal_text, parse_resource
-from barnabas.raft.offline_metadata import AsOf
+from barnabas.cli.terminal.output import Output, note
+from barnabas.cli.terminal.parsing import parsed_by
+from barnabas.offline.metadata import AsOf
 from barnabas.security.acl import WILDCARD_PRINCIPAL, ResourceType
+from barnabas.security.acl_text import parse_principal_text, parse_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

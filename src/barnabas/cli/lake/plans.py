@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.failures import Failure
+from barnabas.cli.connection.options import output_options
 from barnabas.cli.lake.asked import CLUSTER, FILE, cluster_of, give, rows_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
-from barnabas.cli.options import output_options
-from barnabas.cli.output import Output, note
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import Output, note
 
 
 @click.group("plan")

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.failures import Failure, failures
 from barnabas.cli.lake.rows import plain_value
-from barnabas.cli.output import ALIGNED_ROWS, Output, columns
+from barnabas.cli.terminal.failures import Failure, failures
+from barnabas.cli.terminal.output import ALIGNED_ROWS, Output, columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

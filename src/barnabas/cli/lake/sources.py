@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from barnabas.cli.failures import Failure, failures
-from barnabas.cli.output import note
-from barnabas.cli.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+from barnabas.cli.terminal.failures import Failure, failures
+from barnabas.cli.terminal.output import note
 
 if TYPE_CHECKING:
     from barnabas.lake.store import Writer

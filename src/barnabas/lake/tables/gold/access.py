@@ -143,10 +143,10 @@ def _there(*kinds: _Named) -> DataFrame:
 
 
 def _ask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from barnabas.declared.acl_access import Resource, effective_access
     from barnabas.lake.facts.metadata_kinds import code_of
     from barnabas.metadata.acls import indexed
     from barnabas.security.acl import PatternType, ResourceType
+    from barnabas.security.acl_access import Resource, effective_access
     from barnabas.security.acl_index import AclIndex
 
     for row in (row for batch in batches for row in batch.to_pylist()):
@@ -243,8 +243,8 @@ def acl_findings(
 def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
     import pyarrow as pa
 
-    from barnabas.declared.acl_audit import Traces, audit
-    from barnabas.declared.acl_text import entry_text
+    from barnabas.security.acl_audit import Traces, audit
+    from barnabas.security.acl_text import entry_text
 
     known: dict[tuple[str, str], list[str]] = {}
     for row in names.to_pylist():

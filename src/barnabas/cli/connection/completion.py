@@ -1,0 +1,60 @@
+"""Completion of names that a cluster knows: topics, groups, settings.
+
+Its one rule: a shell waits for it, so it gives up after a moment and completes nothing rather than showing an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+
+_PATIENCE_MS = 2000
+_GIVEN = ("bootstrap_server", "bootstrap_controller", "command_config", "profile")
+
+
+def complete_topic(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    async def topics(cluster: Cluster) -> Iterable[str]:
+        return (await cluster.metadata(None, timeout_ms=_PATIENCE_MS)).topics
+
+    return _complete(ctx, incomplete, topics)
+
+
+def complete_group(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    async def groups(cluster: Cluster) -> Iterable[str]:
+        from barnabas.client.admin.groups import Groups
+
+        return [group.group_id for group in await Groups(cluster).list_groups(timeout_ms=_PATIENCE_MS)]
+
+    return _complete(ctx, incomplete, groups)
+
+
+def complete_topic_config(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from barnabas.config import topic
+
+    return sorted(name for name in topic.definitions() if name.startswith(incomplete))
+
+
+def _complete(
+    ctx: click.Context, incomplete: str, ask: Callable[[Cluster], Coroutine[Any, Any, Iterable[str]]]
+) -> list[str]:
+    from barnabas.cli.connection import profiles
+    from barnabas.cli.connection.connecting import run
+
+    given = {name: ctx.params.get(name) for name in _GIVEN}
+    try:
+        connection = profiles.resolve(
+            profiles.environment(),
+            profiles.load_profile(profiles.environment(), given["profile"]),
+            bootstrap_servers=given["bootstrap_server"],
+            bootstrap_controllers=given["bootstrap_controller"],
+            command_config=given["command_config"],
+            given={"default.api.timeout.ms": str(_PATIENCE_MS), "request.timeout.ms": str(_PATIENCE_MS)},
+        )
+        return sorted(name for name in run(connection, ask) if name.startswith(incomplete))
+    except Exception:  # a shell has no place to show it
+        return []

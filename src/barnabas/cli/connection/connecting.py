@@ -1,0 +1,89 @@
+"""From a command to a cluster: one event loop, one client, and errors that say whom they are about.
+
+Its one rule: commands are plain functions. What asks a cluster is one coroutine, run by `run`, which closes the client whatever
+happens, and turns what the client raises into a `Failure`.
+
+    def describe(connection: Connection, output: Output, topic: str) -> None:
+        output.one(run(connection, lambda cluster: look_at(cluster, topic)))
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+
+T = TypeVar("T")
+
+FIRST_CONTACT_MS = 5_000
+"""People are not left waiting a minute for an address that is wrong, unless they ask for it."""
+_PATIENCE = "default.api.timeout.ms"
+
+
+def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
+    """Do this with a client of the cluster, which is closed at the end; long work gets the faster loop, which loads slowly."""
+
+    async def main() -> T:
+        async with connected(connection) as cluster:
+            return await work(cluster)
+
+    with asyncio.Runner(loop_factory=_fast_loop() if is_long else None) as runner:
+        return runner.run(main())
+
+
+@asynccontextmanager
+async def connected(connection: Connection) -> AsyncIterator[Cluster]:
+    """A client that has reached the cluster; errors within become failures that name the address."""
+    from barnabas.client.cluster import Cluster  # brings the event loop and TLS
+    from barnabas.client.errors import CallTimeoutError
+    from barnabas.config.values import ConfigError
+    from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
+
+    try:
+        cluster = Cluster(connection.values())
+        await cluster.start(None if _PATIENCE in connection.settings else FIRST_CONTACT_MS)
+        try:
+            yield cluster
+        finally:
+            await cluster.close()
+    except BrokenPipeError:
+        raise  # whoever read the output has seen enough; click ends the command
+    except ConfigError as error:
+        raise Failure(str(error), resource=_origin(connection, error.key)) from error
+    except CallTimeoutError as error:
+        raise _late(connection, error) from error
+    except KafkaError as error:
+        raise failure_of(error, connection.address) from error
+    except UnsupportedVersionError as error:
+        advice = ADVICE[ErrorCode.UNSUPPORTED_VERSION]
+        raise Failure(str(error), resource=connection.address, advice=advice) from error
+    except (MalformedError, OSError) as error:
+        raise Failure(str(error) or type(error).__name__, resource=connection.address, advice=_REACH) from error
+
+
+_REACH = "check the address, and that a listener of the same security.protocol answers there"
+
+
+def _late(connection: Connection, error: Any) -> Failure:
+    advice = "it may have been done all the same: look before you try again" if error.maybe_done else _REACH
+    return Failure(str(error), resource=connection.address, advice=advice)
+
+
+def _origin(connection: Connection, name: str) -> str:
+    setting = connection.settings.get(name)
+    return setting.origin if setting is not None else connection.address
+
+
+def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not on every platform
+        return None
+    return uvloop.new_event_loop

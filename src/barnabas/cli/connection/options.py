@@ -1,0 +1,129 @@
+"""Options that commands share, as decorators: how to connect, how to show.
+
+Its one rule: a command gets values, not options. `@output_options` gives it `output`, an `Output`; `@connection_options` gives
+it `connection`, a `Connection` that is not opened yet. Both read profiles and variables as `cli.connection.profiles` says.
+
+    @topics.command("list")
+    @common_options
+    def list_(connection: Connection, output: Output) -> None: ...
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from barnabas.cli.connection import profiles
+from barnabas.cli.terminal.output import Format, Output
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_META = "barnabas.profile"
+
+
+def output_options(command: F) -> F:
+    """--output, and what the profile or BARNABAS_OUTPUT say of it; the command gets `output`."""
+
+    @click.option(
+        "--output",
+        "-o",
+        "output_format",
+        type=click.Choice([each.value for each in Format]),
+        help="How to show it: table for people, the others for programs [table].",
+    )
+    @click.pass_context
+    @functools.wraps(command)
+    def wrapped(ctx: click.Context, /, *args: Any, output_format: str | None, **kwargs: Any) -> Any:
+        return ctx.invoke(command, *args, output=Output(_format(ctx, output_format)), **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def connection_options(command: F) -> F:
+    """--bootstrap-server and its like; the command gets `connection`."""
+
+    @click.option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="Brokers to begin with [localhost:9092].")
+    @click.option(
+        "--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to begin with, in place of brokers."
+    )
+    @click.option(
+        "--command-config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Settings of the client, as a Java client.properties.",
+    )
+    @click.option("-X", "given", multiple=True, metavar="KEY=VALUE", help="A setting of the client; may be repeated.")
+    @click.option(
+        "--profile", shell_complete=_complete_profile, help="A profile of the config file; see docs/cli.md for it."
+    )
+    @click.pass_context
+    @functools.wraps(command)
+    def wrapped(
+        ctx: click.Context,
+        /,
+        *args: Any,
+        bootstrap_server: str | None,
+        bootstrap_controller: str | None,
+        command_config: Path | None,
+        given: tuple[str, ...],
+        profile: str | None,
+        **kwargs: Any,
+    ) -> Any:
+        if bootstrap_server and bootstrap_controller:
+            raise click.UsageError("--bootstrap-server and --bootstrap-controller cannot both be given.", ctx)
+        connection = profiles.resolve(
+            profiles.environment(),
+            _profile(ctx, profile),
+            bootstrap_servers=bootstrap_server,
+            bootstrap_controllers=bootstrap_controller,
+            command_config=command_config,
+            given=dict(_pair(ctx, text) for text in given),
+        )
+        return ctx.invoke(command, *args, connection=connection, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def common_options(command: F) -> F:
+    """What every command has that asks a cluster: `connection` and `output`."""
+    return connection_options(output_options(command))
+
+
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask before what cannot be undone.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+
+
+def _pair(ctx: click.Context, text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise click.UsageError(f"-X {text}: it takes KEY=VALUE.", ctx)
+    return key.strip(), value
+
+
+def _profile(ctx: click.Context, name: str | None) -> profiles.Profile:
+    found = profiles.load_profile(profiles.environment(), name)
+    ctx.meta[_META] = found
+    return found
+
+
+def _format(ctx: click.Context, given: str | None) -> Format:
+    """The option, else the variable, else the profile."""
+    origin, text = "--output", given
+    if text is None:
+        origin, text = profiles.OUTPUT_VARIABLE, profiles.environment().get(profiles.OUTPUT_VARIABLE) or None
+    if text is None and _META in ctx.meta:
+        origin, text = "the profile's output", ctx.meta[_META].output
+    try:
+        return Format.TABLE if text is None else Format(text)
+    except ValueError:
+        known = ", ".join(each.value for each in Format)
+        raise click.UsageError(f"{origin} {text!r} is none of {known}.", ctx) from None
+
+
+def _complete_profile(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = profiles.profile_names(profiles.environment())
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

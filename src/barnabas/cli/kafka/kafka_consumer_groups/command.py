@@ -1,0 +1,96 @@
+"""`barnabas kafka-consumer-groups`: Kafka's script of this name, with its options and its lines.
+
+Reads options; what is asked and said is in `cli.kafka.kafka_consumer_groups.actions`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from barnabas.cli.connection import profiles
+from barnabas.cli.connection.connecting import run
+from barnabas.cli.kafka.drop_in import KafkaTool
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import EXIT_FAILED, note
+
+_MANY: dict[str, Any] = {"multiple": True}
+_OPTIONAL: dict[str, Any] = {"is_flag": False, "flag_value": ""}
+
+
+@click.command(
+    "kafka-consumer-groups",
+    cls=KafkaTool,
+    context_settings={"allow_extra_args": True},
+    short_help="List, describe, reset and delete groups as Kafka's script does.",
+)
+@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
+@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--timeout", metavar="MS", default="30000", help="How long to wait, in ms [30000].")
+@click.option("--list", is_flag=True, help="List groups.")
+@click.option("--describe", is_flag=True, help="Describe groups, with the lag of each partition.")
+@click.option("--delete", is_flag=True, help="Delete groups.")
+@click.option("--reset-offsets", is_flag=True, help="Set offsets of groups that have no members.")
+@click.option("--delete-offsets", is_flag=True, help="Delete offsets of a group.")
+@click.option("--validate-regex", metavar="REGEX", help="Say whether a regular expression is one.")
+@click.option("--group", **_MANY, metavar="GROUP", help="A group; may be repeated.")
+@click.option("--all-groups", is_flag=True, help="All groups.")
+@click.option("--topic", **_MANY, metavar="TOPIC[:0,1]", help="A topic, or some of its partitions.")
+@click.option("--all-topics", is_flag=True, help="All topics that the group has offsets in.")
+@click.option("--members", is_flag=True, help="With --describe: the members.")
+@click.option("--offsets", is_flag=True, help="With --describe: the offsets, as without it.")
+@click.option("--state", **_OPTIONAL, metavar="[STATE,...]", help="With --describe or --list: the state.")
+@click.option("--type", **_OPTIONAL, metavar="[TYPE,...]", help="With --list: the type.")
+@click.option("--verbose", is_flag=True, help="With --describe: more.")
+@click.option("--dry-run", is_flag=True, help="With --reset-offsets: only show what it would do.")
+@click.option("--execute", is_flag=True, help="With --reset-offsets: do it.")
+@click.option("--export", is_flag=True, help="With --reset-offsets: show it as CSV.")
+@click.option("--to-earliest", is_flag=True, help="To the first offset.")
+@click.option("--to-latest", is_flag=True, help="To the end.")
+@click.option("--to-current", is_flag=True, help="Where it is.")
+@click.option("--to-offset", metavar="OFFSET", help="To an offset.")
+@click.option("--shift-by", metavar="N", help="By a number of offsets, which may be negative.")
+@click.option("--to-datetime", metavar="TIME", help="To a time, such as 2026-01-31T12:30:00.000.")
+@click.option("--by-duration", metavar="DURATION", help="To a time so long ago, such as PT1H30M.")
+@click.option("--from-file", metavar="FILE", help="To what a CSV file says.")
+@click.pass_context
+def kafka_consumer_groups(ctx: click.Context, /, **given: Any) -> None:
+    """List, describe, reset and delete groups as Kafka's script of this name does. See also: barnabas groups."""
+    from barnabas.cli.kafka.kafka_consumer_groups.actions import act, say_error, validate_regex  # brings asyncio
+    from barnabas.cli.kafka.kafka_consumer_groups.lines import (
+        NOT_EXECUTED,
+        ToolProblem,
+        UsageProblem,
+        check,
+        check_actions,
+        parse_long,
+    )
+
+    has = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, False, ())}
+    try:
+        if "reset-offsets" in has and not {"dry-run", "execute"} & has.keys():
+            note(NOT_EXECUTED)
+        check(has)
+        check_actions(has)
+        if "validate-regex" in has:
+            validate_regex(has["validate-regex"])
+            return
+        timeout_ms = parse_long("timeout", has["timeout"])
+        connection = profiles.resolve(
+            {},
+            bootstrap_servers=has["bootstrap-server"],
+            command_config=Path(has["command-config"]) if "command-config" in has else None,
+            given={"default.api.timeout.ms": str(timeout_ms), "request.timeout.ms": str(min(timeout_ms, 30_000))},
+        )
+        run(connection, lambda cluster: act(cluster, has))
+    except UsageProblem as problem:
+        note(str(problem))
+        note(ctx.get_help())
+        sys.exit(EXIT_FAILED)
+    except ToolProblem as problem:
+        say_error(f"Executing consumer group command failed due to {problem}")
+    except Failure as failure:
+        say_error(f"Executing consumer group command failed due to {failure.message}")

@@ -1,0 +1,163 @@
+"""Records as rows for people and programs, and which of them are wanted. Pure.
+
+Its one rule: what cannot be shown in the asked form is shown in one that loses nothing: bytes that are no text as Base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+from barnabas.cli.terminal.output import utc_time
+
+FORMATS = ("text", "json", "hex", "base64")
+
+
+class Shown(Protocol):
+    """A record, as consumers hand it out."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> tuple[tuple[str, bytes | None], ...]: ...
+
+
+def show(data: bytes | None, form: str) -> Any:
+    """A key or a value in a form.
+
+    >>> show(b"abc", "hex"), show(b'{"a": 1}', "json"), show(b"\\xff", "text")
+    ('616263', {'a': 1}, {'base64': '/w=='})
+    """
+    if data is None:
+        return None
+    if form == "hex":
+        return data.hex()
+    if form == "base64":
+        return base64.b64encode(data).decode()
+    if form == "json":
+        try:
+            return json.loads(data)
+        except ValueError:
+            pass  # it is shown as it is
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def row_of(record: Shown, key_form: str, value_form: str, *, for_people: bool) -> dict[str, Any]:
+    headers = [{"key": name, "value": show(value, "text")} for name, value in record.headers]
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": utc_time(record.timestamp) if for_people else record.timestamp,
+        "key": show(record.key, key_form),
+        "value": show(record.value, value_form),
+        "headers": _headers_text(headers) if for_people else headers,
+    }
+
+
+def _headers_text(headers: list[dict[str, Any]]) -> str | None:
+    return ", ".join(f"{each['key']}={each['value']}" for each in headers) or None
+
+
+# --- which are wanted
+
+Filter = Callable[[Shown], bool]
+
+
+def regex_filter(field: str, pattern: str) -> Filter:
+    """Records whose key or value matches somewhere. Raises ValueError."""
+    try:
+        compiled = re.compile(pattern.encode())
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+
+    def fits(record: Shown) -> bool:
+        data = record.key if field == "key" else record.value
+        return data is not None and compiled.search(data) is not None
+
+    return fits
+
+
+def header_filter(text: str) -> Filter:
+    """Records with a header NAME, or with NAME=VALUE."""
+    name, sign, value = text.partition("=")
+    wanted = value.encode() if sign else None
+    return lambda record: any(key == name and (wanted is None or each == wanted) for key, each in record.headers)
+
+
+class _Condition(NamedTuple):
+    path: tuple[str | int, ...]
+    sign: str
+    value: str
+
+
+_CONDITION = re.compile(r"(?P<path>[^=!~<>]+)(?P<sign>!=|>=|<=|=|~|>|<)(?P<value>.*)", re.DOTALL)
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def where_filter(text: str) -> Filter:
+    """Records whose value is JSON in which PATH is, is not, matches, or is more or less than a value. Raises ValueError.
+
+    >>> fits = where_filter("order.items[0].count>=2")
+    >>> from barnabas.client.records import ConsumerRecord
+    >>> fits(ConsumerRecord("t", 0, 0, 0, None, b'{"order": {"items": [{"count": 3}]}}'))
+    True
+    """
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no condition such as order.total>=100, user.name=alice or user.name~^a")
+    path = tuple(int(index) if index else name for name, index in _STEP.findall(found["path"].strip().lstrip("$.")))
+    condition = _Condition(path, found["sign"], found["value"].strip())
+    if condition.sign == "~":
+        regex_filter("value", condition.value)  # says what is wrong with it
+
+    def fits(record: Shown) -> bool:
+        try:
+            value = json.loads(record.value or b"")
+        except ValueError:
+            return False
+        return _holds(condition, value)
+
+    return fits
+
+
+def _holds(condition: _Condition, value: Any) -> bool:
+    for step in condition.path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return condition.sign == "!="
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    match condition.sign:
+        case "=":
+            return bool(text == condition.value)
+        case "!=":
+            return bool(text != condition.value)
+        case "~":
+            return re.search(condition.value, text) is not None
+    try:
+        left, right = float(text), float(condition.value)
+    except ValueError:
+        return False
+    return {">": left > right, "<": left < right, ">=": left >= right, "<=": left <= right}[condition.sign]
+
+
+def all_of(filters: Iterable[Filter]) -> Filter:
+    wanted = list(filters)
+    return lambda record: all(each(record) for each in wanted)

@@ -1,0 +1,111 @@
+"""What `plan`, `apply` and `export` have in common: a file, the cluster it is about, and the plan between them, shown."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.output import EXIT_NO, Column, Output, columns, note
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+    from barnabas.declared.difference import Change, Plan
+    from barnabas.declared.document import Document
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+STDIN = "-"
+_COLORS = {"create": "green", "alter": "yellow", "delete": "red"}
+PLAN_COLUMNS = columns(
+    Column("action", style=lambda value: _COLORS.get(str(value))), "kind", "name", "field", "before", "after"
+)
+
+file_option = click.option(
+    "--file",
+    "-f",
+    "file",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="What the cluster is to be: a cluster.yaml; - is the standard input.",
+)
+delete_option = click.option(
+    "--delete",
+    "--prune",
+    "delete",
+    is_flag=True,
+    help="Delete, too: what the file declares absent, and what is there and not in its sections.",
+)
+
+
+def load(file: str) -> Document:
+    """The file as a value, or a failure with all that is wrong with it."""
+    from barnabas.declared.document import load_document, read_document
+
+    with documents():
+        if file == STDIN:
+            return read_document(sys.stdin.read(), "standard input")
+        return load_document(Path(file))
+
+
+@contextmanager
+def documents() -> Iterator[None]:
+    """What is wrong with a file is a failure."""
+    from barnabas.declared.yaml_nodes import DocumentError
+
+    try:
+        yield
+    except DocumentError as error:
+        raise Failure(str(error)) from None
+    except OSError as error:
+        raise Failure(error.strerror or str(error), resource=error.filename) from None
+
+
+async def compare(cluster: Cluster, document: Document, *, delete: bool) -> Plan:
+    """What there is to do."""
+    from barnabas.declared.difference import difference
+    from barnabas.declared.observe import observe, sections_of
+
+    if cluster.settings.bootstrap_controllers:
+        raise Failure("controllers do not know of topics and users: use --bootstrap-server")
+    observed = await observe(cluster, sections_of(document), declared=document)
+    return difference(document, observed, prune=delete)
+
+
+def show(output: Output, plan: Plan) -> None:
+    """The plan, value by value, and beside it what else there is to say; a plan that cannot be done is a failure."""
+    from barnabas.declared.difference import AddPartitions
+
+    if plan.changes or not output.is_for_people:
+        output.rows(PLAN_COLUMNS, plan.rows())
+    if any(isinstance(change, AddPartitions) for change in plan.changes):
+        note("note: after partitions were added, records with keys go to other partitions than before")
+    if plan.undeclared:
+        kinds = Counter(what.partition(" ")[0] for what in plan.undeclared)
+        words = ", ".join(f"{kind}s {count}" for kind, count in sorted(kinds.items()))
+        note(f"note: what is not declared is left alone ({words}); --delete would remove it")
+    if plan.problems:
+        raise Failure("\n".join(map(str, plan.problems)))
+
+
+def judge(output: Output, plan: Plan, agreement: str) -> None:
+    """The plan, shown; the process ends with 2 if there is something in it."""
+    show(output, plan)
+    if not plan.changes:
+        note(agreement)
+        return
+    note(summary(plan.changes))
+    sys.exit(EXIT_NO)
+
+
+def summary(changes: tuple[Change, ...]) -> str:
+    """`2 to create, 1 to alter`."""
+    counts = Counter(change.action for change in changes)
+    return ", ".join(f"{counts[action]} to {action}" for action in _COLORS if counts[action])
