@@ -18,7 +18,7 @@ import pytest
 
 from barnabas.broker.node import NodeError
 from barnabas.broker.read_only_node import ReadOnlyNode, find_directories, read_only_config
-from barnabas.offline.metadata import EVERYTHING, AsOf, parse_as_of
+from barnabas.metadata.as_of import EVERYTHING, AsOf, parse_as_of
 from barnabas.security.acl import AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.wire import ErrorCode, Message
 from barnabas.wire.messages.api_versions import ApiVersionsRequest

@@ -17,7 +17,7 @@ import pytest
 from barnabas.batches import build_batch, decode_records, iterate_batches
 from barnabas.batches.reader import Record
 from barnabas.broker.served import WRITING_KEYS, served_versions
-from barnabas.offline.metadata import EVERYTHING, AsOf
+from barnabas.metadata.as_of import EVERYTHING, AsOf
 from barnabas.replicated.placement import partition_for
 from barnabas.wire import APIS, ErrorCode, Message, message_class
 from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest

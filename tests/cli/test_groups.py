@@ -177,7 +177,7 @@ def test_a_dry_run_shows_old_and_new_and_changes_nothing(broker: Broker) -> None
     result = run(broker, "reset", "dry", "--all-topics", "--to-offset", "99", "--dry-run", "-o", "json")
     (row,) = json.loads(result.stdout)
     assert (row["oldOffset"], row["newOffset"]) == (5, 10)
-    assert "orders-0: offset 99 is after the last that is there; 10 is the nearest" in result.stderr
+    assert "orders-0: offset 99 is after the last one; the nearest is 10" in result.stderr
     assert "would set the offset of dry in orders-0 from 5 to 10" in result.stderr
     assert committed(broker.bootstrap_servers, "dry") == {("orders", 0): 5}
 
@@ -194,8 +194,8 @@ def test_a_reset_asks_and_nobody_answers(broker: Broker) -> None:
     ("arguments", "code", "says"),
     [
         (["--topic", "nowhere", "--to-latest"], 1, "topic nowhere: UNKNOWN_TOPIC_OR_PARTITION"),
-        (["--topic", "orders:7", "--to-latest"], 1, "topic orders: has no partition 7, only 2"),
-        (["--topic", "orders:x", "--to-latest"], 2, "'orders:x' is not TOPIC or TOPIC:0,1,2"),
+        (["--topic", "orders:7", "--to-latest"], 1, "topic orders: it has partitions 0 to 1, not 7"),
+        (["--topic", "orders:x", "--to-latest"], 2, "'orders:x': partitions are numbers"),
         (["--topic", "stock", "--shift-by", "1"], 1, "partition stock-0 since there is no current committed offset"),
         (["--topic", "orders"], 2, "Say where to"),
         (["--topic", "orders", "--to-latest", "--to-earliest"], 2, "Say where to"),

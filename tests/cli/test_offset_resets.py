@@ -9,11 +9,10 @@ import pytest
 from barnabas.cli.kafka import java_text, kafka_transactions
 from barnabas.cli.kafka.java_text import csv_line, exception_name, hash_order, partition_hash, string_hash
 from barnabas.cli.kafka.kafka_consumer_groups import lines as consumer_groups_tool
-from barnabas.cli.terminal import durations
-from barnabas.cli.terminal.durations import parse_duration_ms, parse_iso_duration_ms
 from barnabas.client.records import TopicPartition
+from barnabas.operations import partitions
+from barnabas.operations import quantities as durations
 from barnabas.operations.groups import reset_plan as offset_resets
-from barnabas.operations.groups import resets as group_resets
 from barnabas.operations.groups.reset_plan import (
     Log,
     NoOffsetError,
@@ -21,9 +20,9 @@ from barnabas.operations.groups.reset_plan import (
     Reset,
     Rule,
     parse_file,
-    parse_topic,
     plan,
 )
+from barnabas.operations.quantities import parse_duration_ms, parse_iso_duration_ms
 from barnabas.wire import ErrorCode
 
 HERE = TopicPartition("orders", 0)
@@ -31,7 +30,7 @@ LOG = Log(start=10, end=100, at_time=42)
 
 
 @pytest.mark.parametrize(
-    "module", [consumer_groups_tool, durations, group_resets, java_text, kafka_transactions, offset_resets]
+    "module", [consumer_groups_tool, durations, java_text, kafka_transactions, offset_resets, partitions]
 )
 def test_examples_are_true(module: object) -> None:
     failed, tried = doctest.testmod(module)  # type: ignore[arg-type]
@@ -78,9 +77,9 @@ def test_a_file_may_be_of_one_group_or_of_several() -> None:
 
 
 def test_topics_have_numbers_after_a_colon() -> None:
-    assert parse_topic("orders:3") == ("orders", [3])
-    with pytest.raises(ValueError, match="'orders:' is not TOPIC"):
-        parse_topic("orders:")
+    assert partitions.parse_selection("orders:3") == ("orders", (3,))
+    with pytest.raises(ValueError, match="'orders:': partitions are numbers"):
+        partitions.parse_selection("orders:")
 
 
 def test_durations_are_short_or_as_in_iso_8601() -> None:

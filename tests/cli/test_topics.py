@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
 from barnabas.cli.main import main
-from barnabas.cli.terminal.times import parse_bytes, parse_time_ms
+from barnabas.cli.terminal.times import parse_time_ms
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.admin.topics import PartitionDescription
 from barnabas.declared.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
+from barnabas.operations.quantities import parse_bytes
 from barnabas.operations.topics.facts import PartitionFacts
 from barnabas.operations.topics.partition_count import Load, plan_partitions
 from barnabas.testing import Broker
@@ -157,7 +158,7 @@ def test_if_one_topic_is_refused_none_is_created(broker: Broker) -> None:
     result = topics(broker, "create", "there-already", "not-made", "-o", "json")
     assert result.exit_code == 1
     assert [row["error"] for row in json.loads(result.stdout)] == ["TOPIC_ALREADY_EXISTS"]
-    assert "nothing was created" in result.stderr
+    assert "no topic is created unless all of them can be" in result.stderr
     assert rows(broker, "list", "--pattern", "not-made") == []
     assert [row["name"] for row in rows(broker, "create", "there-already", "made-now", "--if-not-exists")] == [
         "made-now"
@@ -200,7 +201,7 @@ def test_adding_partitions_says_that_keys_move_and_needs_a_yes(broker: Broker) -
     refused = topics(broker, "alter", "keyed", "--partitions", 3)
     assert refused.exit_code == 1
     assert "add partitions to topic keyed, from 1 to 3" in refused.stderr
-    assert "Records of one key go to another partition" in refused.stderr
+    assert "records of a key may go to another partition" in refused.stderr
     assert "--yes" in refused.stderr
     assert len(rows(broker, "describe", "keyed")) == 1
     assert rows(broker, "alter", "keyed", "--partitions", 3, "--yes")[0]["error"] is None

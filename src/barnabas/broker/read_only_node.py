@@ -46,12 +46,13 @@ from barnabas.controller.heartbeats import Heartbeats
 from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.controller.situation import Situation
 from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.metadata.as_of import EVERYTHING, AsOf
 from barnabas.metadata.brokers import Broker, Endpoint
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.topics import Partition
-from barnabas.offline.metadata import EVERYTHING, AsOf, OfflineMetadata, load
+from barnabas.offline.metadata import OfflineMetadata, load
 from barnabas.raft import messages
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet

@@ -22,7 +22,7 @@ from barnabas.lake.reading import read_table
 from barnabas.lake.streams import Stream
 from barnabas.lake.tables.all import STREAMS, TABLES
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.offline.metadata import EVERYTHING, AsOf, parse_as_of
+from barnabas.metadata.as_of import EVERYTHING, AsOf, parse_as_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

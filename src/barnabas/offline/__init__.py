@@ -1,0 +1,1 @@
+"""Reads the metadata of a cluster from files, without a running node. Writes and locks nothing."""

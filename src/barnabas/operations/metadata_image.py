@@ -1,22 +1,23 @@
-"""Where the metadata of a cluster is read from: a snapshot, the directory of a metadata log, or a quorum that runs; up to
-an offset or a time.
+"""The metadata of a cluster from a snapshot, the directory of a metadata log, or a running quorum, up to an offset or a time.
 
-Its one rule: a source is shown as it is, and what is wrong with it is said beside. Files are neither written nor locked, and a
-quorum does not notice who reads: only what it has committed is shown, while of a file nobody knows how much of it was.
+Its one rule: a source is read as it is, and a problem with it is returned beside the image. Files are neither written nor
+locked. A quorum hands out committed records only; a file may end with records that were never committed.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.batches import BatchError, ControlType, decode_control_key
-from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.failures import Failure, failures
+from barnabas.metadata.as_of import EVERYTHING, AsOf
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import MetadataImage, Provenance
-from barnabas.metadata.loader import MetadataBatch, MetadataLoader
-from barnabas.offline.metadata import EVERYTHING, AsOf, load
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader, Published
+from barnabas.offline.metadata import load
+from barnabas.operations.errors import OperationError
+from barnabas.storage.errors import StorageError
 from barnabas.storage.log_dirs import CLUSTER_METADATA
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader, parse_snapshot_name
 from barnabas.wire import MalformedError, Message, UnsupportedVersionError, decode_record
@@ -26,43 +27,40 @@ if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.metadata_log import LogBatch, LogSnapshot
 
-Source = Path | Connection
-"""A file or a directory, or how to reach controllers."""
-
 
 class Loaded(NamedTuple):
-    """An image, and what is wrong with its source, if something is."""
+    """An image, and what is wrong with its source, if anything."""
 
     image: MetadataImage
     problem: str | None = None
 
 
-def load_source(source: Source, as_of: AsOf = EVERYTHING) -> Loaded:
-    """The metadata that a file, a directory or a quorum has. Raises Failure."""
-    if isinstance(source, Connection):
-        return load_live(source, as_of)
+# --- files
+
+
+def load_files(source: Path, as_of: AsOf = EVERYTHING) -> Loaded:
+    """Read a snapshot, the directory of a metadata log, or a log dir that has one. Raises OperationError."""
     try:
-        with failures():
-            if source.is_dir():
-                return _load_directory(source, as_of)
-            if as_of != EVERYTHING:
-                raise Failure(
-                    "a snapshot is of one moment", resource=str(source), advice="give the directory of the metadata log"
-                )
-            return _load_snapshot(source)
-    except (ReplayError, MalformedError, UnsupportedVersionError) as error:
-        raise Failure(str(error), resource=str(source)) from error
+        if source.is_dir():
+            found = load(log_directory(source), as_of)
+            return Loaded(found.image, found.problem)
+        if as_of != EVERYTHING:
+            raise OperationError(
+                "a snapshot is of one moment", resource=str(source), advice="give the directory of the metadata log"
+            )
+        return _load_snapshot(source)
+    except (ReplayError, MalformedError, UnsupportedVersionError, StorageError) as error:
+        raise OperationError(str(error), resource=str(source)) from error
 
 
-def _load_directory(source: Path, as_of: AsOf) -> Loaded:
-    """The directory of the log, or a log dir that has it."""
+def log_directory(source: Path) -> Path:
+    """The directory of the metadata log, given that or a log dir that has it. Raises OperationError."""
     below = source / str(CLUSTER_METADATA)
     directory = below if below.is_dir() else source
-    if not any(directory.glob("*.log")) and not any(directory.glob("*.checkpoint")):
-        advice = f"give a snapshot (*.checkpoint), {CLUSTER_METADATA}, or a log dir that has it"
-        raise Failure("there is no metadata log", resource=str(source), advice=advice)
-    found = load(directory, as_of)
-    return Loaded(found.image, found.problem)
+    if not directory.is_dir() or not (any(directory.glob("*.log")) or any(directory.glob("*.checkpoint"))):
+        advice = f"give a snapshot (*.checkpoint), {CLUSTER_METADATA} of a controller, or the log dir that has it"
+        raise OperationError("there is no metadata log", resource=str(source), advice=advice)
+    return directory
 
 
 def _load_snapshot(path: Path) -> Loaded:
@@ -75,40 +73,46 @@ def _load_snapshot(path: Path) -> Loaded:
     return Loaded(loader.image)
 
 
-# --- a quorum that runs
-
-
-def load_live(connection: Connection, as_of: AsOf = EVERYTHING) -> Loaded:
-    """What the quorum behind these controllers has committed. Raises Failure."""
-    from barnabas.cli.connection.connecting import run  # brings the event loop
-
-    try:
-        return Loaded(run(connection, lambda cluster: read_image(cluster, as_of)))
-    except (ReplayError, MalformedError) as error:
-        raise Failure(str(error), resource=connection.address) from error
+# --- a running quorum
 
 
 async def read_image(cluster: Cluster, as_of: AsOf = EVERYTHING) -> MetadataImage:
-    """The image after all that is committed, up to an offset or a time."""
+    """Read what the quorum has committed, up to an offset or a time. Raises OperationError if that is too far back."""
+    image: MetadataImage | None = None
+    async for published in follow_live(cluster, as_of):
+        image = published.image
+    return MetadataLoader().image if image is None else image
+
+
+async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING) -> AsyncIterator[Published]:
+    """Yield one image per committed batch or transaction, up to an offset or a time; the first may be a snapshot's.
+
+    Raises OperationError if the first snapshot is later than `as_of`, or if the log cannot be replayed.
+    """
     from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
 
     loader = MetadataLoader()
-    async for part in read_metadata_log(cluster):
-        if isinstance(part, LogSnapshot):
-            timestamp_ms = last_contained_log_timestamp(part)
-            if not as_of.includes(part.end_offset - 1, timestamp_ms):
-                text = f"the log begins at offset {part.end_offset}: what was before is known only in sum"
-                raise Failure(text, advice="an older snapshot or log of a controller may be at hand, in its log dir")
-            records = [record for batch in part.batches for record in _records(batch)]
-            loader.load_snapshot(records, Provenance(part.end_offset - 1, part.epoch, timestamp_ms))
-        elif not as_of.includes(part.last_offset, part.header.max_timestamp):
-            break
-        else:
-            batch = MetadataBatch(
-                part.base_offset, part.last_offset, part.epoch, part.header.max_timestamp, _records(part)
-            )
-            loader.load([batch])
-    return loader.image
+    try:
+        async for part in read_metadata_log(cluster):
+            if isinstance(part, LogSnapshot):
+                timestamp_ms = last_contained_log_timestamp(part)
+                if not as_of.includes(part.end_offset - 1, timestamp_ms):
+                    raise OperationError(
+                        f"the log begins at offset {part.end_offset}: what was before is known only in sum",
+                        advice="an older snapshot or log of a controller may be at hand, in its log dir",
+                    )
+                records = [record for batch in part.batches for record in _records(batch)]
+                yield loader.load_snapshot(records, Provenance(part.end_offset - 1, part.epoch, timestamp_ms))
+            elif not as_of.includes(part.last_offset, part.header.max_timestamp):
+                break
+            else:
+                batch = MetadataBatch(
+                    part.base_offset, part.last_offset, part.epoch, part.header.max_timestamp, _records(part)
+                )
+                for published in loader.load([batch]):
+                    yield published
+    except (ReplayError, MalformedError) as error:
+        raise OperationError(str(error), resource=str(cluster.state.cluster_id)) from error
 
 
 def _records(batch: LogBatch) -> list[Message]:
@@ -116,7 +120,7 @@ def _records(batch: LogBatch) -> list[Message]:
 
 
 def last_contained_log_timestamp(snapshot: LogSnapshot) -> int:
-    """The time of the last record that a snapshot stands for."""
+    """Timestamp of the last record that a snapshot covers."""
     for record in snapshot.batches[0].records if snapshot.batches else ():
         try:
             if decode_control_key(record.key) is ControlType.SNAPSHOT_HEADER:

@@ -1,0 +1,1 @@
+"""The commands of barnabas itself, one noun per file: options in, rows out."""

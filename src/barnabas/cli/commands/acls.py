@@ -20,8 +20,9 @@ from barnabas.cli.connection.options import common_options, dry_run_option, yes_
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.declared_plan import documents, load
-from barnabas.cli.terminal.failures import Failure, Verdict
-from barnabas.cli.terminal.output import EXIT_NO, Column, Output, columns, note
+from barnabas.cli.terminal.exit_codes import EXIT_NO
+from barnabas.cli.terminal.failures import Failure, JudgingCommand
+from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.security import acl_text
 from barnabas.security.acl import (
     WILDCARD,
@@ -384,7 +385,7 @@ def _settings_options(command: F) -> F:
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@acls.command("explain", cls=Verdict)
+@acls.command("explain", cls=JudgingCommand)
 @click.argument("principal", type=_PRINCIPAL)
 @click.argument("operation", type=_OPERATION)
 @click.argument("resource", type=_RESOURCE, metavar="TYPE:NAME")
@@ -456,7 +457,7 @@ def explain(
         sys.exit(EXIT_NO)
 
 
-@acls.command("test", cls=Verdict)
+@acls.command("test", cls=JudgingCommand)
 @click.option("--file", "-f", "file", type=_FILE, required=True, metavar="FILE", help="The cases.")
 @click.option("--declared", type=_FILE, metavar="FILE", help="By the ACLs of a cluster.yaml, not of a cluster.")
 @_settings_options
@@ -536,7 +537,7 @@ def test(
         sys.exit(EXIT_NO)
 
 
-@acls.command("audit", cls=Verdict)
+@acls.command("audit", cls=JudgingCommand)
 @click.option("--declared", "-f", type=_FILE, metavar="FILE", help="The ACLs of a cluster.yaml, not of a cluster.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if something was found.")
 @common_options

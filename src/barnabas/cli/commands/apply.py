@@ -17,9 +17,10 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import confirm
-from barnabas.cli.terminal.declared_plan import STDIN, compare, delete_option, file_option, load, show, summary
+from barnabas.cli.terminal.declared_plan import STDIN, delete_option, file_option, load, show, summary
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import ADVICE, Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, columns, note
+from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ async def _apply(
     dry_run: bool,
 ) -> None:
     from barnabas.declared.execute import read_passwords
+    from barnabas.operations.declared import compare
 
     plan = await compare(cluster, document, delete=delete)
     show(Output(file=sys.stderr), plan)
@@ -162,7 +164,9 @@ def _words(error: Exception | None) -> str:
 
 
 async def _settle(cluster: Cluster, document: Document, delete: bool) -> None:
-    """Brokers hear of a change a moment after it was made: wait until all that was declared can be seen."""
+    """Wait until the brokers show everything that was declared: they learn of a change a moment after it was made."""
+    from barnabas.operations.declared import compare
+
     for _ in range(_SETTLING_ATTEMPTS):
         if not (await compare(cluster, document, delete=delete)).changes:
             note(f"the cluster is as {document.file} declares it")

@@ -14,8 +14,9 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
-from barnabas.cli.terminal.failures import Failure, Verdict
-from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, note
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
+from barnabas.cli.terminal.failures import Failure, JudgingCommand
+from barnabas.cli.terminal.output import Column, Format, Output, columns, note
 from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
 
 if TYPE_CHECKING:
@@ -337,7 +338,7 @@ def _change_features(
 # --- stopping a broker
 
 
-@cluster.command("safe-to-stop", cls=Verdict)
+@cluster.command("safe-to-stop", cls=JudgingCommand)
 @click.argument("broker", type=int)
 @common_options
 def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:

@@ -18,7 +18,6 @@ from barnabas.cli.connection.completion import complete_topic_config
 from barnabas.cli.connection.config_resources import (
     TYPES,
     complete_resource,
-    is_hidden,
     parse_pairs,
     resource_row,
     resource_text,
@@ -28,8 +27,9 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, Connection
 from barnabas.cli.terminal.changes import announce, show_results
-from barnabas.cli.terminal.failures import Failure, Verdict, failure_of, failures
-from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
+from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of, failures
+from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
 from barnabas.cli.terminal.parsing import moment_of
 from barnabas.client.admin.config_values import (
     AlterConfigOp,
@@ -45,7 +45,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
-    from barnabas.offline.metadata import AsOf
+    from barnabas.metadata.as_of import AsOf
     from barnabas.operations.configs.history import History
 
 _RESOURCE: dict[str, Any] = {"callback": to_resource, "shell_complete": complete_resource}
@@ -178,7 +178,7 @@ def _color_of_source(source: Any) -> str | None:
     return "green" if str(source).startswith("DYNAMIC") else None
 
 
-@configs.command("diff", cls=Verdict)
+@configs.command("diff", cls=JudgingCommand)
 @click.argument("resource", **_RESOURCE)
 @click.argument("other", required=False, **_RESOURCE)
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
@@ -348,8 +348,10 @@ def _sentence(resource: ConfigResource, op: AlterConfigOp, before: Config) -> st
 
 
 def _is_secret(resource: ConfigResource, name: str, config: Config) -> bool:
+    from barnabas.operations.configs.history import is_hidden
+
     entry = config.get(name)
-    return entry.is_sensitive if entry is not None else is_hidden(resource, name)
+    return entry.is_sensitive if entry is not None else is_hidden(resource.type, name)
 
 
 def _suggest(ops: list[AlterConfigOp], known: Config) -> None:
@@ -404,7 +406,8 @@ def history(
       barnabas configs history orders --log-dir data
       barnabas configs history --name 'retention*' --bootstrap-controller localhost:9093
     """
-    from barnabas.offline.metadata import EVERYTHING
+    from barnabas.metadata.as_of import EVERYTHING
+    from barnabas.operations.configs.history import is_hidden
 
     found = _history(log_dir, connection, EVERYTHING)
 
@@ -412,7 +415,7 @@ def history(
         for event in found.events:
             if (resource or event.resource) != event.resource or not fnmatch.fnmatchcase(event.name, pattern):
                 continue
-            hidden = is_hidden(event.resource, event.name)
+            hidden = is_hidden(event.resource.type, event.name)
             yield {
                 "offset": event.offset,
                 "timestamp": event.timestamp_ms,
@@ -478,7 +481,8 @@ def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> Histo
     from barnabas.operations.configs.history import read_history, read_live_history
 
     if log_dir is not None:
-        found = read_history(log_dir, as_of)
+        with failures(str(log_dir)):
+            found = read_history(log_dir, as_of)
     elif BOOTSTRAP_CONTROLLERS in connection.settings:
         found = run(connection, lambda cluster: read_live_history(cluster, as_of))
     else:
@@ -509,7 +513,8 @@ def _check_that_it_was_there(resource: ConfigResource, found: History) -> None:
 
 
 def _check_same_cluster(cluster: Cluster, log_dir: Path | None) -> None:
-    from barnabas.operations.configs.history import cluster_id_of, log_directory
+    from barnabas.operations.configs.history import cluster_id_of
+    from barnabas.operations.metadata_image import log_directory
 
     if log_dir is None:
         return

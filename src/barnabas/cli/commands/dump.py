@@ -17,6 +17,7 @@ from barnabas.cli.files.forked import Made, in_order, processes
 from barnabas.cli.files.log_checks import check
 from barnabas.cli.files.log_files import Chunk, Item, Problem, Section, Wanted, file_kind, open_as_log, sections
 from barnabas.cli.files.log_records import LogKind
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import Column, Format, Output, Progress, Rows, columns, note
 from barnabas.storage.errors import StorageError
@@ -92,7 +93,7 @@ def dump(
     if rows is not None and output.format not in (Format.TABLE, Format.TSV):
         rows.close()
     if damaged:
-        raise SystemExit(1)
+        raise SystemExit(EXIT_FAILED)
 
 
 _CHUNKS_ALONE = 4
@@ -224,7 +225,7 @@ def _verify(paths: tuple[Path, ...], output: Output) -> None:
     if output.is_for_people:
         note(f"{len(files)} files, {total:,} bytes: {f'problems: {wrong}' if wrong else 'all is well'}")
     if wrong:
-        raise SystemExit(1)
+        raise SystemExit(EXIT_FAILED)
 
 
 def _files_under(path: Path) -> list[Path]:

@@ -9,10 +9,11 @@ import click
 
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
-from barnabas.cli.connection.partition_arguments import Key, Wanted, find_partitions, partitions_argument
+from barnabas.cli.connection.partition_arguments import partitions_argument
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.output import Output, columns, note
+from barnabas.operations.partitions import Key, Selection, find_partitions
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _LOSS = "Records that only the lost replicas had are lost for ever. Elect unclea
 @yes_option
 @common_options
 def elect_leaders(
-    partitions: tuple[Wanted, ...],
+    partitions: tuple[Selection, ...],
     all_: bool,
     preferred: bool,
     dry_run: bool,
@@ -60,7 +61,7 @@ def elect_leaders(
 
 
 async def _elect(
-    cluster: Cluster, wanted: tuple[Wanted, ...], preferred: bool, dry_run: bool, yes: bool, output: Output
+    cluster: Cluster, wanted: tuple[Selection, ...], preferred: bool, dry_run: bool, yes: bool, output: Output
 ) -> None:
     from barnabas.client.admin.elections import Elections, ElectionType
 

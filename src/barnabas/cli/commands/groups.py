@@ -16,20 +16,24 @@ import click
 from barnabas.cli.connection.completion import complete_group, complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.partition_arguments import parse_partitions
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.changes import announce, confirm, show_results
-from barnabas.cli.terminal.durations import duration_text, parse_duration_ms
+from barnabas.cli.terminal.changes import announce, carry_out, confirm, show_results
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
-from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, columns, note
+from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.watch import watch_option, watched
+from barnabas.operations.quantities import duration_text, parse_duration_ms
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.groups import GroupDescription, MemberToRemove
+    from barnabas.client.admin.groups import GroupDescription, GroupMember, MemberToRemove
     from barnabas.client.cluster import Cluster
     from barnabas.client.records import TopicPartition
     from barnabas.operations.groups.positions import PartitionPosition
     from barnabas.operations.groups.reset_plan import Reset
+    from barnabas.operations.groups.resets import OffsetChange
+    from barnabas.operations.partitions import Selection
 
 _STATES = (
     "PreparingRebalance",
@@ -51,6 +55,7 @@ _TOPICS = click.option(
     "topics",
     multiple=True,
     metavar="TOPIC[:0,1]",
+    callback=parse_partitions,
     shell_complete=complete_topic,
     help="A topic, or some of its partitions; may be repeated.",
 )
@@ -155,16 +160,14 @@ def describe(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.commands.group_rows import headline, position_row
-
         described, failures = await _described(cluster, group_ids, all_groups)
         found = await _positions(cluster, described, failures, with_time)
         if output.is_for_people:
             for group_id, rows in found.items():
-                output.title(headline(described[group_id], rows))
-                output.rows(_POSITIONS, [position_row(group_id, row) for row in rows])
+                output.title(_headline(described[group_id], rows))
+                output.rows(_POSITIONS, [_position_row(group_id, row) for row in rows])
         else:
-            every = (position_row(group_id, row) for group_id, rows in found.items() for row in rows)
+            every = (_position_row(group_id, row) for group_id, rows in found.items() for row in rows)
             output.rows((Column("groupId"), *_POSITIONS), every)
         _end_with(failures, is_watched=watch is not None)
 
@@ -183,10 +186,8 @@ def members(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.commands.group_rows import member_row
-
         described, failures = await _described(cluster, group_ids, all_groups)
-        output.rows(_MEMBERS, (member_row(group, each) for group in described.values() for each in group.members))
+        output.rows(_MEMBERS, (_member_row(group, each) for group in described.values() for each in group.members))
         _end_with(failures, is_watched=watch is not None)
 
     run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
@@ -204,10 +205,8 @@ def state(
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
-        from barnabas.cli.commands.group_rows import state_row
-
         described, failures = await _described(cluster, group_ids, all_groups)
-        output.rows(_DESCRIBED, map(state_row, described.values()))
+        output.rows(_DESCRIBED, map(_state_row, described.values()))
         _end_with(failures, is_watched=watch is not None)
 
     run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
@@ -282,7 +281,7 @@ def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -
 @common_options
 def reset(
     group_id: str,
-    topics: tuple[str, ...],
+    topics: tuple[Selection, ...],
     all_topics: bool,
     from_file: Path | None,
     dry_run: bool,
@@ -303,6 +302,7 @@ def reset(
       barnabas groups reset app --from-file offsets.csv
     """
     from barnabas.operations.groups.reset_plan import parse_file
+    from barnabas.operations.groups.resets import propose_reset
 
     wanted = _reset_asked({**rules, "from_file": from_file})
     if from_file is not None and (topics or all_topics):
@@ -316,41 +316,20 @@ def reset(
     if file == {}:
         raise Failure(f"has nothing for group {group_id}", resource=str(from_file))
 
-    async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.groups import Groups
-        from barnabas.operations.groups import resets as group_resets
+    async def work(cluster: Cluster) -> Mapping[TopicPartition, OffsetChange]:
+        proposal = await propose_reset(cluster, group_id, wanted, topics, file)
+        return await carry_out(proposal, dry_run=dry_run, yes=yes)
 
-        await group_resets.need_empty(cluster, group_id)
-        committed = await group_resets.committed_offsets(cluster, group_id)
-        if topics:
-            partitions = await group_resets.named_partitions(cluster, topics)
-        else:
-            partitions = sorted(committed if file is None else file)
-        if not partitions:
-            raise Failure("has no offsets: there is nothing to reset", resource=f"group {group_id}")
-        planned = await group_resets.planned_offsets(cluster, wanted, partitions, committed, file)
+    changes = run(connection, work)
 
-        def row(key: TopicPartition, _: object) -> dict[str, Any]:
-            old, new = committed.get(key), planned[key].offset
-            return {"groupId": group_id, **_partition(key), "oldOffset": old, "newOffset": new}
+    def row(key: TopicPartition, _: object) -> dict[str, Any]:
+        return {"groupId": group_id, **_partition(key), "oldOffset": changes[key].old, "newOffset": changes[key].new}
 
-        announce(
-            (
-                f"set the offset of {group_id} in {each} from {committed.get(each, 'none')} to {new.offset}"
-                for each, new in planned.items()
-            ),
-            dry_run=dry_run,
-        )
-        keys = ("groupId", "topic", "partition", "oldOffset", "newOffset")
-        if dry_run:
-            output.rows(columns(*keys), (row(key, None) for key in planned))
-            return
-        confirm(f"Set {len(planned)} offset{'' if len(planned) == 1 else 's'} of group {group_id}?", yes=yes)
-        new_offsets = {key: each.offset for key, each in planned.items()}
-        results = await Groups(cluster).alter_consumer_group_offsets(group_id, new_offsets)
-        show_results(output, keys, results, row)
-
-    run(connection, work)
+    keys = ("groupId", "topic", "partition", "oldOffset", "newOffset")
+    if dry_run:
+        output.rows(columns(*keys), (row(key, None) for key in changes))
+    else:
+        show_results(output, keys, {key: change.error for key, change in changes.items()}, row)
 
 
 _RULES = {
@@ -433,23 +412,21 @@ async def _would_delete(cluster: Cluster, group_ids: Iterable[str]) -> dict[str,
 @yes_option
 @common_options
 def delete_offsets(
-    group_id: str, topics: tuple[str, ...], dry_run: bool, yes: bool, connection: Connection, output: Output
+    group_id: str, topics: tuple[Selection, ...], dry_run: bool, yes: bool, connection: Connection, output: Output
 ) -> None:
     """Forget how far a group has come in topics that none of its members is subscribed to."""
     if not topics:
         raise click.UsageError("Say which: --topic.")
-    from barnabas.operations.groups.resets import committed_offsets, parse_topics
-
-    named = parse_topics(topics)
+    from barnabas.operations.groups.resets import committed_offsets
 
     async def work(cluster: Cluster) -> None:
         from barnabas.client.admin.groups import Groups
 
         committed = await committed_offsets(cluster, group_id)
-        wanted = [each for each in sorted(committed) if each.topic in named]
-        wanted = [each for each in wanted if each.partition in (named[each.topic] or [each.partition])]
+        wanted = [each for each in sorted(committed) if any(topic.covers(*each) for topic in topics)]
         if not wanted:
-            raise Failure(f"has no offsets in {', '.join(topics)}", resource=f"group {group_id}")
+            names = ", ".join(dict.fromkeys(each.topic for each in topics))
+            raise Failure(f"has no offsets in {names}", resource=f"group {group_id}")
         announce(
             (f"delete the offset of {group_id} in {each}, which is {committed[each]}" for each in wanted),
             dry_run=dry_run,
@@ -529,3 +506,72 @@ async def _members_of(cluster: Cluster, group_id: str) -> list[MemberToRemove]:
         MemberToRemove("", each.group_instance_id) if each.group_instance_id else MemberToRemove(each.member_id)
         for each in found.members
     ]
+
+
+# --- rows, with Kafka's names of fields
+
+
+def _headline(group: GroupDescription, rows: Iterable[PartitionPosition]) -> str:
+    count = len(group.members)
+    lag = sum(row.lag or 0 for row in rows)
+    by = f" by {group.assignor}" if group.assignor else ""
+    return (
+        f"{group.group_id}: {group.state}, {group.type.lower()}{by}, {count} member{'' if count == 1 else 's'}, "
+        f"lag {lag:,}, coordinator {group.coordinator or '-'}"
+    )
+
+
+def _position_row(group_id: str, at: PartitionPosition) -> dict[str, Any]:
+    committed, member = at.committed, at.member
+    return {
+        "groupId": group_id,
+        "topic": at.topic,
+        "partition": at.partition,
+        "currentOffset": committed.offset if committed else None,
+        "logEndOffset": at.log_end_offset,
+        "lag": at.lag,
+        "lagMs": at.lag_ms,
+        "memberId": member.member_id if member else None,
+        "groupInstanceId": member.group_instance_id if member else None,
+        "clientId": member.client_id if member else None,
+        "clientHost": member.client_host if member else None,
+        "leaderEpoch": committed.leader_epoch if committed else None,
+        "metadata": committed.metadata if committed else None,
+    }
+
+
+def _member_row(group: GroupDescription, member: GroupMember) -> dict[str, Any]:
+    return {
+        "groupId": group.group_id,
+        "memberId": member.member_id,
+        "groupInstanceId": member.group_instance_id,
+        "clientId": member.client_id,
+        "clientHost": member.client_host,
+        "memberEpoch": member.member_epoch,
+        "partitions": len(member.assignment),
+        "assignment": _assigned(member.assignment),
+        "targetAssignment": None if member.target_assignment is None else _assigned(member.target_assignment),
+        "rackId": member.rack_id,
+        "subscribedTopics": member.subscribed_topics,
+        "subscribedTopicRegex": member.subscribed_topic_regex,
+    }
+
+
+def _assigned(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        found.setdefault(topic, []).append(partition)
+    return [{"topic": topic, "partitions": numbers} for topic, numbers in found.items()]
+
+
+def _state_row(group: GroupDescription) -> dict[str, Any]:
+    return {
+        "groupId": group.group_id,
+        "type": group.type,
+        "state": group.state,
+        "coordinator": str(group.coordinator) if group.coordinator else None,
+        "assignor": group.assignor or None,
+        "groupEpoch": group.group_epoch,
+        "assignmentEpoch": group.assignment_epoch,
+        "members": len(group.members),
+    }

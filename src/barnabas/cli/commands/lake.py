@@ -22,7 +22,7 @@ from barnabas.cli.lake.sources import Named, chosen_feeds, remembered_feeds
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, Progress, columns, note
 from barnabas.cli.terminal.parsing import moment_of
-from barnabas.offline.metadata import AsOf
+from barnabas.metadata.as_of import AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,20 +16,16 @@ import click
 
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option
-from barnabas.cli.connection.partition_arguments import (
-    Key,
-    Wanted,
-    find_partitions,
-    partitions_argument,
-    require_brokers,
-)
+from barnabas.cli.connection.partition_arguments import partitions_argument
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.connection.rate_option import throttle_option
 from barnabas.cli.terminal.changes import announce, show_results
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, Progress, columns, note
-from barnabas.cli.terminal.times import bytes_text
+from barnabas.cli.terminal.output import Column, Output, Progress, columns, note
 from barnabas.cli.terminal.watch import watch_option, watched
-from barnabas.operations.reassignments.running import throttle_option
+from barnabas.operations.partitions import Key, Selection, find_partitions, require_brokers
+from barnabas.operations.quantities import bytes_text
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -73,7 +69,7 @@ def log_dirs() -> None:
 @watch_option
 @common_options
 def describe(
-    partitions: tuple[Wanted, ...],
+    partitions: tuple[Selection, ...],
     brokers: tuple[int, ...],
     by: str | None,
     watch: float | None,
@@ -104,7 +100,7 @@ def describe(
 
 
 async def _describe(
-    cluster: Cluster, partitions: tuple[Wanted, ...], brokers: tuple[int, ...], kind: str, output: Output
+    cluster: Cluster, partitions: tuple[Selection, ...], brokers: tuple[int, ...], kind: str, output: Output
 ) -> bool:
     """Whether something could not be told."""
     from barnabas.client.admin.log_dirs import LogDirs
@@ -220,7 +216,7 @@ def _total(sizes: Iterable[int | None]) -> int | None:
 @dry_run_option
 @common_options
 def move(
-    partitions: tuple[Wanted, ...],
+    partitions: tuple[Selection, ...],
     broker: int,
     to: str,
     throttle: int | None,
@@ -243,7 +239,7 @@ def move(
 
 async def _move(
     cluster: Cluster,
-    partitions: tuple[Wanted, ...],
+    partitions: tuple[Selection, ...],
     broker: int,
     to: str,
     throttle: int | None,
@@ -280,7 +276,7 @@ async def _move(
     show_results(output, ("topic", "partition", "broker", "logDir"), results, row)
 
 
-async def _to_move(cluster: Cluster, partitions: tuple[Wanted, ...], broker: int, to: str) -> dict[Replica, int]:
+async def _to_move(cluster: Cluster, partitions: tuple[Selection, ...], broker: int, to: str) -> dict[Replica, int]:
     """The replicas of the broker that are not there yet, with their sizes."""
     from barnabas.client.admin.log_dirs import LogDirs, Replica
 

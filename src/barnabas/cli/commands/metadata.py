@@ -14,19 +14,23 @@ from typing import Any
 
 import click
 
+from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
-from barnabas.cli.terminal.failures import Failure, Misunderstood, Verdict
-from barnabas.cli.terminal.output import EXIT_NO, Format, Output, note
+from barnabas.cli.terminal.exit_codes import EXIT_NO
+from barnabas.cli.terminal.failures import Failure, JudgingCommand, Misunderstood, failures
+from barnabas.cli.terminal.output import Format, Output, note
 from barnabas.cli.terminal.parsing import moment_of
-from barnabas.config import broker
-from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata import tree
+from barnabas.metadata.as_of import AsOf
 from barnabas.metadata.changes import Change, ConfigChanged, changes
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
-from barnabas.offline.metadata import AsOf
-from barnabas.operations.metadata_image import Loaded, Source, load_source
+from barnabas.operations.configs.history import is_hidden
+from barnabas.operations.metadata_image import Loaded, load_files, read_image
+
+Source = Path | Connection
+"""A file or a directory, or how to reach controllers."""
 
 _ROOT = "image"
 _NEVER_SHOWN = "[hidden]"
@@ -108,7 +112,7 @@ def find(words: tuple[str, ...], name: str, as_of: AsOf, connection: Connection,
         output.listing("path", ({"path": found} for found in tree.find(image, _full(path), name)))
 
 
-@metadata.command("diff", cls=Verdict)
+@metadata.command("diff", cls=JudgingCommand)
 @click.argument("words", nargs=-1, metavar="[SOURCE] [OTHER]")
 @click.option("--from", "from_", **_MOMENT, help="SOURCE as of this offset or time.")
 @click.option("--to", **_MOMENT, help="OTHER, or else SOURCE, as of this offset or time.")
@@ -150,11 +154,7 @@ def _without_secrets(change: Change) -> Change:
 
 
 def _is_hidden(resource: ConfigResource, name: str) -> bool:
-    """As Kafka: the passwords among the settings of brokers, and what nobody knows and so might be one."""
-    if resource.type != ConfigResourceType.BROKER:
-        return False
-    definition = broker.find(name)
-    return definition is None or definition.sensitive
+    return is_hidden(resource.type, name)
 
 
 def _is_live(connection: Connection) -> bool:
@@ -195,7 +195,11 @@ def _source_and_path(words: tuple[str, ...], connection: Connection) -> tuple[So
 
 
 def _image(source: Source, as_of: AsOf) -> MetadataImage:
-    found: Loaded = load_source(source, as_of)
+    """Read the metadata of a source, with a warning if something is wrong with it. Raises Failure."""
+    if isinstance(source, Connection):
+        return run(source, lambda cluster: read_image(cluster, as_of))
+    with failures():
+        found: Loaded = load_files(source, as_of)
     if found.problem is not None:
         note(f"warning: {found.problem}")
     return found.image

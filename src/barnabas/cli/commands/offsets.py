@@ -16,8 +16,9 @@ from barnabas.cli.connection.completion import complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure, failure_of
-from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, columns, utc_time
+from barnabas.cli.terminal.output import Column, Output, columns, utc_time
 from barnabas.cli.terminal.parsing import time_ms
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.wire.errors import KafkaError

@@ -10,12 +10,12 @@ import click
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.declared_plan import compare, delete_option, file_option, judge, load
-from barnabas.cli.terminal.failures import Verdict
+from barnabas.cli.terminal.declared_plan import delete_option, file_option, judge, load
+from barnabas.cli.terminal.failures import JudgingCommand
 from barnabas.cli.terminal.output import Output
 
 
-@click.command("plan", cls=Verdict, short_help="What would change to make the cluster as a file declares it.")
+@click.command("plan", cls=JudgingCommand, short_help="What would change to make the cluster as a file declares it.")
 @file_option
 @delete_option
 @common_options
@@ -52,6 +52,8 @@ def plan(connection: Connection, output: Output, file: str, delete: bool) -> Non
       barnabas plan -f cluster.yaml --delete           count what is not declared as drift
       barnabas export | barnabas plan -f - -b other:9092
     """
+    from barnabas.operations.declared import compare
+
     document = load(file)
     found = run(connection, lambda cluster: compare(cluster, document, delete=delete))
     judge(output, found, f"no drift: the cluster is as {document.file} declares it")

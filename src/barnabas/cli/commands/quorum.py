@@ -15,8 +15,9 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
-from barnabas.cli.terminal.failures import Failure, Verdict
-from barnabas.cli.terminal.output import EXIT_NO, Column, Format, Output, columns, note
+from barnabas.cli.terminal.exit_codes import EXIT_NO
+from barnabas.cli.terminal.failures import Failure, JudgingCommand
+from barnabas.cli.terminal.output import Column, Format, Output, columns, note
 from barnabas.cli.terminal.parsing import parsed_by
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -71,7 +72,7 @@ def quorum() -> None:
     """
 
 
-@quorum.command("status", cls=Verdict)
+@quorum.command("status", cls=JudgingCommand)
 @click.option(
     "--max-lag-ms", type=click.IntRange(1), default=_MAX_LAG_MS, help=f"How late a voter may be [{_MAX_LAG_MS}]."
 )

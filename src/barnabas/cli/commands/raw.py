@@ -15,8 +15,9 @@ from click.shell_completion import CompletionItem
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import connection_options
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Format, Output, note
+from barnabas.cli.terminal.output import Format, Output, note
 
 if TYPE_CHECKING:
     from barnabas import wire

@@ -16,36 +16,23 @@ import click
 from barnabas.cli.connection.completion import complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, connection_options, dry_run_option, yes_option
-from barnabas.cli.connection.partition_arguments import (
-    Key,
-    Wanted,
-    find_partitions,
-    parse_partitions,
-    partitions_argument,
-    require_brokers,
-)
+from barnabas.cli.connection.partition_arguments import parse_partitions, partitions_argument
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.connection.rate_option import parse_rate, throttle_option
 from barnabas.cli.terminal.changes import announce, confirm, show_results
-from barnabas.cli.terminal.durations import duration_text
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
-from barnabas.cli.terminal.times import bytes_text
+from barnabas.cli.terminal.output import Progress as ProgressBar
 from barnabas.cli.terminal.watch import watch_option, watched
-from barnabas.operations.reassignments.running import (
-    begin,
-    look_at,
-    parse_rate,
-    plan_rows,
-    progress_look,
-    throttle_option,
-    unthrottle,
-    wait_done,
-)
+from barnabas.operations.partitions import Key, Selection, find_partitions, require_brokers
+from barnabas.operations.quantities import bytes_text, duration_text
+from barnabas.operations.reassignments.plan import Goal
 
 if TYPE_CHECKING:
     from barnabas.client.admin.reassignments import PartitionReassignment
     from barnabas.client.cluster import Cluster
     from barnabas.client.reassignment_plan import Plan
+    from barnabas.operations.reassignments.plan import PlannedMoves
     from barnabas.operations.reassignments.progress import Look, Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,20 +53,6 @@ _STATUS = columns(
 )
 
 
-class Wish(NamedTuple):
-    """What a plan is to achieve."""
-
-    rebalance: bool
-    add: tuple[int, ...]
-    drain: tuple[int, ...]
-    replication_factor: int | None
-    disable_rack_aware: bool
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.rebalance or self.add or self.drain or self.replication_factor)
-
-
 def _broker_ids(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[int, ...]:
     try:
         return tuple(int(each) for value in values for each in value.split(","))
@@ -87,8 +60,8 @@ def _broker_ids(ctx: click.Context, param: click.Parameter, values: Iterable[str
         raise click.BadParameter("brokers are numbers, as in 4 or 4,5.", ctx, param) from None
 
 
-def _wish_options(command: F) -> F:
-    """What to achieve; the command gets `wish`."""
+def _goal_options(command: F) -> F:
+    """The options that say what to achieve; the command gets them as `goal`."""
 
     @click.option("--rebalance", is_flag=True, help="As many replicas and leaders on each broker; mend racks.")
     @click.option(
@@ -107,8 +80,8 @@ def _wish_options(command: F) -> F:
         disable_rack_aware: bool,
         **kwargs: Any,
     ) -> Any:
-        wish = Wish(rebalance, add, drain, replication_factor, disable_rack_aware)
-        return command(*args, wish=wish, **kwargs)
+        goal = Goal(rebalance, add, drain, replication_factor, rack_aware=not disable_rack_aware)
+        return command(*args, goal=goal, **kwargs)
 
     return wrapped  # type: ignore[return-value]
 
@@ -134,10 +107,12 @@ def reassign() -> None:
 
 @reassign.command("plan")
 @partitions_argument
-@_wish_options
+@_goal_options
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the plan to this file, as JSON.")
 @common_options
-def plan(partitions: tuple[Wanted, ...], wish: Wish, save: Path | None, connection: Connection, output: Output) -> None:
+def plan(
+    partitions: tuple[Selection, ...], goal: Goal, save: Path | None, connection: Connection, output: Output
+) -> None:
     """Show what would move, with bytes, for these topics or all; nothing is changed.
 
     \b
@@ -147,44 +122,31 @@ def plan(partitions: tuple[Wanted, ...], wish: Wish, save: Path | None, connecti
       barnabas reassign plan --drain 2
       barnabas reassign plan orders payments:0 --replication-factor 3 -o json
     """
-    _check(wish)
-    made, racks = run(connection, lambda cluster: _plan(cluster, partitions, wish))
+    _check(goal)
+    planned = run(connection, lambda cluster: _plan(cluster, partitions, goal))
     if save is not None:
-        _save(made, save)
-    _show_plan(made, racks, output)
+        _save(planned.plan, save)
+    _show_plan(planned, output)
 
 
-def _check(wish: Wish) -> None:
-    if wish.is_empty:
+def _check(goal: Goal) -> None:
+    if goal.is_empty:
         raise click.UsageError("Say what to achieve: --rebalance, --add, --drain or --replication-factor.")
 
 
-async def _plan(cluster: Cluster, partitions: tuple[Wanted, ...], wish: Wish) -> tuple[Plan, Mapping[int, str | None]]:
-    from barnabas.client.admin.reassignments import Reassignments
-    from barnabas.client.reassignment_plan import PlanError
-    from barnabas.client.reassignment_plan import plan as make_plan
+async def _plan(cluster: Cluster, partitions: tuple[Selection, ...], goal: Goal) -> PlannedMoves:
+    from barnabas.operations.reassignments.plan import plan_moves
 
-    state, keys = await find_partitions(cluster, partitions)
-    ongoing = await Reassignments(cluster).list_partition_reassignments()
-    if moving := [key for key in keys if key in ongoing]:
-        note(f"warning: {_are_moving(moving)} now, and left out; see: barnabas reassign status")
-        keys = [key for key in keys if key not in ongoing]
-    situation = await look_at(cluster, state, keys, rack_aware=not wish.disable_rack_aware)
-    try:
-        made = make_plan(
-            situation.current,
-            situation.racks,
-            add=wish.add,
-            drain=wish.drain,
-            replication_factor=wish.replication_factor,
-            rebalance=wish.rebalance,
-            sizes=situation.sizes,
-            others=situation.others,
-        )
-    except PlanError as error:
-        there = ", ".join(map(str, sorted(state.nodes)))
-        raise Failure(str(error), advice=f"brokers that run: {there}") from None
-    return made, situation.racks
+    planned = await plan_moves(cluster, partitions, goal)
+    if planned.left_out:
+        note(f"warning: {_are_moving(planned.left_out)} now, and left out; see: barnabas reassign status")
+    _warn(planned)
+    return planned
+
+
+def _warn(planned: PlannedMoves) -> None:
+    for warning in planned.warnings:
+        note(f"warning: {warning}")
 
 
 def _save(made: Plan, path: Path) -> None:
@@ -197,15 +159,32 @@ def _save(made: Plan, path: Path) -> None:
     note(f"wrote {path}: begin it with: barnabas reassign run {path}")
 
 
-def _show_plan(made: Plan, racks: Mapping[int, str | None], output: Output) -> None:
+def _show_plan(planned: PlannedMoves, output: Output) -> None:
+    made = planned.plan
     if not made.targets:
         note("nothing has to move")
     if made.targets or not output.is_for_people:
-        output.rows(_MOVES, plan_rows(made))
+        output.rows(_MOVES, move_rows(made))
     if made.targets and output.is_for_people:
         output.title("Brokers")
-        output.rows(_LOADS, _load_rows(made, racks))
+        output.rows(_LOADS, _load_rows(made, planned.racks))
         note(_summary(made))
+
+
+def move_rows(made: Plan) -> list[dict[str, Any]]:
+    """One row per partition that changes."""
+    return [
+        {
+            "topic": key[0],
+            "partition": key[1],
+            "before": list(made.current[key]),
+            "after": list(after),
+            "adding": list(made.adding(key)),
+            "removing": list(made.removing(key)),
+            "bytes": made.bytes_to_copy(key),
+        }
+        for key, after in sorted(made.targets.items())
+    ]
 
 
 def _load_rows(made: Plan, racks: Mapping[int, str | None]) -> list[dict[str, Any]]:
@@ -239,7 +218,7 @@ def _summary(made: Plan) -> str:
 
 @reassign.command("run")
 @click.argument("what", nargs=-1, metavar="[FILE | TOPIC[:PARTITION,...]...]", shell_complete=complete_topic)
-@_wish_options
+@_goal_options
 @throttle_option
 @click.option("--wait", is_flag=True, help="Wait until it is done.")
 @click.option("--additional", is_flag=True, help="Also while other reassignments go on.")
@@ -250,7 +229,7 @@ def _summary(made: Plan) -> str:
 def run_(
     ctx: click.Context,
     what: tuple[str, ...],
-    wish: Wish,
+    goal: Goal,
     throttle: int | None,
     wait: bool,
     additional: bool,
@@ -271,15 +250,15 @@ def run_(
       barnabas reassign run orders --replication-factor 3 --yes
     """
     targets: dict[Key, tuple[int, ...]] | None = None
-    partitions: tuple[Wanted, ...] = ()
-    if wish.is_empty:
+    partitions: tuple[Selection, ...] = ()
+    if goal.is_empty:
         if len(what) != 1:
             raise click.UsageError("Give the file of a plan, or say what to achieve: --rebalance, --add, --drain, ...")
         targets = _load(Path(what[0]))
     else:
         partitions = parse_partitions(ctx, ctx.command.params[0], what)
     job = _Job(throttle, wait, additional, dry_run, yes)
-    run(connection, lambda cluster: _run(cluster, targets, partitions, wish, job, output))
+    run(connection, lambda cluster: _run(cluster, targets, partitions, goal, job, output))
 
 
 class _Job(NamedTuple):
@@ -313,12 +292,14 @@ def _load(path: Path) -> dict[Key, tuple[int, ...]]:
 async def _run(
     cluster: Cluster,
     targets: dict[Key, tuple[int, ...]] | None,
-    partitions: tuple[Wanted, ...],
-    wish: Wish,
+    partitions: tuple[Selection, ...],
+    goal: Goal,
     job: _Job,
     output: Output,
 ) -> None:
     from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.operations.reassignments.execution import begin
+    from barnabas.operations.reassignments.plan import plan_targets
 
     ongoing = await Reassignments(cluster).list_partition_reassignments()
     if ongoing and not job.additional:
@@ -327,21 +308,23 @@ async def _run(
             advice="wait for it (barnabas reassign status), or say --additional",
         )
     if targets is None:
-        made, racks = await _plan(cluster, partitions, wish)
+        planned = await _plan(cluster, partitions, goal)
     else:
-        made, racks = await _as_plan(cluster, targets)
+        planned = await plan_targets(cluster, targets)
+        _warn(planned)
+    made = planned.plan
     if not made.targets:
         note("nothing has to move")
         return
     if output.is_for_people:
-        _show_plan(made, racks, output)
+        _show_plan(planned, output)
     lines = [f"reassign {_names(list(made.targets))}"]
     if job.throttle is not None:
         lines.append(f"throttle it to {bytes_text(job.throttle)}/s on each broker that takes part")
     announce(lines, dry_run=job.dry_run)
     if job.dry_run:
         if not output.is_for_people:
-            output.rows(_MOVES, plan_rows(made))
+            output.rows(_MOVES, move_rows(made))
         return
     confirm("Begin to move replicas?", yes=job.yes)
     results = await begin(cluster, made.targets, made.current, job.throttle)
@@ -355,8 +338,9 @@ async def _run(
 
 
 async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: Iterable[str]) -> None:
-    """Wait, if asked to, and take the throttle away again when nothing needs it any more."""
+    """Wait if `--wait` is given, then clear the throttle once no reassignment needs it."""
     from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.operations.reassignments.execution import follow, unthrottle
 
     stays = "the throttle stays until it is cleared, when all is done: barnabas reassign throttle --clear"
     if started and not job.wait:
@@ -365,7 +349,9 @@ async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: I
             note(stays)
         return
     try:
-        await wait_done(cluster, started, _POLL_S, "reassigning")
+        with ProgressBar("reassigning", 1000) as shown:
+            async for done in follow(cluster, started, _POLL_S):
+                shown.update(int(1000 * done))
         if job.throttle is None:
             return
         if not await Reassignments(cluster).list_partition_reassignments():
@@ -377,21 +363,6 @@ async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: I
             note(stays)
         raise
     note(stays)
-
-
-async def _as_plan(cluster: Cluster, targets: Mapping[Key, tuple[int, ...]]) -> tuple[Plan, Mapping[int, str | None]]:
-    """A file's targets beside what is there; what is as wished already is left out."""
-    from barnabas.client.reassignment_plan import Plan
-
-    wanted = [Wanted(topic, (index,)) for topic, index in targets]
-    state, keys = await find_partitions(cluster, wanted)
-    unknown = sorted({each for replicas in targets.values() for each in replicas} - set(state.nodes))
-    if unknown:
-        there = ", ".join(map(str, sorted(state.nodes)))
-        raise Failure("it does not run, or is not there", resource=f"broker {unknown[0]}", advice=f"there are {there}")
-    situation = await look_at(cluster, state, keys)
-    changed = {key: target for key, target in targets.items() if situation.current[key] != target}
-    return Plan(situation.current, changed, situation.sizes), situation.racks
 
 
 def _names(keys: Sequence[Key]) -> str:
@@ -420,7 +391,7 @@ def _are_moving(keys: Sequence[Key]) -> str:
 @watch_option
 @common_options
 def status(
-    partitions: tuple[Wanted, ...], sample: float, watch: float | None, connection: Connection, output: Output
+    partitions: tuple[Selection, ...], sample: float, watch: float | None, connection: Connection, output: Output
 ) -> None:
     """Show the reassignments that go on: how far, how fast, and how long still.
 
@@ -435,9 +406,10 @@ def status(
 
 
 async def _status(
-    cluster: Cluster, partitions: tuple[Wanted, ...], sample: float, watch: float | None, output: Output
+    cluster: Cluster, partitions: tuple[Selection, ...], sample: float, watch: float | None, output: Output
 ) -> None:
     from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.operations.reassignments.execution import measure
 
     keys = (await find_partitions(cluster, partitions)).keys if partitions else None
     part = Reassignments(cluster)
@@ -447,10 +419,10 @@ async def _status(
         nonlocal before
         ongoing = await part.list_partition_reassignments(keys)
         if before is None and ongoing and sample:
-            before = await progress_look(cluster, ongoing)
+            before = await measure(cluster, ongoing)
             await asyncio.sleep(sample)
             ongoing = await part.list_partition_reassignments(keys)
-        now = await progress_look(cluster, ongoing)
+        now = await measure(cluster, ongoing)
         _show_status(now, before, output)
         before = now
         return not ongoing
@@ -501,7 +473,7 @@ def _status_row(key: Key, now: Look, progress: Progress) -> dict[str, Any]:
 @yes_option
 @common_options
 def cancel(
-    partitions: tuple[Wanted, ...], all_: bool, dry_run: bool, yes: bool, connection: Connection, output: Output
+    partitions: tuple[Selection, ...], all_: bool, dry_run: bool, yes: bool, connection: Connection, output: Output
 ) -> None:
     """Cancel reassignments: partitions keep the replicas they had, and what was copied so far is thrown away. It asks first.
 
@@ -515,7 +487,9 @@ def cancel(
     run(connection, lambda cluster: _cancel(cluster, partitions, dry_run, yes, output))
 
 
-async def _cancel(cluster: Cluster, partitions: tuple[Wanted, ...], dry_run: bool, yes: bool, output: Output) -> None:
+async def _cancel(
+    cluster: Cluster, partitions: tuple[Selection, ...], dry_run: bool, yes: bool, output: Output
+) -> None:
     from barnabas.client.admin.reassignments import Reassignments
     from barnabas.operations.reassignments.throttles import throttled_topics
 
@@ -570,6 +544,7 @@ def throttle_(rate: int | None, clear: bool, dry_run: bool, connection: Connecti
 async def _throttle(cluster: Cluster, rate: int | None, dry_run: bool) -> None:
     from barnabas.client.admin.reassignments import Reassignments
     from barnabas.operations.reassignments import throttles
+    from barnabas.operations.reassignments.execution import unthrottle
 
     require_brokers(cluster)
     ongoing = await Reassignments(cluster).list_partition_reassignments()

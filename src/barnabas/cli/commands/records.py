@@ -16,7 +16,7 @@ import click
 from barnabas.cli.connection.completion import complete_group, complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
-from barnabas.cli.connection.partition_arguments import Wanted, find_partitions, parse_partitions
+from barnabas.cli.connection.partition_arguments import parse_partitions
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.records import reading as record_reading
 from barnabas.cli.records import writing as record_writing
@@ -26,6 +26,7 @@ from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import time_ms
+from barnabas.operations.partitions import Selection, find_partitions
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
 def consume(
     connection: Connection,
     output: Output,
-    partitions: tuple[Wanted, ...],
+    partitions: tuple[Selection, ...],
     from_beginning: bool,
     offset: str | None,
     from_ms: int | None,
@@ -284,7 +285,7 @@ def _offset(text: str | None) -> int | None:
 def delete(
     connection: Connection,
     output: Output,
-    partitions: tuple[Wanted, ...],
+    partitions: tuple[Selection, ...],
     before_offset: int | None,
     before_ms: int | None,
     everything: bool,

@@ -108,7 +108,7 @@ def _read_only(
 ) -> Callable[[], RunningNode]:
     from barnabas.broker import read_only_node
     from barnabas.broker.node import NodeError
-    from barnabas.offline.metadata import parse_as_of
+    from barnabas.metadata.as_of import parse_as_of
 
     try:
         found = read_only_node.find_directories(dirs)

@@ -1,31 +1,15 @@
-"""`barnabas storage`: formats the directories of a node and says what they are, with the options of Kafka's tool."""
+"""`barnabas storage`: format the directories of a node and show their state; the commands are those of kafka-storage."""
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-from random import SystemRandom
-
 import click
 
-from barnabas.cli.kafka.drop_in import Terse
-from barnabas.cli.kafka.kafka_storage import tool as storage_command
-from barnabas.cli.kafka.kafka_storage.tool import FormatError, FormatOptions
-from barnabas.config import server
-from barnabas.config.definitions import ConfigError
-from barnabas.config.server_config import ServerConfig
-from barnabas.metadata.versions import LATEST_VERSION, MINIMUM_VERSION
-from barnabas.wire import random_uuid
-
-_CONFIG = click.option(
-    "--config", "-c", required=True, type=click.Path(path_type=Path), help="The server.properties of the node."
-)
-_RELEASE_HELP = f"The least is {MINIMUM_VERSION}; {LATEST_VERSION} unless another is given."
+from barnabas.cli.kafka.kafka_storage.command import kafka_storage
 
 
-@click.group(short_help="Format the directories of a node.")
+@click.group(commands=kafka_storage.commands, short_help="Format the directories of a node.")
 def storage() -> None:
-    """Format the directories of a node, and say what they are: the same options, output and files as kafka-storage.
+    """Format the directories of a node, and show their state: the same options, output and files as kafka-storage.
 
     \b
     Examples:
@@ -33,112 +17,3 @@ def storage() -> None:
       barnabas storage info -c server.properties
       barnabas storage version-mapping --release-version 4.0
     """
-
-
-@storage.command("format", short_help="Format the log directories of a node.")
-@_CONFIG
-@click.option("--cluster-id", "-t", required=True, help="The id of the cluster.")
-@click.option("--standalone", "-s", is_flag=True, help="This controller is the only voter of a new dynamic quorum.")
-@click.option("--no-initial-controllers", "-N", is_flag=True, help="The node joins a dynamic quorum that exists.")
-@click.option(
-    "--initial-controllers",
-    "-I",
-    metavar="ID@HOST:PORT:DIRECTORY,...",
-    help="The voters of a new dynamic quorum, the same for all its nodes.",
-)
-@click.option("--release-version", "-r", help=f"The release whose features the cluster begins with. {_RELEASE_HELP}")
-@click.option("--feature", "-f", "features", multiple=True, metavar="NAME=LEVEL", help="The level of one feature.")
-@click.option(
-    "--add-scram",
-    "-S",
-    "scram",
-    multiple=True,
-    metavar="MECHANISM=[...]",
-    help="A credential that the cluster begins with: 'SCRAM-SHA-256=[name=alice,password=secret]'.",
-)
-@click.option("--ignore-formatted", "-g", is_flag=True, help="Leave directories alone that are formatted already.")
-def format_(
-    config: Path,
-    cluster_id: str,
-    standalone: bool,
-    no_initial_controllers: bool,
-    initial_controllers: str | None,
-    release_version: str | None,
-    features: tuple[str, ...],
-    scram: tuple[str, ...],
-    ignore_formatted: bool,
-) -> None:
-    """Format the log directories of a node.
-
-    A controller needs one of --standalone, --initial-controllers and --no-initial-controllers, unless its file has
-    controller.quorum.voters.
-    """
-    if standalone + no_initial_controllers + (initial_controllers is not None) > 1:
-        raise click.UsageError(
-            "Only one of --standalone, --no-initial-controllers and --initial-controllers is possible."
-        )
-    options = FormatOptions(
-        cluster_id=cluster_id,
-        release_version=release_version,
-        features=features,
-        is_standalone=standalone,
-        initial_controllers=initial_controllers,
-        has_no_initial_controllers=no_initial_controllers,
-        scram=scram,
-        ignore_formatted=ignore_formatted,
-    )
-    try:
-        storage_command.format_storage(_load(config), options, SystemRandom(), _now_ms, click.echo)
-    except FormatError as error:
-        raise Terse(str(error)) from None
-
-
-@storage.command()
-@_CONFIG
-def info(config: Path) -> None:
-    """Say which directories a node has and to which cluster they belong. It fails if there is a problem with them."""
-    if not storage_command.describe_storage(_load(config), click.echo):
-        raise SystemExit(1)
-
-
-@storage.command("version-mapping")
-@click.option("--release-version", "-r", help=f"The release. {_RELEASE_HELP}")
-def version_mapping(release_version: str | None) -> None:
-    """List the level of each feature in a new cluster of a release."""
-    try:
-        lines = storage_command.version_mapping(release_version)
-    except FormatError as error:
-        raise Terse(str(error)) from None
-    click.echo("\n".join(lines))
-
-
-@storage.command("feature-dependencies")
-@click.option(
-    "--feature", "-f", "features", required=True, multiple=True, metavar="NAME=LEVEL", help="May be repeated."
-)
-def feature_dependencies(features: tuple[str, ...]) -> None:
-    """List what levels of features need of other features."""
-    try:
-        lines = storage_command.feature_dependencies(features)
-    except FormatError as error:
-        raise Terse(str(error)) from None
-    click.echo("\n".join(lines))
-
-
-@storage.command("random-uuid")
-def print_random_uuid() -> None:
-    """Print a random uuid, for a cluster or a directory."""
-    click.echo(str(random_uuid(SystemRandom())))
-
-
-def _load(path: Path) -> ServerConfig:
-    try:
-        return server.load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Terse(f"{path}: {error.strerror}") from None
-    except (ConfigError, UnicodeDecodeError) as error:
-        raise Terse(f"{path}: {error}") from None
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

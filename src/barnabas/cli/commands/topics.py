@@ -17,16 +17,20 @@ from barnabas.cli.connection.completion import complete_topic, complete_topic_co
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.changes import show_results
-from barnabas.cli.terminal.failures import Failure, Verdict, failure_of
-from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Format, Output, columns, utc_time
+from barnabas.cli.terminal.changes import carry_out, show_results
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO, EXIT_OK
+from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
+from barnabas.cli.terminal.output import Column, Format, Output, columns, utc_time
 from barnabas.cli.terminal.parsing import time_ms
-from barnabas.cli.terminal.times import bytes_text, parse_bytes
 from barnabas.cli.terminal.watch import watch_option, watched
+from barnabas.operations.quantities import bytes_text, parse_bytes
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from barnabas.client.admin.topics import CreatedTopic
     from barnabas.client.cluster import Cluster
+    from barnabas.operations.reassignments.replication_factor import ReplicaChange
+    from barnabas.operations.topics.changes import CopiedSettings, NamedTopic
     from barnabas.operations.topics.facts import Found, PartitionFacts, TopicFacts
     from barnabas.wire import Uuid
 
@@ -146,7 +150,7 @@ def list_(
     run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
-@topics.command("describe", cls=Verdict)
+@topics.command("describe", cls=JudgingCommand)
 @_TOPICS
 @click.option("--id", "by_id", is_flag=True, help="Topics are given by their ids.")
 @_PATTERN
@@ -212,7 +216,7 @@ def describe(
             _show_topics(output, found.topics, in_blocks=bool(topics))
             count = sum(each.status != "ok" for topic in found.topics for each in topic.partitions) if exit_code else 0
         _show_errors(found.errors)
-        exit_codes.append(EXIT_FAILED if found.errors else EXIT_NO if exit_code and count else 0)
+        exit_codes.append(EXIT_FAILED if found.errors else EXIT_NO if exit_code and count else EXIT_OK)
 
     run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
     sys.exit(exit_codes[-1])
@@ -497,18 +501,19 @@ def create(
       barnabas topics create orders --replica-assignment 1:2,2:3,3:1
     """
     from barnabas.client.admin.topics import NewTopic
-    from barnabas.operations.topics import changes as topic_changes
+    from barnabas.operations.topics.changes import propose_creation
 
     if assignments is not None and (partitions is not None or replication_factor is not None):
         raise click.UsageError("--replica-assignment says how many partitions and replicas there are: leave those out.")
     new = [NewTopic(name, partitions, replication_factor, configs, assignments) for name in dict.fromkeys(names)]
+
+    async def work(cluster: Cluster) -> Mapping[str, CreatedTopic | KafkaError]:
+        return await carry_out(await propose_creation(cluster, new, if_not_exists=if_not_exists), dry_run=dry_run)
+
     show_results(
         output,
         ("name", Column("numPartitions", "PARTITIONS"), "replicationFactor", "topicId"),
-        run(
-            connection,
-            lambda cluster: topic_changes.create(cluster, new, if_not_exists=if_not_exists, dry_run=dry_run),
-        ),
+        run(connection, work),
         lambda name, made: {
             "name": name,
             "numPartitions": _told(made.num_partitions) if made else None,
@@ -559,19 +564,27 @@ def alter(
         raise click.UsageError("Give either --partitions or --replication-factor.")
     if assignments is not None and partitions is None:
         raise click.UsageError("--replica-assignment goes with --partitions: it says where the new ones are.")
-    from barnabas.operations.topics.changes import add_partitions, change_replication_factor
+    from barnabas.operations.reassignments.replication_factor import propose_replication_factor
+    from barnabas.operations.topics.changes import propose_partitions
 
     names = list(dict.fromkeys(topics))
     if partitions is not None:
         count = partitions
-        grown = run(
-            connection, lambda cluster: add_partitions(cluster, names, count, assignments, dry_run=dry_run, yes=yes)
-        )
+
+        async def add(cluster: Cluster) -> Mapping[str, KafkaError | None]:
+            return await carry_out(
+                await propose_partitions(cluster, names, count, assignments), dry_run=dry_run, yes=yes
+            )
+
         shown = ("name", Column("numPartitions", "PARTITIONS"))
-        show_results(output, shown, grown, lambda name, _: {"name": name, "numPartitions": count})
+        show_results(output, shown, run(connection, add), lambda name, _: {"name": name, "numPartitions": count})
         return
     factor = replication_factor or 1
-    moves = run(connection, lambda cluster: change_replication_factor(cluster, names, factor, dry_run=dry_run, yes=yes))
+
+    async def move(cluster: Cluster) -> Mapping[tuple[str, int], ReplicaChange]:
+        return await carry_out(await propose_replication_factor(cluster, names, factor), dry_run=dry_run, yes=yes)
+
+    moves = run(connection, move)
     show_results(
         output,
         ("topic", "partition", "replicas"),
@@ -608,18 +621,18 @@ def delete(
     """
     if not topics and pattern is None:
         raise click.UsageError("Name topics, or give --pattern.")
-    from barnabas.operations.topics import changes as topic_changes
+    from barnabas.operations.topics.changes import propose_deletion
 
     wanted: list[str | Uuid] = [*(_ids(topics) if by_id else topics)]
+
+    async def work(cluster: Cluster) -> Mapping[NamedTopic, KafkaError | None]:
+        proposal = await propose_deletion(cluster, wanted, pattern, if_exists=if_exists)
+        return await carry_out(proposal, dry_run=dry_run, yes=yes)
+
     show_results(
         output,
         ("name", "topicId"),
-        run(
-            connection,
-            lambda cluster: topic_changes.delete(
-                cluster, wanted, pattern, if_exists=if_exists, dry_run=dry_run, yes=yes
-            ),
-        ),
+        run(connection, work),
         lambda each, _: {"name": each.name, "topicId": _id_text(each.topic_id)},
     )
 
@@ -640,12 +653,12 @@ def copy_settings(
       barnabas topics copy-settings orders orders-new
       barnabas topics copy-settings orders orders-new payments --exact --dry-run
     """
-    from barnabas.operations.topics import changes as topic_changes
+    from barnabas.operations.topics.changes import propose_copied_settings
 
-    copied = run(
-        connection,
-        lambda cluster: topic_changes.copy_settings(cluster, source, targets, exact=exact, dry_run=dry_run),
-    )
+    async def work(cluster: Cluster) -> Mapping[str, CopiedSettings]:
+        return await carry_out(await propose_copied_settings(cluster, source, targets, exact=exact), dry_run=dry_run)
+
+    copied = run(connection, work)
     show_results(
         output,
         ("name", "changes"),

@@ -18,10 +18,11 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
-from barnabas.cli.terminal.durations import duration_text, parse_duration_ms
-from barnabas.cli.terminal.failures import Failure, Verdict, failure_of
-from barnabas.cli.terminal.output import EXIT_FAILED, EXIT_NO, Column, Output, columns, note, utc_time
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
+from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
+from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
 from barnabas.cli.terminal.watch import watch_option, watched
+from barnabas.operations.quantities import duration_text, parse_duration_ms
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _description_row(each: TransactionDescription) -> dict[str, Any]:
     }
 
 
-@transactions.command("find-hanging", cls=Verdict, short_help="Find what is open and nobody will end.")
+@transactions.command("find-hanging", cls=JudgingCommand, short_help="Find what is open and nobody will end.")
 @click.option("--topic", shell_complete=complete_topic, help="Look there; without it at all topics.")
 @click.option("--partition", "partitions", multiple=True, type=click.IntRange(0), help="Of the topic; may be repeated.")
 @click.option("--broker-id", type=int, help="Look at the replicas there, in place of the leaders.")

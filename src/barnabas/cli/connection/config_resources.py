@@ -58,13 +58,6 @@ def resource_row(resource: ConfigResource) -> dict[str, Any]:
     return {"resource": resource_text(resource), "resourceType": resource.type.name, "resourceName": resource.name}
 
 
-def is_hidden(resource: ConfigResource, name: str) -> bool:
-    """As Kafka: the passwords among the settings of brokers, and what nobody knows and so might be one."""
-    from barnabas.config import broker
-
-    return resource.type is ConfigResourceType.BROKER and broker.is_sensitive(name)
-
-
 to_resource = parsed_by(parse_resource)
 """The callback of arguments that are a resource, or several."""
 

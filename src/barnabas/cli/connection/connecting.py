@@ -44,6 +44,7 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
     from barnabas.client.cluster import Cluster  # brings the event loop and TLS
     from barnabas.client.errors import CallTimeoutError
     from barnabas.config.values import ConfigError
+    from barnabas.operations.errors import OperationError
     from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 
     try:
@@ -59,6 +60,8 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
         raise Failure(str(error), resource=_origin(connection, error.key)) from error
     except CallTimeoutError as error:
         raise _late(connection, error) from error
+    except OperationError as error:
+        raise failure_of(error) from error
     except KafkaError as error:
         raise failure_of(error, connection.address) from error
     except UnsupportedVersionError as error:

@@ -1,0 +1,1 @@
+"""Reading the files of logs, for `dump` and kafka-dump-log."""

@@ -1,1 +1,1 @@
-"""What Kafka's own scripts do and say, for the commands that have their names; nothing else uses it."""
+"""Kafka's own scripts, one file or folder per script, named like the script. Nothing else uses them."""

@@ -12,8 +12,8 @@ from typing import IO, Any
 
 import click
 
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Misunderstood
-from barnabas.cli.terminal.output import EXIT_FAILED
 
 KAFKA_VERSION = "4.3.1"
 """The release whose options and lines these are."""

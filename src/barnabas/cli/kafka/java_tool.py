@@ -16,7 +16,8 @@ from barnabas.cli.connection import profiles
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.kafka.drop_in import KafkaTool
 from barnabas.cli.kafka.java_text import exception_text as java_text
-from barnabas.cli.terminal.output import EXIT_FAILED, note
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
+from barnabas.cli.terminal.output import note
 
 __all__ = ["JavaTool", "TopicPattern", "connection_of", "java_int", "java_text", "refuse"]
 

@@ -15,8 +15,9 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.profiles import Connection, Setting
 from barnabas.cli.kafka.console_tools import TIMESTAMP_TYPES, Formatter, ToolError, formatter, parse_properties
 from barnabas.cli.kafka.java_tool import JavaTool, java_text, refuse
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, note
+from barnabas.cli.terminal.output import note
 from barnabas.config import properties
 from barnabas.wire.errors import KafkaError
 

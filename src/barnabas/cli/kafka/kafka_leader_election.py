@@ -12,8 +12,9 @@ from barnabas.cli.connection import profiles
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.kafka.java_text import exception_text, hash_order, partition_hash
 from barnabas.cli.kafka.java_tool import JavaTool, java_int
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Output, note
+from barnabas.cli.terminal.output import Output, note
 from barnabas.operations.reassignments.files import FieldError, Key, duplicates, parse_partitions
 from barnabas.wire.errors import ErrorCode, KafkaError
 

@@ -12,8 +12,9 @@ import click
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.kafka.java_text import exception_name, exception_text, hash_order, partition_hash, string_hash
 from barnabas.cli.kafka.java_tool import JavaTool, connection_of, refuse
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Output, note
+from barnabas.cli.terminal.output import Output, note
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ import click
 from barnabas.cli.connection import profiles
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.kafka.drop_in import KAFKA_VERSION
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, note
+from barnabas.cli.terminal.output import note
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from barnabas.cli.lake.inventory import inventory
 from barnabas.cli.lake.plans import plan
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
 from barnabas.cli.terminal.declared_plan import file_option, judge, load
-from barnabas.cli.terminal.failures import Failure, Verdict
+from barnabas.cli.terminal.failures import Failure, JudgingCommand
 from barnabas.cli.terminal.output import Output, Progress, note
 
 if TYPE_CHECKING:
-    from barnabas.offline.metadata import AsOf
+    from barnabas.metadata.as_of import AsOf
 
 
 @click.command("changes")
@@ -69,7 +69,7 @@ def changes(
             show(rows.select("offset", "time", "sentence") if output.is_for_people else rows, output)
 
 
-@click.command("drift", cls=Verdict)
+@click.command("drift", cls=JudgingCommand)
 @file_option
 @LAKE
 @AS_OF

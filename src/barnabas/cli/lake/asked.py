@@ -12,7 +12,7 @@ from barnabas.cli.lake.session import show
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import moment_of
-from barnabas.offline.metadata import EVERYTHING, AsOf
+from barnabas.metadata.as_of import EVERYTHING, AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

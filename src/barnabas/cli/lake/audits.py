@@ -12,7 +12,7 @@ from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import parsed_by
-from barnabas.offline.metadata import AsOf
+from barnabas.metadata.as_of import AsOf
 from barnabas.security.acl import WILDCARD_PRINCIPAL, ResourceType
 from barnabas.security.acl_text import parse_principal_text, parse_resource
 

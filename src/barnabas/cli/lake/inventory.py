@@ -11,7 +11,7 @@ from barnabas.cli.connection.options import output_options
 from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
 from barnabas.cli.terminal.output import Output
-from barnabas.offline.metadata import AsOf
+from barnabas.metadata.as_of import AsOf
 
 
 class _Kind(NamedTuple):

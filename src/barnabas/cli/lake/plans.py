@@ -50,7 +50,7 @@ def plan_partitions(
 @FILE
 @CONF
 def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None, conf: tuple[str, ...]) -> None:
-    """The smallest reassignment that levels brokers and mends racks, as JSON for `barnabas reassign execute`."""
+    """The smallest reassignment that levels brokers and mends racks, as JSON for `barnabas reassign run`."""
     with lake_failures(directory), opened(directory, conf) as tables:
         from barnabas.client.reassignment_plan import PlanError
         from barnabas.client.reassignment_plan import plan as made

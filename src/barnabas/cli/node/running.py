@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import click
 
 from barnabas.cli.node.ready_file import Announced, announced
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_OK
 
 
 class RunningNode(Announced, Protocol):
@@ -101,13 +102,13 @@ def run_node(
         except (NodeError, OSError) as error:
             click.echo(f"Error: {error}", err=True)
             await node.stop()
-            return 1
+            return EXIT_FAILED
         failure = node.failed.exception() if node.failed.done() else None
         if failure is not None:
             click.echo(f"Error: this node cannot go on: {failure}", err=True)
         click.echo("stopping (once more to stop at once)")
         await node.stop()
-        return 0 if failure is None else 1
+        return EXIT_OK if failure is None else EXIT_FAILED
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main())
@@ -134,7 +135,7 @@ def _listen_for_signals(at_once: Callable[[], None]) -> asyncio.Event:
     def on_signal() -> None:
         if told.is_set():
             at_once()
-            os._exit(1)
+            os._exit(EXIT_FAILED)
         told.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):

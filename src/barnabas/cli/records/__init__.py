@@ -1,0 +1,1 @@
+"""Records as text: parsing input, formatting output, reading and writing many of them."""

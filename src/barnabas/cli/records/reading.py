@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.partition_arguments import Wanted, find_partitions
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.records.output import Filter, row_of
 from barnabas.cli.records.writing import split_settings
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, columns
+from barnabas.operations.partitions import Selection, find_partitions
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -76,7 +76,7 @@ class Show:
 
 def consume(
     connection: Connection,
-    partitions: tuple[Wanted, ...],
+    partitions: tuple[Selection, ...],
     group: str | None,
     from_beginning: bool,
     isolation_level: str,

@@ -1,0 +1,1 @@
+"""What every command shares, without a cluster: output, exit codes, failures, parsing, confirmation, `--watch`."""

@@ -12,11 +12,14 @@ from typing import Any, TypeVar
 
 import click
 
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import ADVICE, Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Column, Output, columns, note
+from barnabas.cli.terminal.output import Column, Output, columns, note
+from barnabas.operations.proposal import Proposal
 from barnabas.wire.errors import KafkaError
 
 K = TypeVar("K")
+R = TypeVar("R")
 
 
 def announce(lines: Iterable[str], *, dry_run: bool = False) -> None:
@@ -62,3 +65,20 @@ def show_results(
             note(f"Try: {ADVICE[code]}")
     if failures:
         sys.exit(EXIT_FAILED)
+
+
+async def carry_out(proposal: Proposal[K, R], *, dry_run: bool, yes: bool = True) -> Mapping[K, R]:
+    """Show what is proposed, ask if it needs confirmation, do it, and return the results; with `dry_run` only show it."""
+    for line in proposal.notes:
+        note(line)
+    announce(proposal.steps, dry_run=dry_run)
+    if dry_run or not proposal.steps or proposal.carry_out is None:
+        return proposal.expected
+    if proposal.warning is not None:
+        note(proposal.warning)
+    if proposal.question is not None:
+        confirm(proposal.question, yes=yes)
+    results = await proposal.carry_out()
+    for line in proposal.done_notes:
+        note(line)
+    return results

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from barnabas.cli.terminal.exit_codes import EXIT_NO
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_NO, Column, Output, columns, note
+from barnabas.cli.terminal.output import Column, Output, columns, note
 
 if TYPE_CHECKING:
-    from barnabas.client.cluster import Cluster
     from barnabas.declared.difference import Change, Plan
     from barnabas.declared.document import Document
 
@@ -66,17 +66,6 @@ def documents() -> Iterator[None]:
         raise Failure(str(error)) from None
     except OSError as error:
         raise Failure(error.strerror or str(error), resource=error.filename) from None
-
-
-async def compare(cluster: Cluster, document: Document, *, delete: bool) -> Plan:
-    """What there is to do."""
-    from barnabas.declared.difference import difference
-    from barnabas.declared.observe import observe, sections_of
-
-    if cluster.settings.bootstrap_controllers:
-        raise Failure("controllers do not know of topics and users: use --bootstrap-server")
-    observed = await observe(cluster, sections_of(document), declared=document)
-    return difference(document, observed, prune=delete)
 
 
 def show(output: Output, plan: Plan) -> None:

@@ -1,7 +1,7 @@
-"""How a command fails: one message that names the resource, Kafka's error and what to do next, and no traceback.
+"""Failures of commands: one message that names the resource, Kafka's error and what to do next; never a traceback.
 
-Its one rule: whoever knows the resource says it. `Failure` is what a command raises; `failures` turns what storage, protocol
-and client raise into one. Exit codes are in `cli.terminal.output`.
+Its one rule: the code that knows the resource names it. Commands raise `Failure`; `failures` turns exceptions of storage,
+protocol, client and operations into one. Exit codes are in `exit_codes`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import IO, Any
 
 import click
 
-from barnabas.cli.terminal.output import EXIT_FAILED
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
+from barnabas.operations.errors import OperationError
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 ADVICE = {
@@ -34,7 +35,7 @@ ADVICE = {
 
 
 class Failure(click.ClickException):
-    """Something that could not be done; shown as `Error: resource: what is wrong` and a line with what to try."""
+    """A command that failed; shown as `Error: resource: what is wrong`, with a line that says what to try."""
 
     exit_code = EXIT_FAILED
 
@@ -49,7 +50,10 @@ class Failure(click.ClickException):
 
 
 def failure_of(error: Exception, resource: str | None = None) -> Failure:
-    """What to say of an error that was expected to be possible."""
+    """Turn an error that was to be expected into a `Failure`."""
+    if isinstance(error, OperationError):
+        advice = error.advice or (ADVICE.get(error.code) if error.code is not None else None)
+        return Failure(error.message, resource=error.resource or resource, advice=advice)
     if isinstance(error, KafkaError):
         if type(error).__module__.startswith(("barnabas.storage", "barnabas.config")):
             return Failure(str(error), resource=resource)  # no broker said it, so its code says nothing
@@ -63,17 +67,17 @@ def failure_of(error: Exception, resource: str | None = None) -> Failure:
 
 @contextmanager
 def failures(resource: str | None = None) -> Iterator[None]:
-    """Whatever goes wrong in here that is nobody's mistake in this program ends the command with one message."""
+    """End the command with one message if something fails in here that is not a bug of this program."""
     try:
         yield
     except BrokenPipeError:
         raise  # whoever read the output has seen enough; click ends the command
-    except (KafkaError, OSError) as error:
+    except (KafkaError, OSError, OperationError) as error:
         raise failure_of(error, resource) from error
 
 
 class Misunderstood(click.UsageError):
-    """A command that was not understood, where exit code 2 means something else."""
+    """Wrong usage of a command whose exit code 2 means something else."""
 
     exit_code = EXIT_FAILED
 
@@ -82,8 +86,8 @@ class Misunderstood(click.UsageError):
         return cls(error.format_message(), error.ctx)
 
 
-class Verdict(click.Command):
-    """A command that judges, and says no with exit code 2: so what it does not understand is 1, as any other failure."""
+class JudgingCommand(click.Command):
+    """A command that answers yes or no and exits with 2 for no. Wrong usage exits with 1, like any other failure."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:

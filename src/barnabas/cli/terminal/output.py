@@ -29,11 +29,6 @@ from barnabas.wire.json_text import JsonText
 Row = Mapping[str, Any]
 Style = Callable[[Any], str | None]
 
-EXIT_FAILED: Final = 1
-"""Something was refused, not found, not reached, or is damaged."""
-EXIT_NO: Final = 2
-"""The command was not understood; or, of a command that judges (Verdict), the answer is no: drift, ill, different."""
-
 ALIGNED_ROWS: Final = 256
 """By so many first rows a table is aligned."""
 _ALIGNED_S = 0.5

@@ -14,7 +14,7 @@ import click
 from barnabas.cli.terminal.times import parse_time_ms
 
 if TYPE_CHECKING:
-    from barnabas.offline.metadata import AsOf
+    from barnabas.metadata.as_of import AsOf
 
 Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
@@ -34,7 +34,7 @@ def parsed_by(parse: Callable[[str], Any], *, or_none: bool = True) -> Callback:
 
 
 def _moment(text: str | None) -> AsOf:
-    from barnabas.offline.metadata import parse_as_of
+    from barnabas.metadata.as_of import parse_as_of
 
     return parse_as_of(text)
 

@@ -1,0 +1,1 @@
+"""Settings: differences, history from the metadata log, rollback."""

@@ -1,0 +1,1 @@
+"""Consumer groups: positions and lag, resets of offsets."""

@@ -1,6 +1,6 @@
-"""Where a group's offsets go in a reset: by a rule, from what is committed and what the log has. Pure.
+"""New offsets of a group in a reset: computed by a rule from the committed offsets and the ends of the log. Pure.
 
-Its one rule: an offset that the log does not have becomes the nearest that it has, and that is said.
+Its one rule: an offset outside the log becomes the nearest one inside, and the result says so (`instead_of`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.client.records import TopicPartition
 
 
 class Rule(Enum):
-    """How a new offset is found."""
+    """How a new offset is chosen."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -26,14 +26,14 @@ class Rule(Enum):
 
 
 class Reset(NamedTuple):
-    """A rule, with the number it needs: an offset, a number of records, a time in ms."""
+    """A rule and its argument: an offset, a number of records, or a time in ms."""
 
     rule: Rule
     value: int = 0
 
 
 class Log(NamedTuple):
-    """What a partition has: its ends, and the first offset at or after the time of the reset, if there is one."""
+    """The start and end offset of a partition, and the first offset at or after the time of the reset, if any."""
 
     start: int
     end: int
@@ -41,14 +41,14 @@ class Log(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """The new offset of a partition; `instead_of` is what the rule gave, where the log does not have that."""
+    """The new offset of a partition; `instead_of` is the rule's offset if that is outside the log."""
 
     offset: int
     instead_of: int | None = None
 
 
 class NoOffsetError(ValueError):
-    """A rule that starts from the committed offset, and a partition that has none."""
+    """The rule starts from the committed offset, and the partition has none."""
 
     def __init__(self, partition: TopicPartition) -> None:
         super().__init__(f"Cannot shift offset for partition {partition} since there is no current committed offset")
@@ -60,7 +60,7 @@ def plan(
     committed: Mapping[TopicPartition, int],
     file: Mapping[TopicPartition, int] | None = None,
 ) -> dict[TopicPartition, Planned]:
-    """The new offset of each partition.
+    """Compute the new offset of each partition.
 
     >>> here = TopicPartition("orders", 0)
     >>> plan(Reset(Rule.SHIFT, -3), {here: Log(10, 100)}, {here: 11})[here]
@@ -93,27 +93,13 @@ def _planned(
     return Planned(offset) if offset == wanted else Planned(offset, wanted)
 
 
-# --- what people write
-
-
-def parse_topic(text: str) -> tuple[str, list[int] | None]:
-    """
-    >>> parse_topic("orders"), parse_topic("orders:0,2")
-    (('orders', None), ('orders', [0, 2]))
-    """
-    name, sign, numbers = text.partition(":")
-    if not sign:
-        return name, None
-    try:
-        return name, [int(number) for number in numbers.split(",")]
-    except ValueError:
-        raise ValueError(f"{text!r} is not TOPIC or TOPIC:0,1,2") from None
+# --- files
 
 
 def parse_file(text: str, group_id: str) -> dict[TopicPartition, int]:
-    """The offsets of a group in a CSV file: `topic,partition,offset`, or `group,topic,partition,offset` for several.
+    """Parse the offsets of a group from CSV: `topic,partition,offset`, or `group,topic,partition,offset` for several.
 
-    Raises ValueError, which names the line.
+    Raises ValueError that names the line.
     """
     offsets: dict[TopicPartition, int] = {}
     for number, row in enumerate(csv.reader(text.splitlines()), 1):

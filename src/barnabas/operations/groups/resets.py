@@ -1,101 +1,117 @@
-"""Before offsets of a group are changed: is it empty, what has it committed, which partitions are meant, where would they go.
+"""Resets of a group's offsets: check that it is empty, find the partitions, compute the new offsets, propose the change.
 
-Its one rule: what stands in the way is a `Failure` that names the group, the topic or the partition.
+Its one rule: an obstacle is an `OperationError` that names the group, the topic or the partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-import click
-
-from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
-from barnabas.cli.terminal.output import note
 from barnabas.client.admin.groups import Groups
 from barnabas.client.cluster import Cluster
 from barnabas.client.records import TopicPartition
+from barnabas.operations.errors import OperationError, refused
 from barnabas.operations.groups.positions import logs_of
-from barnabas.operations.groups.reset_plan import Log, NoOffsetError, Planned, Reset, Rule, parse_topic, plan
+from barnabas.operations.groups.reset_plan import Log, NoOffsetError, Planned, Reset, Rule, plan
+from barnabas.operations.partitions import Selection, find_partitions
+from barnabas.operations.proposal import Proposal
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
-async def need_empty(cluster: Cluster, group_id: str) -> None:
-    """Fails unless the group has no members; one that does not exist has none."""
+class OffsetChange(NamedTuple):
+    """The old and the new offset of a partition, and the error if the change failed."""
+
+    old: int | None
+    new: int
+    error: KafkaError | None = None
+
+
+async def propose_reset(
+    cluster: Cluster,
+    group_id: str,
+    reset: Reset,
+    selections: Sequence[Selection],
+    file: Mapping[TopicPartition, int] | None = None,
+) -> Proposal[TopicPartition, OffsetChange]:
+    """Propose new offsets for the selected partitions; without a selection, for those in the file or with an offset.
+
+    Raises OperationError if the group has members or nothing is to be reset.
+    """
+    await require_empty(cluster, group_id)
+    committed = await committed_offsets(cluster, group_id)
+    if selections:
+        partitions = [TopicPartition(*key) for key in (await find_partitions(cluster, selections)).keys]
+    else:
+        partitions = sorted(committed if file is None else file)
+    if not partitions:
+        raise OperationError("has no offsets: there is nothing to reset", resource=f"group {group_id}")
+    planned, notes = await planned_offsets(cluster, reset, partitions, committed, file)
+    expected = {each: OffsetChange(committed.get(each), new.offset) for each, new in planned.items()}
+
+    async def carry_out() -> dict[TopicPartition, OffsetChange]:
+        wanted = {each: change.new for each, change in expected.items()}
+        results = await Groups(cluster).alter_consumer_group_offsets(group_id, wanted)
+        return {each: change._replace(error=results[each]) for each, change in expected.items()}
+
+    return Proposal(
+        expected,
+        tuple(
+            f"set the offset of {group_id} in {each} from {'none' if old is None else old} to {new}"
+            for each, (old, new, _) in expected.items()
+        ),
+        notes,
+        question=f"Set {len(planned)} offset{'' if len(planned) == 1 else 's'} of group {group_id}?",
+        carry_out=carry_out,
+    )
+
+
+async def require_empty(cluster: Cluster, group_id: str) -> None:
+    """Raise OperationError if the group has members. A group that does not exist has none."""
     found = (await Groups(cluster).describe_consumer_groups([group_id]))[group_id]
     if isinstance(found, KafkaError):
         if found.code != ErrorCode.GROUP_ID_NOT_FOUND:
-            raise failure_of(found, f"group {group_id}")
+            raise refused(found, f"group {group_id}")
     elif found.members or found.state not in ("Empty", "Dead"):
         count = len(found.members)
-        raise Failure(
+        raise OperationError(
             f"is {found.state}, with {count} member{'' if count == 1 else 's'}; offsets of a group can be set when it is empty",
             resource=f"group {group_id}",
-            advice=ADVICE[ErrorCode.NON_EMPTY_GROUP],
+            code=ErrorCode.NON_EMPTY_GROUP,
         )
 
 
 async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, int]:
+    """The committed offsets of a group. Raises OperationError."""
     found = (await Groups(cluster).list_consumer_group_offsets([group_id]))[group_id]
     if isinstance(found, KafkaError):
-        raise failure_of(found, f"group {group_id}")
+        raise refused(found, f"group {group_id}")
     return {key: value.offset for key, value in found.items() if not isinstance(value, KafkaError)}
-
-
-async def named_partitions(cluster: Cluster, topics: Iterable[str]) -> list[TopicPartition]:
-    """The partitions that people have named, which exist."""
-    named = parse_topics(topics)
-    state = await cluster.metadata(named)
-    for topic, code in state.errors.items():
-        raise failure_of(KafkaError(code), f"topic {topic}")
-    found: list[TopicPartition] = []
-    for topic, numbers in named.items():
-        there = state.topics[topic].partitions
-        for number in sorted(there) if numbers is None else numbers:
-            if number not in there:
-                raise Failure(f"has no partition {number}, only {len(there)}", resource=f"topic {topic}")
-            found.append(TopicPartition(topic, number))
-    return found
-
-
-def parse_topics(texts: Iterable[str]) -> dict[str, list[int] | None]:
-    """The partitions that are named of each topic; None is all of them.
-
-    >>> parse_topics(["orders:0", "stock", "orders:2,3"])
-    {'orders': [0, 2, 3], 'stock': None}
-    """
-    found: dict[str, list[int] | None] = {}
-    for text in texts:
-        try:
-            topic, numbers = parse_topic(text)
-        except ValueError as error:
-            raise click.UsageError(f"--topic {error}.") from None
-        before = found.get(topic, [])
-        found[topic] = None if numbers is None or before is None else [*before, *numbers]
-    return found
 
 
 async def planned_offsets(
     cluster: Cluster,
-    wanted: Reset,
+    reset: Reset,
     partitions: Iterable[TopicPartition],
     committed: Mapping[TopicPartition, int],
     file: Mapping[TopicPartition, int] | None,
-) -> dict[TopicPartition, Planned]:
-    """Where the offsets go; what is not as it was asked for is said."""
-    found = await logs_of(cluster, partitions, wanted.value if wanted.rule is Rule.TIME else None)
+) -> tuple[dict[TopicPartition, Planned], tuple[str, ...]]:
+    """Compute the new offsets, and a note for each that differs from what was asked for. Raises OperationError."""
+    found = await logs_of(cluster, partitions, reset.value if reset.rule is Rule.TIME else None)
     logs: dict[TopicPartition, Log] = {}
     for each, log in found.items():
         if isinstance(log, KafkaError):
-            raise failure_of(log, str(each))
+            raise refused(log, str(each))
         logs[each] = log
     try:
-        planned = plan(wanted, logs, committed, file)
+        planned = plan(reset, logs, committed, file)
     except NoOffsetError as error:
-        raise Failure(str(error), advice="name the topics that have one, or use another rule") from None
+        raise OperationError(str(error), advice="name the topics that have one, or use another rule") from None
+    notes = []
     for each, new in planned.items():
         if new.instead_of is not None:
             side = "before the first" if new.instead_of < new.offset else "after the last"
-            note(f"{each}: offset {new.instead_of} is {side} that is there; {new.offset} is the nearest")
-        elif wanted.rule is Rule.TIME and logs[each].at_time is None:
-            note(f"{each}: nothing was written at or after that time; {new.offset} is the end")
-    return planned
+            notes.append(f"{each}: offset {new.instead_of} is {side} one; the nearest is {new.offset}")
+        elif reset.rule is Rule.TIME and logs[each].at_time is None:
+            notes.append(f"{each}: there is no record at or after that time; {new.offset} is the end")
+    return planned, tuple(notes)

@@ -1,0 +1,1 @@
+"""The metadata quorum: its health, and controllers that may join it."""

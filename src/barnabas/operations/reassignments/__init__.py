@@ -1,0 +1,1 @@
+"""Reassignments: plan, replication factor, files of Kafka's tool, progress, throttles."""

@@ -1,0 +1,1 @@
+"""Topics: their state, changes, idle ones, how many partitions one needs."""

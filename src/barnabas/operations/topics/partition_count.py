@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from barnabas.cli.terminal.times import bytes_text
+from barnabas.operations.quantities import bytes_text
 
 MANY_PARTITIONS = 4_000
 """In one topic this is worth a second thought."""

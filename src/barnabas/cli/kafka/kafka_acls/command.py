@@ -15,8 +15,9 @@ from barnabas.cli.kafka.java_text import exception_text
 from barnabas.cli.kafka.java_tool import JavaTool, refuse
 from barnabas.cli.kafka.kafka_acls import lines as acl_command
 from barnabas.cli.kafka.kafka_acls.lines import Entry, Options, Pattern, UsageProblem
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Output
+from barnabas.cli.terminal.output import Output
 from barnabas.security.acl import PatternType
 from barnabas.wire.errors import ErrorCode, KafkaError
 

@@ -28,8 +28,9 @@ from barnabas.cli.kafka.kafka_configs.rules import (
     Options,
     RefusedError,
 )
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Output, note
+from barnabas.cli.terminal.output import Output, note
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.config.hash_order import hash_order
 from barnabas.config.resource_type import ConfigResourceType

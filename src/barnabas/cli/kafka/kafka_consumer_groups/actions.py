@@ -34,7 +34,6 @@ from barnabas.cli.kafka.kafka_consumer_groups.lines import (
     resets_text,
     state_text,
 )
-from barnabas.cli.terminal.durations import parse_iso_duration_ms
 from barnabas.cli.terminal.output import note
 from barnabas.client.admin.groups import CONSUMER, CommittedOffset, GroupDescription, GroupMember, Groups
 from barnabas.client.admin.records import OffsetSpec, Records
@@ -43,6 +42,7 @@ from barnabas.client.records import TopicPartition
 from barnabas.client.state import ClusterState
 from barnabas.operations.groups.positions import logs_of
 from barnabas.operations.groups.reset_plan import Log, NoOffsetError, Reset, Rule, parse_file, plan
+from barnabas.operations.quantities import parse_iso_duration_ms
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 _EXECUTION = "java.util.concurrent.ExecutionException"

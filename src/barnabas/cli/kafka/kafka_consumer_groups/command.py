@@ -14,8 +14,9 @@ import click
 from barnabas.cli.connection import profiles
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.kafka.drop_in import KafkaTool
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, note
+from barnabas.cli.terminal.output import note
 
 _MANY: dict[str, Any] = {"multiple": True}
 _OPTIONAL: dict[str, Any] = {"is_flag": False, "flag_value": ""}

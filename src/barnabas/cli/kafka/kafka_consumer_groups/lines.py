@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from barnabas.cli.kafka.java_text import csv_line, hash_order, padded, partition_hash, string_hash
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription, GroupMember
 from barnabas.client.records import TopicPartition
-from barnabas.operations.groups.reset_plan import parse_topic
+from barnabas.operations.partitions import parse_selection
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")
 SCENARIOS = (
@@ -118,11 +118,12 @@ def _parse_topic(text: str) -> tuple[str, list[int] | None]:
     if text.count(":") > 1 or text.endswith(":"):
         raise UsageProblem(f"Invalid topic arg '{text}', expected topic name and partitions")
     try:
-        return parse_topic(text)
+        topic, numbers = parse_selection(text)
     except ValueError:
-        numbers = text.partition(":")[2].split(",")
-        bad = next(number for number in numbers if not re.fullmatch(r"[-+]?\d+", number))
+        words = text.partition(":")[2].split(",")
+        bad = next(number for number in words if not re.fullmatch(r"[-+]?\d+", number))
         raise UsageProblem(f"Invalid partition '{bad}' specified in topic arg '{text}''") from None
+    return topic, None if numbers is None else list(numbers)
 
 
 def parse_long(name: str, text: str) -> int:

@@ -1,0 +1,1 @@
+"""kafka-dump-log: `command` has the options, `lines` the output."""

@@ -15,8 +15,9 @@ from barnabas.cli.connection import profiles
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.kafka.java_text import exception_text
 from barnabas.cli.kafka.java_tool import JavaTool, refuse
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Output
+from barnabas.cli.terminal.output import Output
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

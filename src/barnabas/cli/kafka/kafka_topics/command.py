@@ -12,8 +12,9 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.kafka.java_tool import JavaTool, TopicPattern, connection_of, java_int, refuse
 from barnabas.cli.kafka.kafka_topics import lines
 from barnabas.cli.kafka.kafka_topics.lines import UsageError
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import EXIT_FAILED, Output, note
+from barnabas.cli.terminal.output import Output, note
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode, KafkaError
 

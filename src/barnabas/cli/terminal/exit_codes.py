@@ -1,0 +1,11 @@
+"""The exit codes of every command except the drop-ins, which use those of Kafka's scripts (also 0 and 1)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+"""Something was refused, not found, not reached, or is damaged."""
+EXIT_NO: Final = 2
+"""Wrong usage; or, from a command that judges (`JudgingCommand`), the answer no: drift, unhealthy, different."""
