@@ -1,27 +1,33 @@
-"""What partitions lose when a broker stops. Pure.
+"""Whether a broker can be stopped safely: the partitions and the quorum that would suffer.
 
-Its one rule: only what stopping makes worse counts. A partition that is offline already does not, nor one of which the broker
-holds no in-sync replica.
+Its one rule: only what stopping makes worse counts. A partition that is offline already does not count, nor one of which the
+broker holds no in-sync replica.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.client.state import Partition, Topic
+from barnabas.operations.errors import OperationError
+from barnabas.operations.topics.facts import MIN_ISR, topic_settings
+from barnabas.wire.errors import KafkaError, UnsupportedVersionError
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+    from barnabas.client.state import Partition, Topic
 
 
 class Effect(Enum):
-    """What would become of a partition, worst first."""
+    """The effect on a partition, worst first."""
 
     OFFLINE = "offline"
     BELOW_MIN_ISR = "belowMinIsr"
 
 
 class Affected(NamedTuple):
-    """A partition that would be worse off."""
+    """A partition that would suffer, and how."""
 
     topic: str
     partition: Partition
@@ -37,7 +43,7 @@ class Affected(NamedTuple):
 
 
 def affected_by(broker_id: int, topics: Iterable[Topic], min_insync_replicas: Mapping[str, int]) -> Iterator[Affected]:
-    """The partitions that would be offline or below min.insync.replicas, by topic and partition."""
+    """Yield the partitions that would be offline or below min.insync.replicas, by topic and partition. Pure."""
     for topic in sorted(topics, key=lambda each: each.name):
         least = min_insync_replicas.get(topic.name, 1)
         for partition in topic.partitions.values():
@@ -48,3 +54,56 @@ def affected_by(broker_id: int, topics: Iterable[Topic], min_insync_replicas: Ma
                 yield Affected(topic.name, partition, Effect.OFFLINE, least)
             elif left < least:
                 yield Affected(topic.name, partition, Effect.BELOW_MIN_ISR, least)
+
+
+class StopReport(NamedTuple):
+    """The partitions that would suffer, what the quorum would lose (None: nothing), and what could not be found out."""
+
+    affected: list[Affected]
+    quorum_loss: str | None
+    voters: list[int]
+    is_fenced: bool
+    warnings: list[str]
+
+    @property
+    def is_safe(self) -> bool:
+        return not self.affected and self.quorum_loss is None
+
+
+async def judge_stop(cluster: Cluster, broker_id: int) -> StopReport:
+    """Judge whether a broker can be stopped now. Raises OperationError if it does not exist or only controllers are known."""
+    from barnabas.client.admin.brokers import Brokers
+
+    if cluster.settings.bootstrap_controllers:
+        raise OperationError("controllers do not know what is in sync", advice="ask a broker, with --bootstrap-server")
+    brokers = Brokers(cluster)
+    has_fenced = await brokers.can_list_fenced_brokers()
+    nodes = {node.id: node for node in (await brokers.describe_cluster(include_fenced_brokers=has_fenced)).nodes}
+    if broker_id not in nodes:
+        known = ", ".join(map(str, sorted(nodes)))
+        raise OperationError(f"there is no such broker; there are {known}", resource=f"broker {broker_id}")
+    warnings: list[str] = []
+    state = await cluster.metadata(None)
+    hit = [topic for topic in state.topics.values() if any(broker_id in p.isr for p in topic.partitions.values())]
+    least: dict[str, int] = {}
+    for name, settings in (await topic_settings(cluster, [topic.name for topic in hit], [MIN_ISR])).items():
+        if isinstance(settings, KafkaError):
+            warnings.append(f"{name}: {MIN_ISR} is unknown ({settings.code.name}), and taken for 1")
+        elif settings.min_isr is not None:
+            least[name] = settings.min_isr
+    loss, voters = await _quorum_loss(cluster, broker_id, warnings)
+    affected = list(affected_by(broker_id, hit, least))
+    return StopReport(affected, loss, voters, bool(nodes[broker_id].is_fenced), warnings)
+
+
+async def _quorum_loss(cluster: Cluster, broker_id: int, warnings: list[str]) -> tuple[str | None, list[int]]:
+    from barnabas.client.admin.quorum import Quorum
+    from barnabas.operations.quorum.health import judge, loss_of
+
+    try:
+        info = await Quorum(cluster).describe_quorum()
+    except (KafkaError, UnsupportedVersionError) as error:
+        warnings.append(f"what the quorum would lose is unknown: {error}")
+        return None, []
+    loss = loss_of(info, judge(info, now_ms=0), broker_id)
+    return loss, [voter.replica_id for voter in info.voters]

@@ -15,16 +15,16 @@ from barnabas.cli.connection.options import common_options, dry_run_option, yes_
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
-from barnabas.cli.terminal.failures import Failure, JudgingCommand
+from barnabas.cli.terminal.failures import JudgingCommand
 from barnabas.cli.terminal.output import Column, Format, Output, columns, note
-from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
+from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.brokers import ClusterDescription
     from barnabas.client.admin.features import FeatureUpdate, UpgradeType
-    from barnabas.client.admin.quorum import QuorumInfo
     from barnabas.client.cluster import Cluster
-    from barnabas.client.state import Topic
+    from barnabas.operations.brokers import StopReport
 
 Rows = list[dict[str, Any]]
 
@@ -352,83 +352,36 @@ def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
       barnabas cluster safe-to-stop 2
       barnabas cluster safe-to-stop 2 -o json && systemctl stop kafka
     """
-    rows = run(connection, lambda cluster: _stop_rows(cluster, broker))
+    from barnabas.operations.brokers import Effect, judge_stop
+
+    report = run(connection, lambda cluster: judge_stop(cluster, broker))
+    if report.is_fenced:
+        note(f"broker {broker} is fenced: it leads no partition and is in no ISR")
+    for warning in report.warnings:
+        note(f"warning: {warning}")
+    rows = _stop_rows(report)
     if rows or output.format is not Format.TABLE:
         output.rows(_STOP_COLUMNS, rows)
-    offline = sum(row["effect"] == "offline" for row in rows)
-    below = sum(row["effect"] == "belowMinIsr" for row in rows)
-    if not rows:
+    if report.is_safe:
         note(f"broker {broker} can be stopped")
         return
+    offline = sum(each.effect is Effect.OFFLINE for each in report.affected)
+    below = len(report.affected) - offline
     reasons = [f"{offline} partitions would be offline"] * bool(offline)
     reasons += [f"{below} would be below min.insync.replicas"] * bool(below)
-    reasons += [str(row["text"]) for row in rows if row["effect"] == "quorumLost"]
+    reasons += [f"the quorum would stop: {report.quorum_loss}"] * (report.quorum_loss is not None)
     note(f"broker {broker} cannot be stopped: {'; '.join(reasons)}")
     raise SystemExit(EXIT_NO)
 
 
-async def _stop_rows(cluster: Cluster, broker: int) -> Rows:
-    from barnabas.client.admin.brokers import Brokers
-    from barnabas.operations.brokers import affected_by
-
-    if cluster.settings.bootstrap_controllers:
-        raise Failure("controllers do not know what is in sync", advice="ask a broker, with --bootstrap-server")
-    brokers = Brokers(cluster)
-    has_fenced = await brokers.can_list_fenced_brokers()
-    nodes = {node.id: node for node in (await brokers.describe_cluster(include_fenced_brokers=has_fenced)).nodes}
-    if broker not in nodes:
-        known = ", ".join(map(str, sorted(nodes)))
-        raise Failure(f"there is no such broker; there are {known}", resource=f"broker {broker}")
-    if nodes[broker].is_fenced:
-        note(f"broker {broker} is fenced: it leads nothing now, and is in no in-sync replicas")
-    state = await cluster.metadata(None)
-    hit = [topic for topic in state.topics.values() if any(broker in p.isr for p in topic.partitions.values())]
-    least = await _min_insync_replicas(cluster, hit)
+def _stop_rows(report: StopReport) -> Rows:
     rows: Rows = []
-    for each in affected_by(broker, hit, least):
+    for each in report.affected:
         row = {"topic": each.topic, "partition": each.partition.partition_index, "effect": each.effect.value}
         row |= {"replicas": list(each.partition.replicas), "isr": list(each.partition.isr)}
         rows.append({**row, "minInsyncReplicas": each.min_insync_replicas, "text": str(each)})
-    return rows + await _quorum_rows(cluster, broker)
-
-
-async def _min_insync_replicas(cluster: Cluster, topics: Sequence[Topic]) -> dict[str, int]:
-    """The setting of each topic; without the right to see it, 1, and a word about it."""
-    from barnabas.client.admin.part import pieces
-    from barnabas.client.routing import any_broker
-    from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
-
-    name, found = "min.insync.replicas", {}
-    for piece in pieces(topics, _TOPICS_AT_ONCE):
-        rows = [
-            DescribeConfigsRequest.DescribeConfigsResource(
-                resource_type=2, resource_name=topic.name, configuration_keys=[name]
-            )
-            for topic in piece
-        ]
-        response = await cluster.call(DescribeConfigsRequest(resources=rows), any_broker())
-        for row in response.results:
-            if row.error_code:
-                code = ErrorCode(row.error_code).name
-                note(f"warning: {row.resource_name}: {name} is not known ({code}), and taken for 1")
-            for each in row.configs:
-                if each.name == name:
-                    found[row.resource_name] = int(each.value)
-    return found
-
-
-async def _quorum_rows(cluster: Cluster, broker: int) -> Rows:
-    from barnabas.client.admin.quorum import METADATA_TOPIC, Quorum
-    from barnabas.operations.quorum.health import judge, loss_of
-
-    try:
-        info: QuorumInfo = await Quorum(cluster).describe_quorum()
-    except (KafkaError, UnsupportedVersionError) as error:
-        note(f"warning: what the quorum would lose is not known: {error}")
-        return []
-    loss = loss_of(info, judge(info, now_ms=0), broker)
-    if loss is None:
-        return []
-    voters = [voter.replica_id for voter in info.voters]
-    row = {"topic": METADATA_TOPIC, "partition": 0, "effect": "quorumLost", "replicas": voters, "isr": None}
-    return [{**row, "minInsyncReplicas": None, "text": f"the quorum would stop: {loss}"}]
+    if report.quorum_loss is not None:
+        row = {"topic": CLUSTER_METADATA_TOPIC, "partition": 0, "effect": "quorumLost", "replicas": report.voters}
+        text = f"the quorum would stop: {report.quorum_loss}"
+        rows.append({**row, "isr": None, "minInsyncReplicas": None, "text": text})
+    return rows

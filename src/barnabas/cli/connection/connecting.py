@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.event_loop import fast_loop
 from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]
         async with connected(connection) as cluster:
             return await work(cluster)
 
-    with asyncio.Runner(loop_factory=_fast_loop() if is_long else None) as runner:
+    with asyncio.Runner(loop_factory=fast_loop() if is_long else None) as runner:
         return runner.run(main())
 
 
@@ -82,11 +83,3 @@ def _late(connection: Connection, error: Any) -> Failure:
 def _origin(connection: Connection, name: str) -> str:
     setting = connection.settings.get(name)
     return setting.origin if setting is not None else connection.address
-
-
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:  # not on every platform
-        return None
-    return uvloop.new_event_loop

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import click
 
 from barnabas.cli.node.ready_file import Announced, announced
+from barnabas.cli.terminal.event_loop import fast_loop
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_OK
 
 
@@ -110,7 +111,7 @@ def run_node(
         await node.stop()
         return EXIT_OK if failure is None else EXIT_FAILED
 
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
         return runner.run(main())
 
 
@@ -118,14 +119,6 @@ async def _until(told: asyncio.Event, beside: Beside | None) -> None:
     if beside is not None:
         await beside()
     await told.wait()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:  # not on every platform
-        return None
-    return uvloop.new_event_loop
 
 
 def _listen_for_signals(at_once: Callable[[], None]) -> asyncio.Event:

@@ -121,7 +121,7 @@ async def look_at(
             if with_configs and len(described) - asked == _TOPICS_IN_A_REQUEST:
                 # While the next page is read here, the broker makes this answer.
                 some = [topic.name for topic in described[asked:]]
-                asking.append(asyncio.create_task(_settings(cluster, some, config_keys)))
+                asking.append(asyncio.create_task(topic_settings(cluster, some, config_keys)))
                 asked = len(described)
         early = {name: each for found in await asyncio.gather(*asking) for name, each in found.items()}
     finally:
@@ -144,7 +144,7 @@ async def facts_of(
     live = frozenset((await cluster.metadata([])).nodes)
     settings = dict(known)
     if with_configs:
-        settings |= await _settings(cluster, [each.name for each in topics if each.name not in known], config_keys)
+        settings |= await topic_settings(cluster, [each.name for each in topics if each.name not in known], config_keys)
     moving = await _reassignments(cluster) if topics else {}
     return [_facts(topic, settings.get(topic.name), moving, live) for topic in topics]
 
@@ -163,8 +163,13 @@ def _facts(
     return TopicFacts(topic, partitions, settings)
 
 
-async def _settings(cluster: Cluster, names: list[str], keys: Sequence[str] | None) -> dict[str, Settings | KafkaError]:
-    """Asked for without `Configs`, which makes an object of each of thousands of defaults."""
+async def topic_settings(
+    cluster: Cluster, names: list[str], keys: Sequence[str] | None
+) -> dict[str, Settings | KafkaError]:
+    """The settings of topics, all or these `keys`, by topic; or the error of a topic.
+
+    Does without `client.admin.Configs`, which makes an object of each of thousands of defaults.
+    """
     from barnabas.client.admin.part import failed, pieces
     from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 
