@@ -43,6 +43,17 @@ def reader(cls: type[Message], version: int) -> Reader:
     return found
 
 
+def takes_views(cls: type[Message]) -> bool:
+    """Return True if the readers of a message accept a memoryview as well as bytes.
+
+    They do for messages that carry records, which become views of the input and are not copied, and for headers, which
+    precede such messages in a frame. Every other value is copied out of the view.
+    """
+    schema = cls.schema()
+    structs = (schema.root, *schema.structs.values())
+    return schema.kind == "header" or any(field.type == "records" for struct in structs for field in struct.fields)
+
+
 def writer(cls: type[Message], version: int) -> Writer:
     """`write(message, append)` gives the pieces of the encoded message to `append`."""
     found = _WRITERS.get((cls, version))
@@ -122,7 +133,7 @@ class _UnpackFormats(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
         return unpack
 
 
-def _read_tags(data: bytes, position: int, count: int) -> tuple[dict[int, bytes], int]:
+def _read_tags(data: bytes | memoryview, position: int, count: int) -> tuple[dict[int, bytes], int]:
     tags: dict[int, bytes] = {}
     if count > 127:
         count, position = decode_unsigned_varint(data, position - 1)
@@ -133,14 +144,14 @@ def _read_tags(data: bytes, position: int, count: int) -> tuple[dict[int, bytes]
     return tags, position
 
 
-def _read_tag(data: bytes, position: int, tag: int, size: int) -> tuple[bytes, int]:
+def _read_tag(data: bytes | memoryview, position: int, tag: int, size: int) -> tuple[bytes, int]:
     end = position + size
     if tag < 0 or size < 0 or end > len(data):
         raise MalformedError("a tagged field has a negative number, or is longer than what is left")
-    return data[position:end], end
+    return bytes(data[position:end]), end  # no view: it would keep the whole frame in memory
 
 
-def _read_string_length(data: bytes, position: int) -> tuple[int, int]:
+def _read_string_length(data: bytes | memoryview, position: int) -> tuple[int, int]:
     length, position = decode_unsigned_varint(data, position)
     if length > MAX_STRING_LENGTH + 1:
         raise MalformedError(f"a string has an invalid length of {length - 1}")
@@ -161,10 +172,7 @@ class _ReaderCompiler(_Compiler):
             Malformed=MalformedError,
             utf8=codecs.utf_8_decode,
         )
-        # What carries records may come as a view of a large frame, so that the records are not copied.
-        self.takes_views = self.schema.kind == "header" or any(
-            field.type == "records" for each in self.schema.structs.values() for field in each.fields
-        )
+        self.takes_views = takes_views(cls)
         self.targets: list[tuple[str, str]] = []  # the run: where each value goes, and its format
         self.after: list[str] = []  # statements that need the run's values
         self.lead: tuple[str, str, str] | None = None  # an array before the run: target, count, format
@@ -333,7 +341,9 @@ class _ReaderCompiler(_Compiler):
             self.line("else:")
             self.depth += 1
         self.line(f"{stop} = pos + {length}")
-        if kind != "string":
+        if kind == "bytes" and self.takes_views:
+            self.line(f"{target} = bytes(buf[pos:{stop}])")
+        elif kind != "string":
             self.line(f"{target} = buf[pos:{stop}]")
         elif self.takes_views:
             self.line(f"{target} = utf8(buf[pos:{stop}], None, True)[0]")
