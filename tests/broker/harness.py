@@ -34,6 +34,7 @@ from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import APIS, ApiKey, Message, Uuid
+from barnabas.wire.frame import Frame
 from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.records.metadata import FeatureLevelRecord, RegisterBrokerRecord
 from tests.broker.memory_groups import MemoryGroups
@@ -169,7 +170,7 @@ class MemoryNode:
 
     def answer(
         self,
-        frame: bytes,
+        frame: Frame,
         *,
         listener: str = "broker",
         principal: KafkaPrincipal = ANONYMOUS,

@@ -31,6 +31,7 @@ from barnabas.broker.dispatch import Refused
 from barnabas.storage import Log
 from barnabas.storage.producers import ProducerState, is_expired
 from barnabas.wire import APIS, ApiKey, ErrorCode, MalformedError, Message, Uuid
+from barnabas.wire.frame import Frame
 from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.records.metadata import ConfigRecord, PartitionRecord, TopicRecord
@@ -207,11 +208,17 @@ def produce_good(node: MemoryNode, topic: str) -> None:
     assert (row.error_code, row.base_offset) == (ErrorCode.NONE, end - 1), topic
 
 
+def log_bytes(node: MemoryNode, topic: str) -> bytes:
+    """All segments, one after the other."""
+    directory = node.replicas.partition(topic, 0).log.directory
+    return b"".join(each.read_bytes() for each in sorted(directory.glob("*.log")))
+
+
 def check_log(node: MemoryNode, topic: str) -> None:
     """What is on the disk is what was answered, and every batch of it is whole."""
     partition = node.replicas.partition(topic, 0)
     log = partition.log
-    data = b"".join(each.read_bytes() for each in sorted(log.directory.glob("*.log")))
+    data = log_bytes(node, topic)
     end = 0
     for position, header in iterate_batches(data):
         check_crc(header, data, position)
@@ -235,24 +242,46 @@ def living(log: Log) -> dict[int, ProducerState]:
     return {each.producer_id: each for each in log.producers.states if not is_expired(each, NOW_MS, expiration_ms)}
 
 
-def answered(node: MemoryNode, frame: bytes) -> bool:
+def answer_to(node: MemoryNode, frame: Frame) -> bytes | str | None:
+    """The response, None if there is none, or a text if the connection would be closed."""
     try:
-        answer = node.answer(frame)
-    except (Refused, MalformedError):
-        return False
-    return answer is None or len(answer) >= 4
+        return node.answer(frame)
+    except (Refused, MalformedError) as error:
+        return type(error).__name__
+
+
+def answered(node: MemoryNode, frame: Frame) -> bool:
+    answer = answer_to(node, frame)
+    return answer is None or (isinstance(answer, bytes) and len(answer) >= 4)
+
+
+def as_view(frame: bytes) -> memoryview:
+    """The frame as a connection hands out a large one."""
+    return memoryview(bytearray(frame)).toreadonly()
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 1 << 32))
-def test_whatever_is_produced_the_log_stays_whole_and_takes_the_next_good_batch(seed: int) -> None:
+@given(st.integers(0, 1 << 32), st.booleans())
+def test_whatever_is_produced_the_log_stays_whole_and_takes_the_next_good_batch(seed: int, is_large: bool) -> None:
     draw = Random(seed)
     with quiet_node() as node:
         for _ in range(draw.randint(1, 30)):
-            answered(node, some_request(draw))
+            frame = some_request(draw)
+            answered(node, as_view(frame) if is_large else frame)
         for topic in TOPICS:
             produce_good(node, topic)
             check_log(node, topic)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_a_frame_that_is_a_view_is_answered_and_stored_as_its_bytes_are(seed: int) -> None:
+    draw = Random(seed)
+    frames = [some_request(draw) for _ in range(draw.randint(1, 20))]
+    with quiet_node() as node, quiet_node() as other:
+        assert [answer_to(other, as_view(each)) for each in frames] == [answer_to(node, each) for each in frames]
+        for topic in TOPICS:
+            assert log_bytes(other, topic) == log_bytes(node, topic), topic
 
 
 @cache
@@ -275,7 +304,7 @@ def test_a_bomb_is_refused_without_being_unpacked(codec: Compression, topic: str
         topics = [ProduceRequest.TopicProduceData(name=topic, topic_id=IDS[topic], partition_data=rows)]
         with quiet_node() as node:
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            assert answered(node, encoded(ProduceRequest(acks=-1, timeout_ms=50, topic_data=topics), 13))
+            assert answered(node, as_view(encoded(ProduceRequest(acks=-1, timeout_ms=50, topic_data=topics), 13)))
             grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
             assert grown_kb < 300_000, f"{grown_kb} kB"
             produce_good(node, topic)

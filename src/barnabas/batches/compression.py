@@ -66,8 +66,10 @@ def decompress(
 
 
 def most_decompressed_bytes(compression: Compression, data: Buffer) -> int:
-    """No less than `data` holds, found without opening it. Raises BatchError if it is not of this codec."""
-    data = bytes(data)
+    """Return an upper bound of the decompressed size, without decompressing.
+
+    Raises BatchError if the data is not of this codec.
+    """
     if compression is Compression.LZ4:
         return _most_of(_most_of_lz4_frame, data)
     if compression is Compression.ZSTD:
@@ -173,8 +175,8 @@ def _decompress_into(decompress_into: Callable[[bytes, bytearray], int], data: b
     return bytes(memoryview(out)[:length])
 
 
-def _most_of(most_of_frame: Callable[[bytes, int], tuple[int, int]], data: bytes) -> int:
-    """The most that the frames in `data` can hold, without opening a block."""
+def _most_of(most_of_frame: Callable[[Buffer, int], tuple[int, int]], data: Buffer) -> int:
+    """Return an upper bound of what the frames in `data` hold, without opening a block."""
     position = most = 0
     try:
         while position < len(data):
@@ -185,7 +187,7 @@ def _most_of(most_of_frame: Callable[[bytes, int], tuple[int, int]], data: bytes
     return most
 
 
-def _most_of_lz4_frame(data: bytes, position: int) -> tuple[int, int]:
+def _most_of_lz4_frame(data: Buffer, position: int) -> tuple[int, int]:
     if _UINT32_LITTLE.unpack_from(data, position)[0] != _LZ4_MAGIC:
         raise BatchError("this is no lz4 frame")
     flags, sizes = data[position + 4], data[position + 5]
@@ -204,7 +206,7 @@ def _most_of_lz4_frame(data: bytes, position: int) -> tuple[int, int]:
         position += size + (4 if has_block_checksum else 0)
 
 
-def _most_of_zstd_frame(data: bytes, position: int) -> tuple[int, int]:
+def _most_of_zstd_frame(data: Buffer, position: int) -> tuple[int, int]:
     magic: int = _UINT32_LITTLE.unpack_from(data, position)[0]
     if magic & 0xFFFF_FFF0 == 0x184D2A50:  # a frame to skip
         return 0, position + 8 + _UINT32_LITTLE.unpack_from(data, position + 4)[0]

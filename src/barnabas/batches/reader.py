@@ -97,26 +97,26 @@ def decode_records_of_payload(payload: bytes, header: BatchHeader) -> list[Recor
     return records
 
 
-def check_record_lengths(payload: bytes, records_count: int) -> None:
-    """Raises BatchError unless the lengths of that many records, one after the other, fill the payload."""
-    position = 0
+def check_record_lengths(data: Buffer, records_count: int, start: int = 0) -> None:
+    """Raise BatchError unless the lengths of that many uncompressed records fill the data from `start` to its end."""
+    position = start
     try:
         for _ in range(records_count):
-            size = payload[position]
+            size = data[position]
             position += 1
             if size >= 0x80:
-                if (byte := payload[position]) < 0x80:
+                if (byte := data[position]) < 0x80:
                     size += (byte << 7) - 0x80
                     position += 1
                 else:
-                    size, position = read_raw_varint(payload, position - 1)
+                    size, position = read_raw_varint(data, position - 1)
             if size & 1:
                 raise BatchError("a record has a negative length")
             position += size >> 1
     except IndexError:
         raise BatchError(f"the records end before {records_count} of them are read") from None
-    if position != len(payload) or records_count < 0:
-        raise BatchError(f"{records_count} records do not fill {len(payload)} bytes")
+    if position != len(data) or records_count < 0:
+        raise BatchError(f"{records_count} records do not fill {len(data) - start} bytes")
 
 
 def offset_of_max_timestamp(data: Buffer, position: int = 0, header: BatchHeader | None = None) -> tuple[int, int]:

@@ -180,7 +180,9 @@ def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, par
     source = header.compression
     target = source if rules.compression is None else rules.compression
     must_decode = _must_decode(header, rules, now_ms)
-    if must_decode or source is Compression.NONE or source is not target or rules.open_compressed:
+    if source is Compression.NONE and source is target and not must_decode:
+        check_record_lengths(batch, header.records_count, HEADER_SIZE)  # in place: a large batch is not copied
+    elif must_decode or source is not target or rules.open_compressed:
         payload = decode_payload(data, 0, header, max_decompressed_bytes=rules.max_decompressed_bytes)
         if must_decode:
             records = decode_records_of_payload(payload, header)
@@ -195,7 +197,7 @@ def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, par
             if source is not target:
                 batch = encode_batch(header, payload, target, rules.compression_level)
         _check_size(len(batch), rules)
-    elif header.records_count * MIN_RECORD_SIZE > most_decompressed_bytes(source, data[HEADER_SIZE : len(batch)]):
+    elif header.records_count * MIN_RECORD_SIZE > most_decompressed_bytes(source, memoryview(batch)[HEADER_SIZE:]):
         raise BatchError(f"{header.records_count} records cannot be in a batch of {len(batch)} bytes")
 
     log_append_time_ms = NO_TIMESTAMP

@@ -8,14 +8,15 @@ knows what it was reading.
 from __future__ import annotations
 
 from barnabas.batches.errors import BatchError
+from barnabas.batches.format import Buffer
 
 
-def read_raw_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_raw_varint(data: Buffer, position: int) -> tuple[int, int]:
     """The zigzag form of an int32, and the position after it."""
     return _read(data, position, 35, 0xFFFF_FFFF)
 
 
-def read_raw_varlong(data: bytes, position: int) -> tuple[int, int]:
+def read_raw_varlong(data: Buffer, position: int) -> tuple[int, int]:
     """The zigzag form of an int64, and the position after it."""
     return _read(data, position, 70, 0xFFFF_FFFF_FFFF_FFFF)
 
@@ -35,7 +36,7 @@ def encode_varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _read(data: bytes, position: int, bits: int, mask: int) -> tuple[int, int]:
+def _read(data: Buffer, position: int, bits: int, mask: int) -> tuple[int, int]:
     raw = 0
     for shift in range(0, bits, 7):
         byte = data[position]

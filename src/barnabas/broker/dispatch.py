@@ -18,7 +18,7 @@ from barnabas.broker.context import Context, Listener, Peer, Services
 from barnabas.broker.errors import error_response
 from barnabas.broker.served import WRITING_KEYS, served_apis, served_versions
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
-from barnabas.wire.codec import Reader, reader
+from barnabas.wire.codec import Reader, reader, takes_views
 from barnabas.wire.frame import Frame, encode_response
 from barnabas.wire.messages.header import RequestHeader
 
@@ -40,15 +40,15 @@ class Refused(Exception):  # noqa: N818  (it ends a connection; it is not an err
 
 
 class Route(NamedTuple):
-    """Where one API in one version goes; made when it is first asked for."""
+    """Readers and handler of one API in one version, made for the first such request."""
 
     api: Api
     version: int
     read_header: Reader
     read_request: Reader
     handle: Handler
-    takes_views: bool = False  # it carries records, which are not copied
-    writes: bool = False  # which not every node does
+    takes_views: bool = False  # the request carries records, which stay in the frame's buffer
+    writes: bool = False  # a read-only node refuses it
 
 
 def handler_of(key: int) -> Handler:
@@ -58,10 +58,13 @@ def handler_of(key: int) -> Handler:
 
 
 def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable[Pieces | None] | None:
-    """The answer's pieces, at once or later; None if the request wants no answer. Raises Refused."""
+    """Return the pieces of the response, or an awaitable of them; None if the request has no response.
+
+    Raises Refused if the connection has to be closed.
+    """
     route = _ROUTES.get((peer.listener.is_controller, bytes(frame[:4]))) or _find_route(peer.listener, frame)
-    api, version, read_header, read_request, handle, _, writes = route
-    if type(frame) is memoryview and not route.takes_views:
+    api, version, read_header, read_request, handle, reads_view, writes = route
+    if type(frame) is memoryview and not reads_view:
         frame = bytes(frame)
     try:
         header, position = read_header(frame, 0)
@@ -99,9 +102,15 @@ def _find_route(listener: Listener, frame: Frame) -> Route:
             raise Refused(f"{api.name} ({key}) is served in versions {served_versions(key)}, not {version}")
         # A client must be able to learn the versions: answered in version 0, whatever the request looks like.
         return Route(api, 0, read_header, lambda data, position: (None, position), handler_of(key))
-    read_request = reader(message_class(api.request), version)
+    request = message_class(api.request)
     route = _ROUTES[listener.is_controller, bytes(frame[:4])] = Route(
-        api, version, read_header, read_request, handler_of(key), writes=key in WRITING_KEYS
+        api,
+        version,
+        read_header,
+        reader(request, version),
+        handler_of(key),
+        takes_views=takes_views(request),
+        writes=key in WRITING_KEYS,
     )
     return route
 

@@ -15,6 +15,7 @@ from collections.abc import Awaitable
 from typing import NamedTuple
 
 from barnabas.batches import InvalidBatch, check_produce
+from barnabas.batches.format import Buffer
 from barnabas.broker.context import Context
 from barnabas.broker.dispatch import Refused
 from barnabas.broker.transactional_produce import NOTHING_VERIFIED, Verified, is_transactional, verify
@@ -88,6 +89,7 @@ def _handle(context: Context, request: ProduceRequest, verified: Verified) -> An
                 row.error_code = error
             else:
                 _append(context, request.acks, name, data.records, row, uncommitted, verified)
+            data.records = None  # a view of the whole frame, which must not stay in memory while the response waits
             if row.error_code:
                 failed.append(ErrorCode(row.error_code))
         topics.append(Topic(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=rows))
@@ -122,7 +124,7 @@ def _append(
     context: Context,
     acks: int,
     name: str,
-    records: bytes | None,
+    records: Buffer | None,
     row: Row,
     uncommitted: list[Uncommitted],
     verified: Verified,
@@ -156,7 +158,7 @@ def _append(
 
 
 def _append_to(
-    partition: Partition, acks: int, records: bytes, row: Row, uncommitted: list[Uncommitted], guard: int | None
+    partition: Partition, acks: int, records: Buffer, row: Row, uncommitted: list[Uncommitted], guard: int | None
 ) -> None:
     partition.require_leader()
     if acks == -1:
