@@ -269,7 +269,7 @@ class Segment:
         )
 
     def append(self, buffers: Sequence[Buffer], batches: Sequence[Written]) -> None:
-        """Writes batches behind the last one; when it returns, the system has them."""
+        """Write batches after the last one. When this returns, the operating system has them."""
         position = self.size
         self.dirty = True
         try:
@@ -277,6 +277,8 @@ class Segment:
         except StorageError:
             self.log.truncate(position)
             raise
+        if position == 0:
+            self._first_timestamp = batches[0].max_timestamp
         for batch in batches:
             self._index(position, batch.last_offset, batch.max_timestamp, batch.size)
             position += batch.size
@@ -433,7 +435,7 @@ class Segment:
         return timestamp if timestamp >= 0 else self.log.modified_ms()
 
     def first_timestamp(self) -> int:
-        """The largest timestamp of the first batch, or -1."""
+        """Return the largest timestamp of the first batch, or -1 if the segment is empty."""
         if self._first_timestamp is None:
             first = next(self.headers(), None)
             if first is None:
