@@ -43,8 +43,9 @@ def test_a_stamp_can_be_set_through_a_view() -> None:
 @pytest.mark.parametrize("position", [0, 11])
 def test_an_append_time_is_that_of_all_records(compression: Compression, position: int) -> None:
     data = bytearray(position) + build_batch(RECORDS, compression=compression, is_transactional=True)
-    stamp_max_timestamp(data, TimestampType.LOG_APPEND_TIME, NOW_MS, position)
+    stamped = stamp_max_timestamp(data, TimestampType.LOG_APPEND_TIME, NOW_MS, position)
     header = decode_header(data, position)
+    assert stamped == header
     check_crc(header, data, position)
     assert header.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert header.is_transactional
@@ -63,5 +64,5 @@ def test_the_same_timestamp_leaves_even_a_wrong_crc_alone() -> None:
     data = bytearray(build_batch(RECORDS))
     data[17:21] = b"\x00\x00\x00\x01"
     before = bytes(data)
-    stamp_max_timestamp(data, TimestampType.CREATE_TIME, NOW_MS - 5)
+    assert stamp_max_timestamp(data, TimestampType.CREATE_TIME, NOW_MS - 5) == decode_header(before)
     assert data == before

@@ -83,6 +83,7 @@ def test_a_batch_is_judged_as_kafka_judges_it(row: dict[str, Any]) -> None:
         assert [list(error) for error in result.record_errors] == row["record_errors"]
         assert result.answer_message == (row["message"] if row["record_errors"] else None)
         return
+    assert result.header == decode_header(result.batch)
     batch, stored = bytearray(result.batch), bytes.fromhex(row["stored"])
     stamp(batch, STORED_OFFSET, STORED_EPOCH)
     header = decode_header(batch)
@@ -121,6 +122,7 @@ def test_a_topic_that_stamps_its_own_time_stamps_it(compression: Compression) ->
     assert isinstance(result, ValidBatch)
     assert (result.log_append_time_ms, result.max_timestamp) == (NOW_MS, NOW_MS)
     check_crc(result.header, result.batch)
+    assert result.header == decode_header(result.batch)
     assert {record.timestamp for record in decode_records(result.batch)} == {NOW_MS}
     assert data == build_batch(RECORDS, compression=compression)
 
@@ -128,7 +130,7 @@ def test_a_topic_that_stamps_its_own_time_stamps_it(compression: Compression) ->
 def test_no_records_at_all_are_refused() -> None:
     for data in (None, b""):
         result = check_produce(data, 9)
-        assert result is not None
+        assert isinstance(result, InvalidBatch)
         assert result.error_code is ErrorCode.INVALID_RECORD
         assert validate_produce(data, 9, AppendRules(), partition="t-0", now_ms=NOW_MS) == result
 
@@ -136,7 +138,7 @@ def test_no_records_at_all_are_refused() -> None:
 def test_a_request_is_checked_without_its_crc_and_a_log_with_it() -> None:
     data = bytearray(build_batch(RECORDS))
     data[-1] ^= 1
-    assert check_produce(bytes(data), 9) is None
+    assert check_produce(bytes(data), 9) == decode_header(data)
     assert validate(bytes(data)).error_code is ErrorCode.CORRUPT_MESSAGE
 
 

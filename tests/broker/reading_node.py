@@ -19,6 +19,7 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.records.metadata import PartitionRecord, TopicRecord
 from tests.broker.harness import MemoryNode
+from tests.storage.made import validated
 
 NOW_MS = 1_700_000_000_000
 
@@ -76,7 +77,7 @@ class ReadingNode(MemoryNode):
             for number, value in enumerate(values)
         ]
         batch = build_batch(records, **producer)
-        self.partition(name, index).append(batch, guard)
+        self.partition(name, index).append(validated(batch), guard)
         return len(batch)
 
     def begin(

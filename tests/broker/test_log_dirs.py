@@ -28,6 +28,7 @@ from barnabas.wire.records.metadata import PartitionRecord, TopicRecord
 from tests.broker.harness import MemoryNode
 from tests.broker.topic_captures import ALICE, AUTHORIZER, Capture, allow, image_before, params, topic
 from tests.metadata import golden
+from tests.storage.made import validated
 
 D0, D1 = Uuid(b"0" * 16), Uuid(b"1" * 16)
 T = Uuid(b"t" * 16)
@@ -276,7 +277,7 @@ def test_a_move_is_shown_with_what_it_lacks_until_it_is_done(dirs: TwoDirs) -> N
     node = dirs.node(in_directory("t", T, D0))
     partition = node.replicas.partition("t", 0)
     for _ in range(3):
-        partition.append(build_batch([Record(0, 1, b"k", b"v")]))
+        partition.append(validated(build_batch([Record(0, 1, b"k", b"v")])))
     size = partition.log.size_in_bytes
     assert alter(node, (dirs.d1, "t", [0])) == [("t", [(0, 0)])]
     described = seen(node.call(DescribeLogDirsRequest(topics=None), 4))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from barnabas import batches
 from barnabas.batches import Compression, Record, build_batch, decode_records
+from barnabas.batches.format import HEADER, Buffer
 from barnabas.broker.dispatch import Refused
 from barnabas.security.acl import AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.security.authorizer import AuthorizerSettings
+from barnabas.transactions.state import TOPIC as TRANSACTIONS
 from barnabas.wire import ErrorCode, Message, Uuid
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.wire.records.metadata import (
     AccessControlEntryRecord,
@@ -20,6 +25,7 @@ from barnabas.wire.records.metadata import (
     TopicRecord,
 )
 from tests.broker.harness import MemoryNode
+from tests.transactions.world import topic_records
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = Uuid(bytes([7]) * 16)
@@ -201,3 +207,70 @@ def test_a_transaction_that_waits_for_no_answer_and_fails_closes_the_connection(
     with pytest.raises(Refused, match="acks=0 of client 'test' failed"):
         found.call(request, 13)
     assert found.replicas.partition("t", 0).log_end_offset == 0
+
+
+class CountingHeader:
+    """The layout of a batch header; counts how often one is unpacked."""
+
+    def __init__(self) -> None:
+        self.decoded = 0
+
+    def unpack_from(self, data: Buffer, position: int = 0) -> tuple[Any, ...]:
+        self.decoded += 1
+        return HEADER.unpack_from(data, position)
+
+
+PRODUCER = {"producer_id": 0, "producer_epoch": 0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "how", "expected"),
+    [
+        ({}, {}, 1),
+        ({}, {"compression": Compression.LZ4}, 1),
+        ({}, PRODUCER, 1),
+        ({}, {**PRODUCER, "is_transactional": True}, 1),
+        ({"cleanup.policy": "compact"}, {}, 1),
+        ({"message.timestamp.type": "LogAppendTime"}, {}, 1),
+        ({"compression.type": "gzip"}, {}, 2),  # that of the batch that came, and of the one that is made of it
+    ],
+)
+def test_the_header_of_a_batch_is_decoded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], how: dict[str, Any], expected: int
+) -> None:
+    configs = [config(name, value) for name, value in settings.items()]
+    found = node(tmp_path, *topic(), *topic_records(TRANSACTIONS, [1]), *configs)
+    found.call(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000), 5)
+    counter = CountingHeader()
+    for sequence in range(2):  # the first one begins the transaction, which the coordinator writes to its own log
+        first = {"base_sequence": sequence} if "producer_id" in how else {}
+        request = produce(batch(b"x", **how, **first))
+        request.transactional_id = "tx"
+        counter.decoded = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(batches.format, "HEADER", counter)
+            assert answer(found, request).base_offset == sequence
+    assert counter.decoded == expected
+
+
+@pytest.mark.parametrize("is_transactional", [False, True])
+def test_batches_of_several_partitions_keep_their_own_headers(tmp_path: Path, is_transactional: bool) -> None:
+    """One partition is named twice, and one batch cannot be read."""
+    other = Uuid(bytes([8]) * 16)
+    found = node(tmp_path, *topic(), *topic("u", other), *topic_records(TRANSACTIONS, [1]))
+    found.call(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000), 5)
+    how = {**PRODUCER, "is_transactional": is_transactional}
+    request = produce(batch(b"1", b"2", base_sequence=0, **how))
+    request.transactional_id = "tx"
+    rows = request.topic_data[0].partition_data
+    rows.append(ProduceRequest.PartitionProduceData(index=0, records=b"junk"))
+    rows.append(ProduceRequest.PartitionProduceData(index=0, records=batch(b"3", base_sequence=2, **how)))
+    rows_of_other = [
+        ProduceRequest.PartitionProduceData(index=0, records=batch(b"4", b"5", b"6", base_sequence=0, **how))
+    ]
+    request.topic_data.append(ProduceRequest.TopicProduceData(name="u", topic_id=other, partition_data=rows_of_other))
+    response: ProduceResponse = found.call(request, 13)
+    answers = [(row.error_code, row.base_offset) for each in response.responses for row in each.partition_responses]
+    assert answers == [(0, 0), (ErrorCode.INVALID_RECORD, -1), (0, 2), (0, 0)]
+    ends = [found.replicas.partition(name, 0).log_end_offset for name in ("t", "u")]
+    assert ends == [3, 3]

@@ -15,6 +15,7 @@ from barnabas.wire import Message, Uuid
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.wire.records.metadata import ConfigRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from tests.broker.harness import MemoryNode, register_broker
+from tests.storage.made import validated
 
 with gzip.open(Path(__file__).parent / "data" / "Produce.jsonl.gz", "rt") as lines:
     CAPTURES: list[dict[str, Any]] = [json.loads(line) for line in lines]
@@ -70,7 +71,7 @@ def fill(found: MemoryNode, topic: str, offset: int) -> None:
     partition = found.replicas.partition(topic, 0)
     missing = offset - partition.log_end_offset
     if missing > 0:
-        partition.append(build_batch([Record(number, 1, b"k", b"v") for number in range(missing)]))
+        partition.append(validated(build_batch([Record(number, 1, b"k", b"v") for number in range(missing)])))
         partition.fetched(2, offset)
 
 

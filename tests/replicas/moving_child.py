@@ -17,7 +17,7 @@ from barnabas.replicas import moving
 from barnabas.replicas.partition import Partition
 from barnabas.wire import Uuid
 from tests.replicas.test_replicas import DIRECTORY_IDS, Broker, topic
-from tests.storage.made import produced
+from tests.storage.made import produced, validated
 
 DIRS = ("one", "two")
 SETTINGS = {"segment.bytes": 4000, "index.interval.bytes": 200}
@@ -48,8 +48,9 @@ async def run(path: Path, chance: random.Random) -> None:
             broker.replicas.move(partition, str(broker.paths[other]))
         for _ in range(chance.randint(0, 5)):
             offset = partition.log_end_offset
-            partition.append(produced(1, offset, b"%d" % offset))
-            assert partition.append(produced(1, offset, b"%d" % offset)).is_duplicate
+            batch = validated(produced(1, offset, b"%d" % offset))
+            partition.append(batch)
+            assert partition.append(batch).is_duplicate
             os.write(1, b"%d\n" % partition.log_end_offset)
         await asyncio.sleep(chance.random() / 1000)
         if chance.random() < 0.05:

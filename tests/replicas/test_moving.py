@@ -28,7 +28,7 @@ from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import PartitionChangeRecord, RemoveTopicRecord
 from tests.replicas import moving_child
 from tests.replicas.test_replicas import DIRECTORY_IDS, TOPIC, Broker, append, topic
-from tests.storage.made import produced, whole_log
+from tests.storage.made import produced, validated, whole_log
 
 NAME = TopicPartition("t", 0)
 SMALL = {"segment.bytes": 1000, "index.interval.bytes": 100}
@@ -204,7 +204,7 @@ async def test_an_empty_log_is_moved_and_keeps_its_offset(tmp_path: Path) -> Non
 async def test_idempotent_producers_go_on(tmp_path: Path) -> None:
     broker = start(tmp_path)
     partition = broker.replicas.partition("t", 0)
-    batches = [produced(7, number, b"%d" % number) for number in range(8)]
+    batches = [validated(produced(7, number, b"%d" % number)) for number in range(8)]
     first = [partition.append(each).base_offset for each in batches[:6]]
     move(broker, "two")
     await finish(broker, lambda: None)
@@ -223,7 +223,8 @@ async def test_transactions_are_what_they_were_and_can_be_ended(tmp_path: Path) 
 
     def write(producer_id: int, sequence: int, epoch: int = 0) -> None:
         guard = partition.start_verification(Producer(producer_id, epoch), sequence, supports_epoch_bump=True)
-        partition.append(produced(producer_id, sequence, b"x" * 30, transactional=True, epoch=epoch), guard)
+        data = produced(producer_id, sequence, b"x" * 30, transactional=True, epoch=epoch)
+        partition.append(validated(data), guard)
 
     def end(producer_id: int, commit: bool) -> None:
         partition.append_marker(Producer(producer_id, 0), Marker(commit, 0), 3, 1)
@@ -242,7 +243,7 @@ async def test_transactions_are_what_they_were_and_can_be_ended(tmp_path: Path) 
     await finish(broker)
     assert partition.log_dir == str(broker.paths["two"])
     assert (partition.last_stable_offset, partition.log.aborted_transactions(0, 100)) == (stable, aborted)
-    partition.append(produced(21, 0, b"verified before the move", transactional=True), guard)
+    partition.append(validated(produced(21, 0, b"verified before the move", transactional=True)), guard)
     end(20, commit=False)
     end(21, commit=True)
     assert partition.last_stable_offset == partition.log_end_offset == partition.high_watermark

@@ -27,6 +27,7 @@ from barnabas.wire.records.metadata import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from tests.storage.made import validated
 
 HERE = Provenance(1, 1, 1)
 TOPIC, OTHER = Uuid(bytes([1]) * 16), Uuid(bytes([2]) * 16)
@@ -101,7 +102,7 @@ class Broker:
 
 
 def append(partition: Partition, *values: bytes) -> None:
-    partition.append(build_batch([Record(i, 1, b"k", value) for i, value in enumerate(values)]))
+    partition.append(validated(build_batch([Record(i, 1, b"k", value) for i, value in enumerate(values)])))
 
 
 def values(partition: Partition) -> list[bytes | None]:

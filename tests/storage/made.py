@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from barnabas.batches import Compression, Record, build_batch, iterate_batches
+from barnabas.batches import (
+    NO_TIMESTAMP,
+    Compression,
+    Record,
+    ValidBatch,
+    build_batch,
+    decode_whole_header,
+    iterate_batches,
+)
 from barnabas.storage import Log, LogConfig
 
 NOW_MS = 1_700_000_000_000
@@ -32,6 +40,11 @@ def batch(
     times = timestamps or tuple(1000 + number for number in range(len(values)))
     records = [Record(0, time, b"k", value) for time, value in zip(times, values, strict=True)]
     return build_batch(records, base_offset=base_offset, compression=compression, partition_leader_epoch=epoch)
+
+
+def validated(data: bytes) -> ValidBatch:
+    """One batch that a leader would accept as it is."""
+    return ValidBatch(decode_whole_header(data), data, NO_TIMESTAMP)
 
 
 def produced(

@@ -16,6 +16,7 @@ from barnabas.batches.format import (
     LEADER_EPOCH_POSITION,
     MAX_TIMESTAMP_POSITION,
     TIMESTAMP_TYPE_BIT,
+    BatchHeader,
     TimestampType,
     decode_whole_header,
 )
@@ -27,21 +28,31 @@ _UINT32 = struct.Struct(">I")
 
 
 def stamp(batch: bytearray | memoryview, base_offset: int, leader_epoch: int, position: int = 0) -> None:
-    """Gives the batch at `position` its place in the log."""
+    """Write base offset and leader epoch into the batch at `position`."""
     _INT64.pack_into(batch, position + BASE_OFFSET_POSITION, base_offset)
     _INT32.pack_into(batch, position + LEADER_EPOCH_POSITION, leader_epoch)
 
 
 def stamp_max_timestamp(
-    batch: bytearray | memoryview, timestamp_type: TimestampType, max_timestamp: int, position: int = 0
-) -> None:
-    """Gives the batch at `position` its largest timestamp: with LOG_APPEND_TIME, that of all its records."""
-    header = decode_whole_header(batch, position)
+    batch: bytearray | memoryview,
+    timestamp_type: TimestampType,
+    max_timestamp: int,
+    position: int = 0,
+    header: BatchHeader | None = None,
+) -> BatchHeader:
+    """Write the largest timestamp and its type into the batch at `position`, and return the batch's new header.
+
+    With LOG_APPEND_TIME the timestamp is that of all records. `header` is the batch's header if it is decoded already.
+    """
+    if header is None:
+        header = decode_whole_header(batch, position)
     if header.timestamp_type is timestamp_type and header.max_timestamp == max_timestamp:
-        return
+        return header
     attributes = header.attributes & ~TIMESTAMP_TYPE_BIT
     if timestamp_type is TimestampType.LOG_APPEND_TIME:
         attributes |= TIMESTAMP_TYPE_BIT
     _INT16.pack_into(batch, position + ATTRIBUTES_POSITION, attributes)
     _INT64.pack_into(batch, position + MAX_TIMESTAMP_POSITION, max_timestamp)
-    _UINT32.pack_into(batch, position + CRC_POSITION, batch_crc(batch, header.size_in_bytes, position))
+    crc = batch_crc(batch, header.size_in_bytes, position)
+    _UINT32.pack_into(batch, position + CRC_POSITION, crc)
+    return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)

@@ -78,7 +78,10 @@ class InvalidBatch(NamedTuple):
 
 
 class ValidBatch(NamedTuple):
-    """A batch that may be appended: `batch` is what to append, once offset and epoch are stamped into it."""
+    """A batch that may be appended.
+
+    `batch` is the bytes to append once offset and epoch are stamped into them, and `header` is their decoded header.
+    """
 
     header: BatchHeader
     batch: Buffer
@@ -107,32 +110,39 @@ class _RefusedError(BatchError):
 def validate_produce(
     data: Buffer | None, version: int, rules: AppendRules, *, partition: str, now_ms: int
 ) -> ValidBatch | InvalidBatch:
-    """The records of one partition in a Produce request of this version, for a log with these rules."""
-    refused = check_produce(data, version)
-    if refused is not None:
-        return refused
-    return validate_batch(data or b"", rules, partition=partition, now_ms=now_ms)
+    """Check the records of one partition in a Produce request of this version, for a log with these rules."""
+    header = check_produce(data, version)
+    if isinstance(header, InvalidBatch):
+        return header
+    return validate_batch(data or b"", rules, partition=partition, now_ms=now_ms, header=header)
 
 
-def check_produce(data: Buffer | None, version: int) -> InvalidBatch | None:
-    """Whether the records of one partition may stand in a Produce request of this version; no records may not.
+def check_produce(data: Buffer | None, version: int, header: BatchHeader | None = None) -> BatchHeader | InvalidBatch:
+    """Return the header of the one batch that a partition has in a Produce request of this version, or the refusal.
 
-    A second batch that is cut off is no second batch: it is dropped, as Kafka drops it.
+    `header` is the batch's header if it is decoded already. A second batch that is truncated is dropped, as in Kafka.
     """
     try:
-        header = decode_whole_header(data or b"")
+        if header is None:
+            header = decode_whole_header(data or b"")
         if version < _FIRST_ZSTD_VERSION and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
             return InvalidBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce {version} does not know zstd")
         _check_sole(data or b"", header)
     except BatchError as error:
         return InvalidBatch(error.code, str(error))
-    return None
+    return header
 
 
-def validate_batch(data: Buffer, rules: AppendRules, *, partition: str, now_ms: int) -> ValidBatch | InvalidBatch:
-    """The one batch in `data`, sent by a client, for a log with these rules; `partition` stands in messages."""
+def validate_batch(
+    data: Buffer, rules: AppendRules, *, partition: str, now_ms: int, header: BatchHeader | None = None
+) -> ValidBatch | InvalidBatch:
+    """Check the one batch in `data`, sent by a client, for a log with these rules.
+
+    `partition` is the name that messages contain. `header` is the batch's header if it is decoded already.
+    """
     try:
-        header = decode_whole_header(data)
+        if header is None:
+            header = decode_whole_header(data)
         _check_header(header, data, rules)
         return _validate_records(header, data, rules, partition, now_ms)
     except _RefusedError as error:
@@ -190,12 +200,14 @@ def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, par
             max_timestamp = max([NO_TIMESTAMP, *(record.timestamp for record in records)])
             if source is not target:
                 batch = _rebuild(records, header, target, rules)
+                header = decode_header(batch)
             elif source is not Compression.NONE and not _is_dense(records):
                 raise BatchError("the offsets of the records do not count up by one")
         else:
             check_record_lengths(payload, header.records_count)
             if source is not target:
                 batch = encode_batch(header, payload, target, rules.compression_level)
+                header = decode_header(batch)
         _check_size(len(batch), rules)
     elif header.records_count * MIN_RECORD_SIZE > most_decompressed_bytes(source, memoryview(batch)[HEADER_SIZE:]):
         raise BatchError(f"{header.records_count} records cannot be in a batch of {len(batch)} bytes")
@@ -205,8 +217,8 @@ def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, par
         max_timestamp = log_append_time_ms = now_ms
     if max_timestamp != header.max_timestamp or header.timestamp_type is not rules.timestamp_type:
         batch = bytearray(batch)
-        stamp_max_timestamp(batch, rules.timestamp_type, max_timestamp)
-    return ValidBatch(decode_header(batch), batch, log_append_time_ms)
+        header = stamp_max_timestamp(batch, rules.timestamp_type, max_timestamp, header=header)
+    return ValidBatch(header, batch, log_append_time_ms)
 
 
 def _must_decode(header: BatchHeader, rules: AppendRules, now_ms: int) -> bool:

@@ -1,17 +1,18 @@
 """Batches of transactions in a Produce request: the coordinator has to agree before a partition's first one is appended.
 
-From Produce 12 on a partition becomes part of the transaction by being written to; before, the client has said so, and the
-coordinator is asked whether it did. A partition that was written to already needs neither.
+From Produce 12 on, the broker adds the partition to the transaction. Before, the client does that, and the broker asks the
+coordinator to verify it. A partition that already has records of the transaction needs neither.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from barnabas.batches import HEADER_SIZE, decode_whole_header
+from barnabas.batches import HEADER_SIZE, BatchHeader, decode_whole_header
 from barnabas.batches.errors import BatchError
-from barnabas.batches.format import ATTRIBUTES_POSITION, TRANSACTIONAL_BIT
+from barnabas.batches.format import ATTRIBUTES_POSITION, TRANSACTIONAL_BIT, Buffer
 from barnabas.broker.context import Context
 from barnabas.replicated.decision import Producer
 from barnabas.security.acl import AclOperation, ResourceType
@@ -38,7 +39,7 @@ class Refusal(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What to append with, and what not to append."""
+    """The guards to append with, and the partitions to which nothing is appended."""
 
     guards: dict[TopicPartition, int]
     refused: dict[TopicPartition, Refusal]
@@ -48,7 +49,7 @@ NOTHING_VERIFIED = Verified({}, {})
 
 
 def is_transactional(request: ProduceRequest) -> bool:
-    """Whether there are records of a transaction."""
+    """Return True if the request has records of a transaction."""
     return any(
         len(data.records) >= HEADER_SIZE and data.records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_BIT
         for topic in request.topic_data
@@ -57,22 +58,35 @@ def is_transactional(request: ProduceRequest) -> bool:
     )
 
 
-async def verify(context: Context, request: ProduceRequest) -> Verified:
-    """Ask for all partitions of the request; raises KafkaError when nothing of it may be appended."""
+def decode_headers(request: ProduceRequest) -> list[BatchHeader | None]:
+    """Return the header of each partition's batch in the order of the request, None where it cannot be decoded."""
+    return [_header(data.records or b"") for topic in request.topic_data for data in topic.partition_data]
+
+
+def _header(records: Buffer) -> BatchHeader | None:
+    try:
+        return decode_whole_header(records)
+    except BatchError:
+        return None  # the batch is refused later, with the error of its partition
+
+
+async def verify(context: Context, request: ProduceRequest, headers: Iterable[BatchHeader | None]) -> Verified:
+    """Ask the coordinator about all partitions of the request. `headers` are those of `decode_headers`.
+
+    Raises KafkaError if nothing of the request may be appended.
+    """
     transactional_id = request.transactional_id
     if transactional_id is None or not context.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     sequences: dict[TopicPartition, int] = {}
     producers: set[Producer] = set()
+    remaining = iter(headers)
     for topic_data in request.topic_data:
         topic = context.image.topics.by_id.get(topic_data.topic_id)
         name = topic_data.name if topic is None else topic.name
         for data in topic_data.partition_data:
-            try:
-                header = decode_whole_header(data.records or b"")
-            except BatchError:
-                continue  # it is refused where it would be appended
-            if header.is_transactional and header.has_producer_id:
+            header = next(remaining)
+            if header is not None and header.is_transactional and header.has_producer_id:
                 producers.add(Producer(header.producer_id, header.producer_epoch))
                 sequences[TopicPartition(name, data.index)] = header.base_sequence
     if not producers:

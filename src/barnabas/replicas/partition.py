@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.batches import InvalidBatch, ValidBatch, validate_batch
+from barnabas.batches import BatchHeader, InvalidBatch, ValidBatch, validate_batch
 from barnabas.batches.format import Buffer
 from barnabas.replicas.topic_settings import TopicSettings, jittered
 from barnabas.replicated.decision import Producer
@@ -145,17 +145,18 @@ class Partition:
         if not self.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
-    def validate(self, data: Buffer) -> ValidBatch | InvalidBatch:
-        """Whether a client's batch may be appended."""
-        return validate_batch(data, self.settings.rules, partition=str(self), now_ms=self._now_ms())
+    def validate(self, data: Buffer, header: BatchHeader | None = None) -> ValidBatch | InvalidBatch:
+        """Check a client's batch by the rules of the topic. `header` is its header if it is decoded already."""
+        return validate_batch(data, self.settings.rules, partition=str(self), now_ms=self._now_ms(), header=header)
 
-    def append(self, batch: Buffer, guard: int | None = None) -> AppendInfo:
-        """Append a client's batch that was validated; raises KafkaError.
+    def append(self, valid: ValidBatch, guard: int | None = None) -> AppendInfo:
+        """Append a client's batch that `validate` accepted. Raises KafkaError.
 
-        The first batch of a transaction needs the guard that `start_verification` gave.
+        The first batch of a transaction needs the guard that `start_verification` returned.
         """
+        header, batch, _ = valid
         epoch = self.leader_epoch
-        return self._append(lambda: self.log.append_as_leader(batch, epoch, verification_guard=guard))
+        return self._append(lambda: self.log.append_as_leader(batch, epoch, header=header, verification_guard=guard))
 
     def append_records(self, batch: bytes, leader_epoch: int, guard: int | None = None) -> AppendInfo:
         """Append a coordinator's batch, if this broker still leads the epoch in which it was decided."""

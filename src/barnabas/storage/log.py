@@ -218,22 +218,25 @@ class Log:
         data: Buffer,
         leader_epoch: int,
         *,
+        header: BatchHeader | None = None,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         verification_guard: int | None = None,
         transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
     ) -> AppendInfo:
-        """Appends batches at the end of the log, with the next offsets and this epoch. They have been validated.
+        """Append validated batches at the end of the log, with the next offsets and this leader epoch.
 
-        Batches of producers have to follow what is known of them, or raise KafkaError before anything is written. A
-        transaction that is new here needs a guard (see `maybe_start_transaction_verification`), a marker its version.
+        `header` is the decoded header if the data is a single batch; without it, the headers are decoded here. Raises
+        KafkaError before anything is written if a producer's batch does not follow its last one. The first batch of a
+        transaction needs a guard (see `maybe_start_transaction_verification`), and a marker its transaction version.
         """
         self._check_usable()
         view = memoryview(data)
         group = _Group()
         offset = self.log_end_offset
-        for position, header in iterate_batches(view):
-            if header.producer_id > NO_PRODUCER_ID:
-                produced = producer_batch(header, offset, view, position)
+        batches = iterate_batches(view) if header is None else ((0, header),)
+        for position, each in batches:
+            if each.producer_id > NO_PRODUCER_ID:
+                produced = producer_batch(each, offset, view, position)
                 duplicate = self.producers.check(
                     produced,
                     origin=origin,
@@ -248,9 +251,9 @@ class Log:
                 group.produced.append(produced)
             head = bytearray(view[position : position + _STAMPED_BYTES])
             stamp(head, offset, leader_epoch)
-            rest = view[position + _STAMPED_BYTES : position + header.size_in_bytes]
-            group.add((head, rest), offset, header)
-            offset += header.last_offset_delta + 1
+            rest = view[position + _STAMPED_BYTES : position + each.size_in_bytes]
+            group.add((head, rest), offset, each)
+            offset += each.last_offset_delta + 1
         if not group.batches:
             raise ValueError("there is nothing to append")
         if group.size > self.config.segment_bytes:
@@ -310,7 +313,10 @@ class Log:
         transaction_version: int,
         timestamp_type: TimestampType = TimestampType.CREATE_TIME,
     ) -> AppendInfo:
-        """Ends the transaction of a producer in this partition, or says so again; raises KafkaError if others know better."""
+        """Append the marker that ends a producer's transaction in this partition; repeating it is allowed.
+
+        Raises KafkaError if the producer or the coordinator is fenced.
+        """
         marker = bytearray(
             build_end_txn_marker(
                 commit=commit,
@@ -320,9 +326,13 @@ class Log:
                 timestamp=now_ms,
             )
         )
-        stamp_max_timestamp(marker, timestamp_type, now_ms)
-        origin = AppendOrigin.COORDINATOR
-        return self.append_as_leader(marker, leader_epoch, origin=origin, transaction_version=transaction_version)
+        return self.append_as_leader(
+            marker,
+            leader_epoch,
+            header=stamp_max_timestamp(marker, timestamp_type, now_ms),
+            origin=AppendOrigin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Says that records from an offset on are written in this epoch, as a new leader does before its first."""

@@ -1,24 +1,31 @@
 """Produce (0), versions 3 to 13.
 
-Needs WRITE on each topic, and WRITE on the transactional id when there are records of a transaction. A partition's batch is
-checked and appended as it came; with acks=all the answer waits until all replicas in sync have it, or REQUEST_TIMED_OUT. Topics
-are named up to version 12, and known by id from 13. With acks=0 there is no answer, and an error closes the connection.
-Errors are per partition; only acks that do not exist, and a missing permission for the transaction, are of the whole request.
-Rows stand in the order of the request (Kafka: by hash).
+Needs WRITE on each topic, and WRITE on the transactional id if there are records of a transaction. Each partition's batch is
+validated and appended as the bytes that came. With acks=all the response waits until all in-sync replicas have it, or fails
+with REQUEST_TIMED_OUT. Requests have topic names up to version 12, and topic ids from 13 on. With acks=0 there is no response,
+and an error closes the connection. Errors are per partition; the whole request fails only without permission on the
+transactional id, or if its transactional batches are of several producers. Rows have the order of the request (Kafka: of a
+hash table).
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import NamedTuple
 
-from barnabas.batches import InvalidBatch, check_produce
+from barnabas.batches import BatchHeader, InvalidBatch, check_produce
 from barnabas.batches.format import Buffer
 from barnabas.broker.context import Context
 from barnabas.broker.dispatch import Refused
-from barnabas.broker.transactional_produce import NOTHING_VERIFIED, Verified, is_transactional, verify
+from barnabas.broker.transactional_produce import (
+    NOTHING_VERIFIED,
+    Verified,
+    decode_headers,
+    is_transactional,
+    verify,
+)
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicas.partition import Partition
 from barnabas.security.acl import AclOperation, ResourceType
@@ -51,7 +58,7 @@ _BARE = frozenset(
 
 
 class Uncommitted(NamedTuple):
-    """A row that is true once the partition's high watermark has passed the offset."""
+    """A row of the response that is valid once the partition's high watermark has passed the offset."""
 
     row: Row
     partition: Partition
@@ -61,21 +68,26 @@ class Uncommitted(NamedTuple):
 def handle(context: Context, request: ProduceRequest) -> Answer | Awaitable[Answer]:
     if is_transactional(request):
         return _handle_transactional(context, request)
-    return _handle(context, request, NOTHING_VERIFIED)
+    return _handle(context, request, NOTHING_VERIFIED, ())
 
 
 async def _handle_transactional(context: Context, request: ProduceRequest) -> Answer:
+    headers = decode_headers(request)
     try:
-        verified = await verify(context, request)
+        verified = await verify(context, request, headers)
     except KafkaError as error:
         if request.acks == 0:
             raise _refused(context, error.code) from error
         raise
-    answer = _handle(context, request, verified)
+    answer = _handle(context, request, verified, headers)
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _handle(context: Context, request: ProduceRequest, verified: Verified) -> Answer | Awaitable[Answer]:
+def _handle(
+    context: Context, request: ProduceRequest, verified: Verified, headers: Iterable[BatchHeader | None]
+) -> Answer | Awaitable[Answer]:
+    """Append the batches. `headers` are those that are decoded already, in the order of the request."""
+    decoded = iter(headers)
     topics: list[Topic] = []
     uncommitted: list[Uncommitted] = []
     failed: list[ErrorCode] = []
@@ -85,10 +97,11 @@ def _handle(context: Context, request: ProduceRequest, verified: Verified) -> An
         for data in topic_data.partition_data:
             row = Row(index=data.index, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1)
             rows.append(row)
+            header = next(decoded, None)
             if error is not None:
                 row.error_code = error
             else:
-                _append(context, request.acks, name, data.records, row, uncommitted, verified)
+                _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
             data.records = None  # a view of the whole frame, which must not stay in memory while the response waits
             if row.error_code:
                 failed.append(ErrorCode(row.error_code))
@@ -125,6 +138,7 @@ def _append(
     acks: int,
     name: str,
     records: Buffer | None,
+    header: BatchHeader | None,
     row: Row,
     uncommitted: list[Uncommitted],
     verified: Verified,
@@ -133,9 +147,9 @@ def _append(
     try:
         if partition is None and not _exists(context, name, row.index):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        refused = check_produce(records, context.version)
-        if refused is not None:
-            row.error_code = refused.error_code
+        checked = check_produce(records, context.version, header)
+        if isinstance(checked, InvalidBatch):
+            row.error_code = checked.error_code
             return
         if acks not in ACKS:
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -150,7 +164,7 @@ def _append(
                 row.error_message = refusal.message
                 raise KafkaError(refusal.code)
             guard = verified.guards.get(TopicPartition(name, row.index))
-        _append_to(partition, acks, records or b"", row, uncommitted, guard)
+        _append_to(partition, acks, records or b"", checked, row, uncommitted, guard)
     except KafkaError as error:
         row.error_code = error.code
         if error.code not in _BARE and partition is not None and not partition.is_offline:
@@ -158,16 +172,22 @@ def _append(
 
 
 def _append_to(
-    partition: Partition, acks: int, records: Buffer, row: Row, uncommitted: list[Uncommitted], guard: int | None
+    partition: Partition,
+    acks: int,
+    records: Buffer,
+    header: BatchHeader,
+    row: Row,
+    uncommitted: list[Uncommitted],
+    guard: int | None,
 ) -> None:
     partition.require_leader()
     if acks == -1:
         partition.require_in_sync()
-    found = partition.validate(records)
+    found = partition.validate(records, header)
     if isinstance(found, InvalidBatch):
         _refuse(partition, found, row)
         return
-    info: AppendInfo = partition.append(found.batch, guard)
+    info: AppendInfo = partition.append(found, guard)
     row.base_offset = info.base_offset
     row.log_append_time_ms = found.log_append_time_ms
     row.log_start_offset = partition.log_start_offset
@@ -192,7 +212,7 @@ def _exists(context: Context, name: str, index: int) -> bool:
 
 
 def _tell_leaders(context: Context, response: ProduceResponse) -> None:
-    """Who leads what this broker does not, so that the client need not ask."""
+    """Add the current leaders of partitions that this broker does not lead, which saves clients a Metadata request."""
     for topic in response.responses:
         known = context.image.topics.by_id.get(topic.topic_id) or context.image.topics.get(topic.name)
         for row in topic.partition_responses:
@@ -213,7 +233,7 @@ def _tell_leaders(context: Context, response: ProduceResponse) -> None:
 async def _wait(
     context: Context, response: ProduceResponse, uncommitted: list[Uncommitted], request: ProduceRequest
 ) -> ProduceResponse:
-    """Until all of it is on the disk where the topic wants that, and committed, or the time is over."""
+    """Wait until all batches are flushed, where the topic requires it, and committed, or the timeout has passed."""
     for row, partition, _ in uncommitted:
         if partition.is_flush_due:
             try:
