@@ -39,10 +39,10 @@ from tools import spark_connector
 from tools.apache_kafka import KAFKA_JVM, VERSION, ApacheKafka, java_command, tool_class
 
 from barnabas.batches import Compression, Record, build_batch
-from barnabas.lake import columns
+from barnabas.lake.reading import columns
 from barnabas.lake.sources.metadata import COLUMNS as METADATA_COLUMNS
 from barnabas.lake.sources.metadata import KafkaMetadata
-from barnabas.lake.spark_session import SETTINGS
+from barnabas.lake.spark.session import SETTINGS
 from bench import metadata_history
 from bench.cli import TOOL_JVM
 from bench.spark_session import PeakMemory, Session

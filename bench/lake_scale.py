@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from barnabas.lake.spark_session import SETTINGS
+from barnabas.lake.spark.session import SETTINGS
 from barnabas.lake.tables.all import TABLES
 from bench import metadata_history
 from bench.large_history import LargeCluster

@@ -50,9 +50,9 @@ def main(settings: dict[str, str]) -> None:
 
 def grow(spark, directory, log_dir):
     """What `barnabas lake run` does once it has a session."""
-    from barnabas.lake.feeds import find_feeds  # only one of the two Pythons has it
-    from barnabas.lake.runner import Runner
-    from barnabas.lake.store import Writer
+    from barnabas.lake.keeping.feeds import find_feeds  # only one of the two Pythons has it
+    from barnabas.lake.keeping.runner import Runner
+    from barnabas.lake.keeping.store import Writer
     from barnabas.lake.tables.all import STREAMS
 
     batches = []
@@ -72,9 +72,9 @@ def grow(spark, directory, log_dir):
 @contextmanager
 def opened(spark, directory):
     """A lake, as the commands of `barnabas lake` open it."""
-    from barnabas.lake.opened import OpenLake
-    from barnabas.lake.spark_session import for_rows
-    from barnabas.lake.store import Lake
+    from barnabas.lake.asking.opened import OpenLake
+    from barnabas.lake.keeping.store import Lake
+    from barnabas.lake.spark.session import for_rows
 
     tables = OpenLake(spark, Lake(Path(directory)))
     with for_rows(spark, sum(stream.rows for stream in tables.manifest.streams.values())):

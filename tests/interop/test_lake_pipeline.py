@@ -55,10 +55,10 @@ def run_pipeline(project: Path) -> None:
 )
 def test_the_pipeline_runs_twice_and_has_the_tables_of_the_lake(spark: SparkSession, tmp_path: Path) -> None:
     from barnabas.lake import pipeline
-    from barnabas.lake.feeds import find_feeds
-    from barnabas.lake.reading import read_table
-    from barnabas.lake.runner import Runner
-    from barnabas.lake.store import Lake, Writer
+    from barnabas.lake.keeping.feeds import find_feeds
+    from barnabas.lake.keeping.runner import Runner
+    from barnabas.lake.keeping.store import Lake, Writer
+    from barnabas.lake.keeping.table_reading import read_table
     from barnabas.lake.tables.all import STREAMS, TABLES
 
     project, source = tmp_path / "project", tmp_path / "node"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from barnabas.lake.spark_session import FOR_FEW_ROWS
+from barnabas.lake.spark.session import FOR_FEW_ROWS
 
 FEW_ROWS = {**FOR_FEW_ROWS, "spark.sql.shuffle.partitions": "2"}

@@ -10,9 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
-from barnabas.lake.quiet import start_quietly
-from barnabas.lake.runner import Runner
-from barnabas.lake.store import Writer
+from barnabas.lake.keeping.runner import Runner
+from barnabas.lake.keeping.store import Writer
+from barnabas.lake.spark.quiet import start_quietly
 from tests.lake.few_rows import FEW_ROWS
 from tests.lake.words import Words, feed
 

@@ -12,8 +12,8 @@ import signal
 import sys
 from pathlib import Path
 
-from barnabas.lake.manifest import BatchDone, Manifest, StreamState, TableChange
-from barnabas.lake.store import Lake, Writer
+from barnabas.lake.keeping.manifest import BatchDone, Manifest, StreamState, TableChange
+from barnabas.lake.keeping.store import Lake, Writer
 
 STREAM = "cluster/numbers"
 COLUMNS = {"number": "bigint"}

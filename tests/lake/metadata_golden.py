@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.batches import iterate_batches
-from barnabas.lake.decoding.metadata_records import Values
+from barnabas.lake.reading.decoding.metadata_records import Values
 
 DATA = Path(__file__).parent / "data"
 NODE_1 = Path(__file__).parents[1] / "storage" / "data" / "node1.tar.gz"

@@ -250,7 +250,7 @@ def test_a_wrong_option_is_named_with_the_right_ones(given: dict[str, str], says
 
 
 def test_settings_of_the_client_are_passed_on(tmp_path: Path) -> None:
-    from barnabas.lake.sources.cluster_rows import client_settings
+    from barnabas.lake.reading.cluster_rows import client_settings
 
     file = tmp_path / "client.properties"
     file.write_text("client.id=file\nrequest.timeout.ms=5\n")
@@ -259,7 +259,7 @@ def test_settings_of_the_client_are_passed_on(tmp_path: Path) -> None:
 
 
 def test_without_the_column_a_missing_part_is_left_out_or_fails(caplog: pytest.LogCaptureFixture) -> None:
-    from barnabas.lake.sources import cluster_rows
+    from barnabas.lake.reading import cluster_rows
     from barnabas.lake.sources.cluster import Observation
 
     async def observed(**given: str) -> list[Any]:
@@ -279,7 +279,7 @@ def test_without_the_column_a_missing_part_is_left_out_or_fails(caplog: pytest.L
 
 
 def test_controllers_are_asked_only_for_what_they_know() -> None:
-    from barnabas.lake.sources import cluster_rows
+    from barnabas.lake.reading import cluster_rows
     from barnabas.lake.sources.cluster import Observation
 
     async def observed(table: str, controllers: str) -> list[Any]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from barnabas.client.sync import Admin, Consumer, Producer
-from barnabas.lake.coordinator_rows import LOGS, TYPES, read_rows
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.coordinator_logs import COLUMNS, RecordsFold, family
 from barnabas.lake.facts.groups import TOPIC as GROUPS_TOPIC
@@ -19,7 +18,8 @@ from barnabas.lake.facts.groups import GroupsFold
 from barnabas.lake.facts.spark import run_shard
 from barnabas.lake.facts.transactions import TOPIC as TRANSACTIONS_TOPIC
 from barnabas.lake.facts.transactions import TransactionsFold
-from barnabas.lake.log_planning import plan
+from barnabas.lake.reading.coordinator_rows import LOGS, TYPES, read_rows
+from barnabas.lake.reading.log_planning import plan
 from barnabas.lake.sources.coordinator_reading import parse_options
 from barnabas.testing import Broker
 

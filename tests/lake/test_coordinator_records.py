@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from barnabas import wire
 from barnabas.batches import ControlType, encode_control_key
-from barnabas.lake.coordinator_rows import LOGS
-from barnabas.lake.decoding.coordinator_records import (
+from barnabas.lake.reading.coordinator_rows import LOGS
+from barnabas.lake.reading.decoding.coordinator_records import (
     GROUPS,
     TRANSACTIONS,
     decode_key,

@@ -11,12 +11,12 @@ import pytest
 
 from barnabas import wire
 from barnabas.batches import Compression, Record, build_batch, build_end_txn_marker
-from barnabas.lake.coordinator_rows import LOGS, TYPES, read_rows
-from barnabas.lake.log_planning import plan
-from barnabas.lake.log_rows import LogReadError
+from barnabas.lake.reading.coordinator_rows import LOGS, TYPES, read_rows
+from barnabas.lake.reading.log_planning import plan
+from barnabas.lake.reading.log_rows import LogReadError
+from barnabas.lake.reading.options import OptionError
 from barnabas.lake.sources import consumer_offsets, transaction_state
 from barnabas.lake.sources.coordinator_reading import parse_options
-from barnabas.lake.sources.options import OptionError
 from barnabas.wire.records.group import OffsetCommitKey, OffsetCommitValue
 
 TOPIC = consumer_offsets.TOPIC

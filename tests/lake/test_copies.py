@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.lake.copies import Copy, Verdict, common_end, epoch_of, merge, verdicts, voters_of
-from barnabas.lake.metadata_files import find_logs, inspect
+from barnabas.lake.reading.copies import Copy, Verdict, common_end, epoch_of, merge, verdicts, voters_of
+from barnabas.lake.reading.metadata_files import find_logs, inspect
 from tests.lake.metadata_golden import COMMITTED_END, LOG_END_OF_NODE_1, unpack
 
 

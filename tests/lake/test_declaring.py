@@ -7,8 +7,8 @@ from typing import Any
 from barnabas.declared.difference import difference
 from barnabas.declared.document import read_document
 from barnabas.declared.render import document_text
-from barnabas.lake.declaring import TABLES, observed, rollback
-from barnabas.lake.masking import MASK
+from barnabas.lake.asking.declaring import TABLES, observed, rollback
+from barnabas.lake.reading.masking import MASK
 
 
 def _state(**rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

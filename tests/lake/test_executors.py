@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from barnabas import __version__
-from barnabas.lake import executors
-from barnabas.lake.executors import Executor, ExecutorsError
+from barnabas.lake.spark import executors
+from barnabas.lake.spark.executors import Executor, ExecutorsError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ import yaml
 import barnabas.lake
 from barnabas.client import sync
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
-from barnabas.lake.opened import NoMomentError
+from barnabas.lake.asking.opened import NoMomentError
 from barnabas.metadata.loader import MetadataLoader
 from barnabas.security.acl import PatternType, ResourceType
 from barnabas.security.authorizer import SUPPORTED_OPERATIONS, AuthorizerSettings, authorize

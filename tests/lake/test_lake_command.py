@@ -16,7 +16,7 @@ import pytest
 
 import barnabas.lake
 from barnabas.client import sync
-from barnabas.lake.store import Lake, Writer
+from barnabas.lake.keeping.store import Lake, Writer
 from barnabas.testing import Broker
 from tests.lake import metadata_golden
 from tests.lake.commands import SECRET, rows, run

@@ -18,8 +18,8 @@ from barnabas.batches import (
     decode_records,
     iterate_batches,
 )
-from barnabas.lake import columns
-from barnabas.lake.columns import Bad, Records, read_batches, walk
+from barnabas.lake.reading import columns
+from barnabas.lake.reading.columns import Bad, Records, read_batches, walk
 
 texts = st.binary(max_size=40)
 maybe_bytes = st.none() | texts

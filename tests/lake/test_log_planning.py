@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from barnabas.batches import Record, build_batch
-from barnabas.lake.columns import Records
-from barnabas.lake.log_planning import Bounds, LogPartition, find_partitions, pack, plan, split
-from barnabas.lake.log_reading import read_share
-from barnabas.lake.log_stable import stable_end
-from barnabas.lake.sources.options import EARLIEST, LATEST, OffsetBounds, OptionError, parse_log_options
+from barnabas.lake.reading.columns import Records
+from barnabas.lake.reading.log_planning import Bounds, LogPartition, find_partitions, pack, plan, split
+from barnabas.lake.reading.log_reading import read_share
+from barnabas.lake.reading.log_stable import stable_end
+from barnabas.lake.reading.options import EARLIEST, LATEST, OffsetBounds, OptionError, parse_log_options
 from barnabas.storage import Log, LogConfig, TopicPartition, write_offset_checkpoint, write_topic_id
 from barnabas.storage.log_dirs import MetaProperties, write_meta_properties
 from barnabas.wire.primitives import Uuid

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from barnabas.batches import Record, build_batch
-from barnabas.lake import log_reading
-from barnabas.lake.columns import Bad, Records
-from barnabas.lake.log_planning import Share, plan
-from barnabas.lake.log_reading import Read, Removed, read_share
-from barnabas.lake.sources.options import parse_log_options
+from barnabas.lake.reading import log_reading
+from barnabas.lake.reading.columns import Bad, Records
+from barnabas.lake.reading.log_planning import Share, plan
+from barnabas.lake.reading.log_reading import Read, Removed, read_share
+from barnabas.lake.reading.options import parse_log_options
 from barnabas.storage import LogConfig, write_topic_id
 from barnabas.wire.primitives import Uuid
 from tests.lake.test_log_planning import add_batch, make_log, make_log_dir

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from barnabas.batches import Record, build_batch
-from barnabas.lake import log_rows
-from barnabas.lake.log_planning import Bounds, Share
-from barnabas.lake.log_rows import LogReadError, read_rows
+from barnabas.lake.reading import log_rows
+from barnabas.lake.reading.log_planning import Bounds, Share
+from barnabas.lake.reading.log_rows import LogReadError, read_rows
 from tests.lake.test_log_planning import START_MS, make_log, make_log_dir
 from tests.lake.test_log_reading import plan_shares
 

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows
 
 from barnabas.batches import Record, build_batch
-from barnabas.lake.columns import Records
-from barnabas.lake.log_planning import Share
-from barnabas.lake.log_reading import read_share
+from barnabas.lake.reading.columns import Records
+from barnabas.lake.reading.log_planning import Share
+from barnabas.lake.reading.log_reading import read_share
+from barnabas.lake.reading.options import OptionError, parse_log_options
 from barnabas.lake.sources.log_stream import DataLossError, LogStreamReader
-from barnabas.lake.sources.options import OptionError, parse_log_options
 from barnabas.storage import write_topic_id
 from barnabas.wire.primitives import Uuid
 from tests.lake.test_log_planning import add_batch, make_log, make_log_dir

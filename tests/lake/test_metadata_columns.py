@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.lake import kernels
-from barnabas.lake.decoding import metadata_columns
-from barnabas.lake.decoding.metadata_columns import Columns, decode_columns, raw
-from barnabas.lake.decoding.metadata_records import KEY_COLUMNS, TYPES, classify
-from barnabas.lake.json_kernels import plan, write
+from barnabas.lake.reading import kernels
+from barnabas.lake.reading.decoding import metadata_columns
+from barnabas.lake.reading.decoding.metadata_columns import Columns, decode_columns, raw
+from barnabas.lake.reading.decoding.metadata_records import KEY_COLUMNS, TYPES, classify
+from barnabas.lake.reading.json_kernels import plan, write
 from barnabas.wire import Uuid, encode_record, message_class
 from barnabas.wire.records.metadata import (
     AccessControlEntryRecord,

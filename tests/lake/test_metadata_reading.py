@@ -39,12 +39,12 @@ from pyspark.sql.types import (
 from barnabas.batches import Record, build_batch, iterate_batches
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
-from barnabas.lake.metadata_files import find_logs, inspect
-from barnabas.lake.metadata_rows import BadDataError
+from barnabas.lake.reading.metadata_files import find_logs, inspect
+from barnabas.lake.reading.metadata_rows import BadDataError
+from barnabas.lake.reading.options import OptionError
 from barnabas.lake.sources.metadata import COLUMNS, ERROR, KafkaMetadata, parse_options
 from barnabas.lake.sources.metadata_reading import FilePart, MetadataReader
 from barnabas.lake.sources.metadata_stream import TOPIC_ID, DataLossError, MetadataStreamReader
-from barnabas.lake.sources.options import OptionError
 from barnabas.testing import Broker
 from tests.lake.metadata_golden import CLUSTER_ID, COMMITTED_END, LOG_END_OF_NODE_1, damage, unpack
 

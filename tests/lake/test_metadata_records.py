@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.lake.decoding import metadata_records
-from barnabas.lake.decoding.metadata_records import (
+from barnabas.lake.reading.decoding import metadata_records
+from barnabas.lake.reading.decoding.metadata_records import (
     KEY_COLUMNS,
     RECORD_TYPES,
     TYPES,
@@ -20,7 +20,7 @@ from barnabas.lake.decoding.metadata_records import (
     decode,
     type_name,
 )
-from barnabas.lake.masking import MASK, is_hidden, masked
+from barnabas.lake.reading.masking import MASK, is_hidden, masked
 from barnabas.wire import Uuid, decode_record, encode_record, message_class
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
 from barnabas.wire.message import Message, Struct

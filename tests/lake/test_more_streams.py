@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.client import sync
-from barnabas.lake.feeds import find_feeds
-from barnabas.lake.opened import OpenLake
-from barnabas.lake.runner import Batch, Runner
-from barnabas.lake.store import Lake, Writer
+from barnabas.lake.asking.opened import OpenLake
+from barnabas.lake.keeping.feeds import find_feeds
+from barnabas.lake.keeping.runner import Batch, Runner
+from barnabas.lake.keeping.store import Lake, Writer
 from barnabas.lake.tables.all import STREAMS, TRAFFIC
 from barnabas.testing import Broker
 from tests.lake.commands import rows

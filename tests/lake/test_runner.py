@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from barnabas.lake.reading import read_table
-from barnabas.lake.store import Lake, LakeError, Writer
+from barnabas.lake.keeping.store import Lake, LakeError, Writer
+from barnabas.lake.keeping.table_reading import read_table
 from barnabas.lake.tables.declaration import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from barnabas.lake.runner import Batch
+    from barnabas.lake.keeping.runner import Batch
 
 ROOT = Path(__file__).parents[2]
 LINES = ["a 1", "b two", "!", "a", "c 3", "b 2", "c", "a 4"]
@@ -51,7 +51,7 @@ def run(
     compact_parts: int = 16,
     **options: str,
 ) -> list[Batch]:
-    from barnabas.lake.runner import Runner
+    from barnabas.lake.keeping.runner import Runner
     from tests.lake.words import feed
 
     seen: list[Batch] = []
@@ -146,7 +146,7 @@ def test_a_run_that_is_killed_once_its_batch_is_named_has_run_once(words: SparkS
 @pytest.fixture(scope="module")
 def checked(words: SparkSession) -> Callable[..., None]:
     """`checked(words, letters)`: rows as (key, value, from) through the checks of the two tables."""
-    from barnabas.lake.checks import Checked, check
+    from barnabas.lake.keeping.checks import Checked, check
     from tests.lake.words import LETTERS, WORDS
 
     def frame(rows: list[tuple[str | None, str | None, int | None]]) -> DataFrame:
@@ -165,7 +165,7 @@ def checked(words: SparkSession) -> Callable[..., None]:
 
 
 def test_checks_name_the_rows_that_cannot_be(checked: Callable[..., None]) -> None:
-    from barnabas.lake.checks import CheckFailedError
+    from barnabas.lake.keeping.checks import CheckFailedError
 
     fine = [("a", "1", 0), ("a", "2", 1), ("b", "3", 0)]
     checked(fine, [("a", "1", 0), (None, "1", 0)], [])
@@ -179,8 +179,8 @@ def test_checks_name_the_rows_that_cannot_be(checked: Callable[..., None]) -> No
 
 
 def test_a_failed_check_leaves_the_lake_as_it_was(words: SparkSession, tmp_path: Path) -> None:
-    from barnabas.lake.checks import CheckFailedError
-    from barnabas.lake.runner import Runner
+    from barnabas.lake.keeping.checks import CheckFailedError
+    from barnabas.lake.keeping.runner import Runner
     from tests.lake.words import STREAM, feed
 
     source = put(tmp_path / "source" / "words", LINES[:2])

@@ -29,8 +29,8 @@ def history(directory: Path) -> Path:
 
 
 def tables(spark: SparkSession, directory: Path) -> dict[str, list[Any]]:
-    from barnabas.lake.reading import read_table
-    from barnabas.lake.store import Lake
+    from barnabas.lake.keeping.store import Lake
+    from barnabas.lake.keeping.table_reading import read_table
     from barnabas.lake.tables.all import TABLES
 
     lake = Lake(directory)
@@ -44,9 +44,9 @@ def tables(spark: SparkSession, directory: Path) -> dict[str, list[Any]]:
 
 @pytest.mark.spark
 def test_a_cluster_of_two_workers_makes_the_tables_that_one_process_makes(spark: SparkSession, tmp_path: Path) -> None:
-    from barnabas.lake.feeds import find_feeds
-    from barnabas.lake.runner import Runner
-    from barnabas.lake.store import Writer
+    from barnabas.lake.keeping.feeds import find_feeds
+    from barnabas.lake.keeping.runner import Runner
+    from barnabas.lake.keeping.store import Writer
     from barnabas.lake.tables.all import STREAMS
     from tests.lake.spark_cluster import SPARK_HOME, environment, spark_cluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.lake.spark_session import FEW_ROWS, FOR_FEW_ROWS, for_rows
+from barnabas.lake.spark.session import FEW_ROWS, FOR_FEW_ROWS, for_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.lake import manifest as manifests
-from barnabas.lake.manifest import BatchDone, StreamState, TableChange
-from barnabas.lake.store import (
+from barnabas.lake.keeping import manifest as manifests
+from barnabas.lake.keeping.manifest import BatchDone, StreamState, TableChange
+from barnabas.lake.keeping.store import (
     COMMITS,
     Lake,
     LakeError,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from barnabas.lake.opened import OpenLake
+    from barnabas.lake.asking.opened import OpenLake
 
 SOURCES = {
     "kafka_log": "barnabas.lake.sources.log:KafkaLog",
@@ -43,7 +43,7 @@ def register(spark: SparkSession) -> None:
 
 def session(**settings: str) -> SparkSession:
     """A local session with the settings that the sources like; `settings` as Spark names them go before ours."""
-    from barnabas.lake.spark_session import start
+    from barnabas.lake.spark.session import start
 
     return start(settings)
 
@@ -52,8 +52,8 @@ def open(path: Path | str, spark: SparkSession | None = None) -> OpenLake:  # no
     """The tables of a lake by name, as DataFrames; in this session, or a new one."""
     from pathlib import Path
 
-    from barnabas.lake.opened import OpenLake
-    from barnabas.lake.store import Lake
+    from barnabas.lake.asking.opened import OpenLake
+    from barnabas.lake.keeping.store import Lake
 
     found = Lake(Path(path))
     return OpenLake(spark or session(), found)

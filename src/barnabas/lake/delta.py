@@ -43,8 +43,8 @@ def export(
     spark: SparkSession, lake: Path, directory: str | Path, names: Iterable[str] | None = None
 ) -> dict[str, str]:
     """Writes the tables of the lake, or these, each to `directory`/layer/name; where each of them is."""
-    from barnabas.lake.opened import OpenLake
-    from barnabas.lake.store import Lake
+    from barnabas.lake.asking.opened import OpenLake
+    from barnabas.lake.keeping.store import Lake
     from barnabas.lake.tables.all import TABLES
 
     check(spark)

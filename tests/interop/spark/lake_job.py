@@ -57,10 +57,10 @@ def stream_twice(spark: SparkSession) -> list[int]:
 
 
 def run_lake(spark: SparkSession) -> dict[str, list[Any]]:
-    from barnabas.lake.feeds import find_feeds
-    from barnabas.lake.reading import read_table
-    from barnabas.lake.runner import Runner
-    from barnabas.lake.store import Lake, Writer
+    from barnabas.lake.keeping.feeds import find_feeds
+    from barnabas.lake.keeping.runner import Runner
+    from barnabas.lake.keeping.store import Lake, Writer
+    from barnabas.lake.keeping.table_reading import read_table
     from barnabas.lake.tables.all import STREAMS, TABLES
 
     with Writer(OUT / "lake") as writer:
@@ -73,8 +73,8 @@ def run_lake(spark: SparkSession) -> dict[str, list[Any]]:
 
 def write_delta(spark: SparkSession) -> dict[str, Any]:
     from barnabas.lake import delta
-    from barnabas.lake.reading import read_table
-    from barnabas.lake.store import Lake
+    from barnabas.lake.keeping.store import Lake
+    from barnabas.lake.keeping.table_reading import read_table
     from barnabas.lake.tables.all import TABLES
 
     lake = Lake(OUT / "lake")

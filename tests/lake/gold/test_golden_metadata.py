@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from barnabas.lake.opened import OpenLake
-from barnabas.lake.store import Lake
+from barnabas.lake.asking.opened import OpenLake
+from barnabas.lake.keeping.store import Lake
 from tests.lake.gold.answers import ANSWERED, answers
 from tests.lake.gold.golden import history
 from tests.lake.gold.replaying import Rows, same

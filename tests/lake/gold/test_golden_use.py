@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from barnabas.lake.asking.opened import OpenLake
 from barnabas.lake.column import ddl
-from barnabas.lake.opened import OpenLake
-from barnabas.lake.store import Lake
+from barnabas.lake.keeping.store import Lake
 from barnabas.lake.tables.gold import consumption, traffic
 from barnabas.lake.tables.traffic import LOG_RECORDS, TABLES
 from tests.lake.gold.golden import history

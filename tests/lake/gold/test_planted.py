@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from barnabas.declared.document import DeclaredTopic
-from barnabas.lake.declaring import TABLES as DECLARED
-from barnabas.lake.declaring import rollback
+from barnabas.lake.asking.declaring import TABLES as DECLARED
+from barnabas.lake.asking.declaring import rollback
 from barnabas.lake.tables.all import TABLES
 from tests.lake.gold.answers import ANSWERED, answers
 from tests.lake.gold.made_histories import Made, Planted, make, random_history, silver

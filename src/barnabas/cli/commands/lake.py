@@ -27,9 +27,9 @@ from barnabas.metadata.as_of import AsOf
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from barnabas.lake.runner import Batch
-    from barnabas.lake.store import Writer
-    from barnabas.lake.streams import Feed
+    from barnabas.lake.keeping.runner import Batch
+    from barnabas.lake.keeping.store import Writer
+    from barnabas.lake.tables.streams import Feed
 
 
 @click.group(short_help="What ever happened to clusters, as tables of Spark.")
@@ -106,7 +106,7 @@ def run(
     if allow_data_loss:
         options["failOnDataLoss"] = "false"
     with lake_failures(directory):
-        from barnabas.lake.store import Writer
+        from barnabas.lake.keeping.store import Writer
 
         with Writer(directory) as writer:
             writer.open()
@@ -134,7 +134,7 @@ def _check_executors(spark: SparkSession, directory: Path, feeds: list[Feed]) ->
     """On a cluster: what every executor needs, before something fails in the middle."""
     if (spark.sparkContext.master or "local").startswith("local"):
         return
-    from barnabas.lake.executors import ExecutorsError, check
+    from barnabas.lake.spark.executors import ExecutorsError, check
 
     try:
         check(spark, sorted({str(directory.absolute()), *(path for feed in feeds for path in feed.paths)}))
@@ -143,7 +143,7 @@ def _check_executors(spark: SparkSession, directory: Path, feeds: list[Feed]) ->
 
 
 def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: float | None) -> None:
-    from barnabas.lake.runner import Runner
+    from barnabas.lake.keeping.runner import Runner
 
     total = {feed.name: 0 for feed in feeds}
     bad = 0
@@ -189,7 +189,7 @@ def rebuild(directory: Path, without_missing: bool, conf: tuple[str, ...], conne
     a run a while after it removes the old data.
     """
     with lake_failures(directory):
-        from barnabas.lake.store import LakeFormatError, Writer, read_settings
+        from barnabas.lake.keeping.store import LakeFormatError, Writer, read_settings
         from barnabas.lake.tables.all import OBSERVING
 
         known = read_settings(directory).sources
@@ -227,8 +227,8 @@ def tables(directory: Path, output: Output) -> None:
     Tables of gold are made of the others when they are asked for, and have no size.
     """
     with lake_failures(directory):
-        from barnabas.lake.runner import bytes_of, rows_of
-        from barnabas.lake.store import Lake
+        from barnabas.lake.keeping.runner import bytes_of, rows_of
+        from barnabas.lake.keeping.store import Lake
         from barnabas.lake.tables.all import TABLES
 
         found = Lake(directory)

@@ -127,7 +127,7 @@ def rollback_plan(
     wanted = {_resource(text) for text in resources} or None
     with lake_failures(directory), opened(directory, conf) as tables:
         from barnabas.declared.render import document_text
-        from barnabas.lake.declaring import TABLES, rollback
+        from barnabas.lake.asking.declaring import TABLES, rollback
 
         cluster = cluster_of(tables, cluster_id)
         then, now = as_it_was(tables, moment, cluster), tables.as_of(None, cluster)

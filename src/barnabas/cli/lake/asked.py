@@ -17,7 +17,7 @@ from barnabas.metadata.as_of import EVERYTHING, AsOf
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from barnabas.lake.opened import LakeAsOf, OpenLake
+    from barnabas.lake.asking.opened import LakeAsOf, OpenLake
 
 CLUSTER = click.option("--cluster-id", help="The cluster, where the lake has several.")
 FILE = click.option(

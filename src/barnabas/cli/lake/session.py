@@ -23,7 +23,7 @@ from barnabas.cli.terminal.output import ALIGNED_ROWS, Output, columns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from barnabas.lake.opened import OpenLake
+    from barnabas.lake.asking.opened import OpenLake
 
 _INSTALL = "pip install 'barnabas[lake]'"
 
@@ -55,9 +55,9 @@ def show(frame: DataFrame, output: Output) -> int:
 @contextmanager
 def opened(directory: Path, conf: tuple[str, ...]) -> Iterator[OpenLake]:
     """A lake to read."""
-    from barnabas.lake.opened import OpenLake
-    from barnabas.lake.spark_session import for_rows
-    from barnabas.lake.store import Lake
+    from barnabas.lake.asking.opened import OpenLake
+    from barnabas.lake.keeping.store import Lake
+    from barnabas.lake.spark.session import for_rows
 
     found = Lake(directory)
     with lake_session(directory, conf) as spark:
@@ -73,7 +73,7 @@ def lake_session(directory: Path, conf: tuple[str, ...]) -> Iterator[SparkSessio
     from pyspark.sql import SparkSession
 
     from barnabas.lake import register
-    from barnabas.lake.quiet import start_quietly
+    from barnabas.lake.spark.quiet import start_quietly
 
     os.environ["TZ"] = "UTC"  # times come from Spark as local ones
     time.tzset()
@@ -93,10 +93,10 @@ def lake_failures(directory: Path) -> Iterator[None]:
     try:
         from pyspark.errors import PySparkException
 
-        from barnabas.lake.checks import CheckFailedError
-        from barnabas.lake.feeds import SourceError
-        from barnabas.lake.spark_session import JavaMissingError
-        from barnabas.lake.store import LakeError
+        from barnabas.lake.keeping.checks import CheckFailedError
+        from barnabas.lake.keeping.feeds import SourceError
+        from barnabas.lake.keeping.store import LakeError
+        from barnabas.lake.spark.session import JavaMissingError
     except ModuleNotFoundError as error:
         raise Failure(f"{error.name} is not installed, and the lake needs it", advice=_INSTALL) from error
     try:

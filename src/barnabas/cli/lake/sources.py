@@ -17,8 +17,8 @@ from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import note
 
 if TYPE_CHECKING:
-    from barnabas.lake.store import Writer
-    from barnabas.lake.streams import Feed
+    from barnabas.lake.keeping.store import Writer
+    from barnabas.lake.tables.streams import Feed
 
 _ON_THE_COMMAND_LINE = ("--bootstrap-controller", "-X")
 _ADDRESSES = (BOOTSTRAP_SERVERS, BOOTSTRAP_CONTROLLERS)
@@ -70,7 +70,7 @@ def remembered_feeds(
 
 def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
     """By cluster, what the command names."""
-    from barnabas.lake.feeds import cluster_behind, find_feeds
+    from barnabas.lake.keeping.feeds import cluster_behind, find_feeds
     from barnabas.lake.tables.all import STREAMS, TRAFFIC
 
     # Settings of the client may be passwords: they are given anew with each run.
@@ -98,7 +98,7 @@ def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
 def _feeds_of(
     cluster: str, source: Mapping[str, Any], connection: Connection, *, without_missing: bool = False
 ) -> list[Feed]:
-    from barnabas.lake.feeds import find_feeds, live_feed, observing_feeds
+    from barnabas.lake.keeping.feeds import find_feeds, live_feed, observing_feeds
     from barnabas.lake.tables.all import OBSERVING, STREAMS, TRAFFIC
 
     options = source.get("options", {})

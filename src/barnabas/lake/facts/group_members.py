@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from barnabas.lake.decoding.coordinator_records import decode_member_bytes
 from barnabas.lake.facts.log_facts import known, time_us
+from barnabas.lake.reading.decoding.coordinator_records import decode_member_bytes
 
 Fields = dict[str, Any]
 Piece = Callable[[Any], Fields]

@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
-from barnabas.lake.decoding.coordinator_records import GROUPS as GROUP_LOG
-from barnabas.lake.decoding.coordinator_records import Key, decode_key, decode_marker, decode_value
 from barnabas.lake.facts import group_members as says
 from barnabas.lake.facts.coordinator_logs import fold_logs
 from barnabas.lake.facts.group_kinds import GROUPS, KINDS, MEMBERS, OFFSETS
 from barnabas.lake.facts.group_members import CLASSIC, CONSUMER, SHARE, STREAMS, Fields
 from barnabas.lake.facts.log_facts import LOG_KIND, LogFacts, Place, known, plain, time_us
 from barnabas.lake.facts.schema import Fact, key_text
+from barnabas.lake.reading.decoding.coordinator_records import GROUPS as GROUP_LOG
+from barnabas.lake.reading.decoding.coordinator_records import Key, decode_key, decode_marker, decode_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.config.internal_topics import TRANSACTION_STATE_TOPIC
 from barnabas.lake.column import Column
-from barnabas.lake.decoding.coordinator_records import TRANSACTIONS, decode_key, decode_value, state_name
 from barnabas.lake.facts.coordinator_logs import fold_logs
 from barnabas.lake.facts.log_facts import LogFacts, Place, known, time_us
 from barnabas.lake.facts.schema import Fact, Kind, key_text
+from barnabas.lake.reading.decoding.coordinator_records import TRANSACTIONS, decode_key, decode_value, state_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.lake.column import Column, ddl
-from barnabas.lake.streams import ERROR, Feed, Stream
+from barnabas.lake.tables.streams import ERROR, Feed, Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,7 +30,7 @@ SHARDS = "spark.barnabas.shards"
 
 def declare(spark: Any, streams: Sequence[Stream] | None = None) -> None:
     """Declares everything, in a file that `spark-pipelines` loads. `spark` is the session of Spark Connect there."""
-    from barnabas.lake.feeds import find_feeds
+    from barnabas.lake.keeping.feeds import find_feeds
 
     if streams is None:
         from barnabas.lake.tables.all import STREAMS

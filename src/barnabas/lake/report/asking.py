@@ -29,7 +29,7 @@ from barnabas.lake.tables.declaration import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from barnabas.lake.opened import OpenLake
+    from barnabas.lake.asking.opened import OpenLake
 
 
 def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:

@@ -298,7 +298,7 @@ def observation_id(offset: Mapping[str, Any]) -> str | None:
 
 
 def _read(options: ClusterOptions, schema: StructType, partition: InputPartition) -> Iterator[RecordBatch]:
-    from barnabas.lake.sources.cluster_rows import read
+    from barnabas.lake.reading.cluster_rows import read
 
     assert isinstance(partition, Observation)
     return read(options, schema, partition)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 
+from barnabas.lake.reading.options import LOG_OPTIONS, LogOptions, Options, log_options
 from barnabas.lake.sources.filters import PushFilters
 from barnabas.lake.sources.log import check_schema, to_bounds
-from barnabas.lake.sources.options import LOG_OPTIONS, LogOptions, Options, log_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,8 +49,8 @@ class CoordinatorReader(DataSourceReader):
             self._filters += [given for given in filters if getattr(given, "attribute", None) != ("topic",)]
 
     def partitions(self) -> list[InputPartition]:
-        from barnabas.lake.columns import warm
-        from barnabas.lake.log_planning import plan
+        from barnabas.lake.reading.columns import warm
+        from barnabas.lake.reading.log_planning import plan
 
         tasks = plan(self._options, to_bounds(self._filters))
         warm(max((sum(share.size for share in task) for task in tasks), default=0))
@@ -75,7 +75,7 @@ def read_shares(shares: Any, *, topic: str, schema: StructType, options: LogOpti
     """The rows of what a task was given, which may be nothing."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from barnabas.lake.coordinator_rows import LOGS, read_rows
+    from barnabas.lake.reading.coordinator_rows import LOGS, read_rows
 
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     yield from read_rows(shares or (), arrow_schema, LOGS[topic], fail_fast=options.fail_fast)

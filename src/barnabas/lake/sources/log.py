@@ -29,14 +29,14 @@ from pyspark.sql.datasource import (
 )
 
 from barnabas.lake.column import Column, ddl
+from barnabas.lake.reading.options import LogOptions, OptionError, parse_log_options, to_ms
 from barnabas.lake.sources.filters import PushFilters
-from barnabas.lake.sources.options import LogOptions, OptionError, parse_log_options, to_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from barnabas.lake.log_planning import Bounds
+    from barnabas.lake.reading.log_planning import Bounds
 
 COLUMNS = (
     Column("key", "binary", "the key, null where there is none"),
@@ -100,8 +100,8 @@ class LogReader(DataSourceReader):
         self.pushFilters = PushFilters(take)  # type: ignore[method-assign]
 
     def partitions(self) -> list[InputPartition]:
-        from barnabas.lake.columns import warm
-        from barnabas.lake.log_planning import plan
+        from barnabas.lake.reading.columns import warm
+        from barnabas.lake.reading.log_planning import plan
 
         tasks = plan(self._options, to_bounds(self._filters))
         warm(max((sum(share.size for share in task) for task in tasks), default=0))
@@ -122,8 +122,8 @@ def read_shares(
     """The rows of what a task was given, which may be nothing."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from barnabas.lake.log_planning import EVERYTHING
-    from barnabas.lake.log_rows import read_rows
+    from barnabas.lake.reading.log_planning import EVERYTHING
+    from barnabas.lake.reading.log_rows import read_rows
 
     yield from read_rows(
         shares or (),
@@ -150,7 +150,7 @@ def check_schema(source: str, schema: StructType, columns: tuple[Column, ...]) -
 
 def to_bounds(filters: list[Filter]) -> Bounds:
     """What filters on topic, partition, offset and timestamp leave; others bound nothing, and all are applied by Spark too."""
-    from barnabas.lake.log_planning import EVERYTHING
+    from barnabas.lake.reading.log_planning import EVERYTHING
 
     bounds = EVERYTHING
     for given in filters:

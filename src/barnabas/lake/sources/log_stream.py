@@ -21,12 +21,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from barnabas.lake.sources.options import LogOptions, OptionError
+from barnabas.lake.reading.options import LogOptions, OptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from barnabas.lake.log_planning import LogPartition, Share
+    from barnabas.lake.reading.log_planning import LogPartition, Share
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # What Spark calls, under the names that it has for it
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        from barnabas.lake.log_planning import offset_range
+        from barnabas.lake.reading.log_planning import offset_range
 
         found = {}
         for partition in self._partitions():
@@ -108,9 +108,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json({key_of(each): progress_at(each, self._end(each)) for each in self._partitions()})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        from barnabas.lake.columns import warm
-        from barnabas.lake.log_planning import pack, share_out
-        from barnabas.lake.log_stable import stable_end
+        from barnabas.lake.reading.columns import warm
+        from barnabas.lake.reading.log_planning import pack, share_out
+        from barnabas.lake.reading.log_stable import stable_end
 
         before, after = from_json(start), from_json(end)
         shares: list[Share] = []
@@ -127,13 +127,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # What there is
 
     def _partitions(self) -> list[LogPartition]:
-        from barnabas.lake.log_planning import find_partitions
+        from barnabas.lake.reading.log_planning import find_partitions
 
         return find_partitions(self._options)
 
     def _end(self, partition: LogPartition) -> int:
-        from barnabas.lake.log_planning import offset_range
-        from barnabas.lake.log_stable import stable_end
+        from barnabas.lake.reading.log_planning import offset_range
+        from barnabas.lake.reading.log_stable import stable_end
 
         end, _ = stable_end(partition, self._options.isolation)
         return offset_range(partition, self._options, end_offset=end)[1]
@@ -258,7 +258,7 @@ def admit(ahead: list[_Ahead], most: int, weigh: Callable[[int, int, int, int], 
 
 
 def _weight(ahead: _Ahead, weigh: Callable[[int, int, int, int], int]) -> int:
-    from barnabas.lake.log_planning import split
+    from barnabas.lake.reading.log_planning import split
 
     pieces = split(ahead.partition, ahead.start, ahead.end, 1 << 62)
     return sum(weigh(piece.position, piece.end_position, piece.start_offset, piece.end_offset) for piece in pieces)
@@ -266,8 +266,8 @@ def _weight(ahead: _Ahead, weigh: Callable[[int, int, int, int], int]) -> int:
 
 def advance(ahead: _Ahead, most: int, weigh: Callable[[int, int, int, int], int], *, at_least_one: bool = False) -> int:
     """The end of the last batch up to which no more than `most` is read of a partition."""
-    from barnabas.lake.log_files import OpenSegment
-    from barnabas.lake.log_planning import split
+    from barnabas.lake.reading.log_files import OpenSegment
+    from barnabas.lake.reading.log_planning import split
     from barnabas.storage import CorruptLogError
 
     reached, weight = ahead.start, 0

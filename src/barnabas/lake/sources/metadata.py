@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
 from barnabas.lake.column import Column, ddl
-from barnabas.lake.sources.options import EARLIEST, LATEST, OptionError, Options, ReadOptions, read_options
+from barnabas.lake.reading.options import EARLIEST, LATEST, OptionError, Options, ReadOptions, read_options
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -16,11 +16,11 @@ from pyspark.sql.datasource import InputPartition
 from barnabas.client.admin.quorum import Quorum, QuorumInfo
 from barnabas.client.cluster import Cluster
 from barnabas.client.metadata_log import LogBatch, LogPart, LogSnapshot, read_metadata_log
-from barnabas.lake.copies import Verdict
-from barnabas.lake.metadata_files import Piece
-from barnabas.lake.metadata_rows import RowFormat, Wanted, chunk_of, rows_of
+from barnabas.lake.reading.copies import Verdict
+from barnabas.lake.reading.metadata_files import Piece
+from barnabas.lake.reading.metadata_rows import RowFormat, Wanted, chunk_of, rows_of
+from barnabas.lake.reading.options import LATEST
 from barnabas.lake.sources.metadata import MetadataOptions
-from barnabas.lake.sources.options import LATEST
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

@@ -24,9 +24,9 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from barnabas.lake.copies import Copy, Verdict, merge, verdicts
-from barnabas.lake.decoding.metadata_columns import warm
-from barnabas.lake.metadata_files import (
+from barnabas.lake.reading.copies import Copy, Verdict, merge, verdicts
+from barnabas.lake.reading.decoding.metadata_columns import warm
+from barnabas.lake.reading.metadata_files import (
     MetadataLog,
     Piece,
     Scan,
@@ -37,10 +37,10 @@ from barnabas.lake.metadata_files import (
     read_pieces,
     snapshot_pieces,
 )
-from barnabas.lake.metadata_rows import RowFormat, Wanted, read_piece, rows_of
+from barnabas.lake.reading.metadata_rows import RowFormat, Wanted, read_piece, rows_of
+from barnabas.lake.reading.options import LATEST, to_ms
 from barnabas.lake.sources.filters import PushFilters
 from barnabas.lake.sources.metadata import MetadataOptions
-from barnabas.lake.sources.options import LATEST, to_ms
 from barnabas.storage.snapshots import SnapshotId
 
 if TYPE_CHECKING:

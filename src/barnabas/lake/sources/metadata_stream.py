@@ -22,12 +22,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from barnabas.lake.copies import Plan, epoch_of, merge
-from barnabas.lake.metadata_files import heads
-from barnabas.lake.metadata_rows import RowFormat, Wanted
+from barnabas.lake.reading.copies import Plan, epoch_of, merge
+from barnabas.lake.reading.metadata_files import heads
+from barnabas.lake.reading.metadata_rows import RowFormat, Wanted
+from barnabas.lake.reading.options import EARLIEST, LATEST, OptionError
 from barnabas.lake.sources.metadata import MetadataOptions
 from barnabas.lake.sources.metadata_reading import Observed, merged_pieces, observe, parts_of, read_part, wanted_of
-from barnabas.lake.sources.options import EARLIEST, LATEST, OptionError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

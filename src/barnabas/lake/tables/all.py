@@ -7,11 +7,11 @@ from barnabas.lake.facts.groups import fold_groups
 from barnabas.lake.facts.spark import fold_metadata
 from barnabas.lake.facts.transactions import fold_transactions
 from barnabas.lake.sources import consumer_offsets, transaction_state
-from barnabas.lake.streams import Stream
 from barnabas.lake.tables import bronze, coordinators, observations, silver, traffic
 from barnabas.lake.tables.gold import access, availability, balance, changes, consumption, inventory, moves
 from barnabas.lake.tables.gold import observations as gold_observations
 from barnabas.lake.tables.gold import traffic as gold_traffic
+from barnabas.lake.tables.streams import Stream
 from barnabas.storage.log_dirs import CLUSTER_METADATA
 
 STREAMS = (

@@ -28,8 +28,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from barnabas.lake import manifest as manifests
-from barnabas.lake.manifest import BatchDone, IncompatibleError, Manifest, Parts
+from barnabas.lake.keeping import manifest as manifests
+from barnabas.lake.keeping.manifest import BatchDone, IncompatibleError, Manifest, Parts
 
 FORMAT: Final = 1
 SETTINGS_FILE: Final = "lake.json"

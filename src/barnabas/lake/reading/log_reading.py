@@ -19,9 +19,9 @@ import numpy as np
 
 from barnabas.batches import HEADER_SIZE
 from barnabas.batches.format import CONTROL_BIT, TRANSACTIONAL_BIT
-from barnabas.lake.columns import PLAIN_BYTES, Array, Bad, Batches, Records, batches_at, open_batches, walk
-from barnabas.lake.log_files import OffsetEntries, OpenSegment, SegmentPlace, list_segments, offset_entries
-from barnabas.lake.log_planning import Piece, Place, Share, position_before
+from barnabas.lake.reading.columns import PLAIN_BYTES, Array, Bad, Batches, Records, batches_at, open_batches, walk
+from barnabas.lake.reading.log_files import OffsetEntries, OpenSegment, SegmentPlace, list_segments, offset_entries
+from barnabas.lake.reading.log_planning import Piece, Place, Share, position_before
 from barnabas.storage import AbortedTxn, read_topic_id
 
 READ_BYTES = 1 << 20
@@ -53,7 +53,7 @@ def read_share(share: Share, *, isolation: str | None = None, plain: bool | None
     that the share knows as aborted. `plain` says whether to do without numba; else the size of the share does.
     """
     if plain is None:
-        plain = "barnabas.lake.kernels" not in sys.modules and share.size <= PLAIN_BYTES
+        plain = "barnabas.lake.reading.kernels" not in sys.modules and share.size <= PLAIN_BYTES
     drop = _Drop(isolation is not None, share.aborted)
     for piece in share.pieces:
         yield from _PieceReading(share.place, piece, drop, plain).read()

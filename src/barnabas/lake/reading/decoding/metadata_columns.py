@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from barnabas.lake import columns as log_columns
-from barnabas.lake.columns import binary
-from barnabas.lake.decoding import metadata_records
-from barnabas.lake.decoding.metadata_records import KEY_COLUMNS, TYPES, Array, Decoded, Values, decode
-from barnabas.lake.masking import SECRET_TYPES
+from barnabas.lake.reading import columns as log_columns
+from barnabas.lake.reading.columns import binary
+from barnabas.lake.reading.decoding import metadata_records
+from barnabas.lake.reading.decoding.metadata_records import KEY_COLUMNS, TYPES, Array, Decoded, Values, decode
+from barnabas.lake.reading.masking import SECRET_TYPES
 from barnabas.wire import message_class
 from barnabas.wire.errors import UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from barnabas.lake.json_kernels import Plan, Texts
+    from barnabas.lake.reading.json_kernels import Plan, Texts
 
 _NUMBERS = frozenset({"partition", "broker_id"})
 _FIELD = re.compile(r"UUID\[(\w+)\]\[1:-1\]|TEXT\[(\w+)\]|ACL_TYPES\.get\((\w+)\)|(\w+)")
@@ -36,7 +36,7 @@ def warm(size: int) -> None:
     """Sees to it that what reads so many bytes is compiled: processes that are started after it find it in the cache."""
     log_columns.warm(size)
     if size > log_columns.PLAIN_BYTES:
-        from barnabas.lake import json_kernels  # noqa: F401
+        from barnabas.lake.reading import json_kernels  # noqa: F401
 
 
 class Columns(NamedTuple):
@@ -52,7 +52,7 @@ def decode_columns(
 ) -> Columns:
     """What `decode` gives, in Arrow."""
     wanted = "payload" in columns or any(name in columns for name in KEY_COLUMNS)
-    if "barnabas.lake.kernels" not in sys.modules or not wanted or len(types) == 0:
+    if "barnabas.lake.reading.kernels" not in sys.modules or not wanted or len(types) == 0:
         decoded = decode(values, types, versions, columns, include_secrets=include_secrets)
         payload = pa.array(decoded.payload, pa.string(), from_pandas=False)
         keys = {name: pa.array(column, _type(name), from_pandas=False) for name, column in decoded.keys.items()}
@@ -72,7 +72,7 @@ def raw(values: Values, masked: dict[int, bytes | None]) -> pa.Array:
         starts[row], sizes[row] = end, -1 if value is None else len(value)
         end += len(value or b"")
     data = b"".join([values.data, *shown]) if shown else values.data
-    if "barnabas.lake.kernels" in sys.modules:
+    if "barnabas.lake.reading.kernels" in sys.modules:
         return binary(np.frombuffer(data, dtype=np.uint8), starts, sizes)
     spans = zip(starts.tolist(), sizes.tolist(), strict=True)
     return pa.array([None if size < 0 else data[start : start + size] for start, size in spans], pa.binary())
@@ -83,7 +83,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def _texts(values: Values, types: Array, versions: Array) -> Texts:
-    from barnabas.lake.json_kernels import write  # numba
+    from barnabas.lake.reading.json_kernels import write  # numba
 
     groups, group_of = np.unique(types * (1 << 20) + np.maximum(versions, 0), return_inverse=True)
     plans: list[Plan] = []
@@ -101,7 +101,7 @@ def _texts(values: Values, types: Array, versions: Array) -> Texts:
 @cache
 def _plan_of(kind: int, version: int) -> Plan | None:
     """For a type that holds no secret and that compiled code can write."""
-    from barnabas.lake.json_kernels import plan
+    from barnabas.lake.reading.json_kernels import plan
 
     name = TYPES.get(kind)
     if name is None or name in SECRET_TYPES:

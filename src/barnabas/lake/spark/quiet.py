@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from barnabas.lake.spark_session import start
+from barnabas.lake.spark.session import start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

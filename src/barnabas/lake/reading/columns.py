@@ -72,7 +72,7 @@ _UNPACK = {Compression.LZ4: cramjam.lz4.decompress_into, Compression.ZSTD: cramj
 def warm(size: int) -> None:
     """Sees to it that what reads so many bytes is compiled: processes that are started after it find it in the cache."""
     if size > PLAIN_BYTES:
-        from barnabas.lake import kernels  # noqa: F401
+        from barnabas.lake.reading import kernels  # noqa: F401
 
 
 class Bad(NamedTuple):
@@ -316,7 +316,7 @@ def open_batches(
 ) -> Iterator[Records | Bad]:
     """The records of batches of `data`, which is at `position` of its file."""
     if plain is None:
-        plain = "barnabas.lake.kernels" not in sys.modules and len(data) <= PLAIN_BYTES
+        plain = "barnabas.lake.reading.kernels" not in sys.modules and len(data) <= PLAIN_BYTES
     find = _find_plainly if plain else _find
     bytes_of = np.frombuffer(data.toreadonly(), dtype=np.uint8)
     codecs = (batches.field("attributes") & COMPRESSION_MASK).tolist()
@@ -376,7 +376,7 @@ def _unpack_into(group: _Group, codec: int, packed: memoryview) -> tuple[int, in
 def _find(batches: Batches, group: _Group, position: int) -> Iterator[Records | Bad]:
     if not group.numbers:
         return
-    from barnabas.lake import kernels  # numba, and compiled code, take a second to load
+    from barnabas.lake.reading import kernels  # numba, and compiled code, take a second to load
 
     chosen = batches.choose(np.array(group.numbers), position)
     source = group.source
@@ -432,7 +432,7 @@ def _find_plainly(batches: Batches, group: _Group, position: int) -> Iterator[Re
 
 def binary(data: Array, starts: Array, sizes: Array, kind: pa.DataType | None = None) -> pa.Array:
     """Spans as Arrow's binary, with offsets of 32 bits, which is what Spark takes."""
-    from barnabas.lake import kernels
+    from barnabas.lake.reading import kernels
 
     count = len(starts)
     is_null = sizes < 0
@@ -451,7 +451,7 @@ def binary(data: Array, starts: Array, sizes: Array, kind: pa.DataType | None = 
 
 
 def _headers(data: Array, starts: Array, counts: Array) -> pa.Array:
-    from barnabas.lake import kernels
+    from barnabas.lake.reading import kernels
 
     total = int(counts.sum(dtype=np.int64))
     if not total:

@@ -17,7 +17,7 @@ import numpy as np
 from numba import int32, int64, uint8, void
 from numba.extending import intrinsic
 
-from barnabas.lake.kernels import DATA, INTS, LONGS, OUT, Array, alone, byte_at, compiled, copy_bytes
+from barnabas.lake.reading.kernels import DATA, INTS, LONGS, OUT, Array, alone, byte_at, compiled, copy_bytes
 from barnabas.wire.message import Message
 from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, is_tagged
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from barnabas.batches.format import CONTROL_BIT, TRANSACTIONAL_BIT
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.lake.columns import Array, Records
-from barnabas.lake.decoding.coordinator_records import (
+from barnabas.lake.reading.columns import Array, Records
+from barnabas.lake.reading.decoding.coordinator_records import (
     GROUPS,
     TRANSACTIONS,
     Key,
@@ -26,9 +26,9 @@ from barnabas.lake.decoding.coordinator_records import (
     decode_value,
     state_name,
 )
-from barnabas.lake.log_planning import Place, Share
-from barnabas.lake.log_reading import read_share
-from barnabas.lake.log_rows import ERROR, MAX_BYTES, MAX_ROWS, LogReadError, describe, error_row
+from barnabas.lake.reading.log_planning import Place, Share
+from barnabas.lake.reading.log_reading import read_share
+from barnabas.lake.reading.log_rows import ERROR, MAX_BYTES, MAX_ROWS, LogReadError, describe, error_row
 
 logger = logging.getLogger(__name__)
 

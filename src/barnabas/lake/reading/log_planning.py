@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from barnabas.batches import BatchError, decode_records
-from barnabas.lake.log_files import (
+from barnabas.lake.reading.log_files import (
     OffsetEntries,
     OpenSegment,
     SegmentPlace,
@@ -25,7 +25,7 @@ from barnabas.lake.log_files import (
     offset_entries,
     time_entries,
 )
-from barnabas.lake.sources.options import EARLIEST, LATEST, LogOptions, OptionError
+from barnabas.lake.reading.options import EARLIEST, LATEST, LogOptions, OptionError
 from barnabas.storage import (
     LOG_START_OFFSET_CHECKPOINT,
     AbortedTxn,
@@ -440,7 +440,7 @@ def with_aborted(share: Share, aborted: Sequence[AbortedTxn]) -> Share:
 
 def plan(options: LogOptions, bounds: Bounds = EVERYTHING) -> list[tuple[Share, ...]]:
     """What each task of a batch reads."""
-    from barnabas.lake.log_stable import stable_end  # only those who ask for transactions pay for it
+    from barnabas.lake.reading.log_stable import stable_end  # only those who ask for transactions pay for it
 
     shares = []
     for partition in find_partitions(options, bounds):

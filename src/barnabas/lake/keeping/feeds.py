@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.config.topic_names import is_valid
-from barnabas.lake.streams import Feed, Stream
+from barnabas.lake.tables.streams import Feed, Stream
 from barnabas.storage.log_dirs import read_meta_properties
 
 METADATA: Final = "kafka_metadata"
@@ -65,7 +65,7 @@ def live_feed(client: Mapping[str, str], streams: Sequence[Stream], options: Map
 
 def observing_feeds(client: Mapping[str, str], streams: Sequence[Stream]) -> list[Feed]:
     """What the cluster behind an address says of itself; controllers do not know all of it. Raises what the client raises."""
-    from barnabas.lake.sources.cluster_rows import OF_CONTROLLERS
+    from barnabas.lake.reading.cluster_rows import OF_CONTROLLERS
 
     cluster_id = cluster_behind(client)
     known = [stream for stream in streams if "bootstrap.servers" in client or stream.part in OF_CONTROLLERS]

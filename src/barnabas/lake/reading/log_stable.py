@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from barnabas.lake.log_files import OpenSegment, aborted_transactions, offset_entries
-from barnabas.lake.log_planning import LogPartition, position_before
-from barnabas.lake.sources.options import READ_COMMITTED
+from barnabas.lake.reading.log_files import OpenSegment, aborted_transactions, offset_entries
+from barnabas.lake.reading.log_planning import LogPartition, position_before
+from barnabas.lake.reading.options import READ_COMMITTED
 from barnabas.storage import AbortedTxn, CorruptLogError, StorageError
 from barnabas.storage.files import read_whole
 from barnabas.storage.producer_snapshots import CorruptSnapshotError, ProducerSnapshots, decode_producers

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.lake.column import schema_of
-from barnabas.lake.manifest import Manifest
+from barnabas.lake.keeping.manifest import Manifest
 from barnabas.lake.tables.declaration import Table
 
 if TYPE_CHECKING:

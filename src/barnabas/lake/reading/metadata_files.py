@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from barnabas.batches import BatchError, ControlType, decode_control_key, decode_header, decode_records
 from barnabas.batches.format import CONTROL_BIT, LENGTH_OVERHEAD, MAGIC
-from barnabas.lake.copies import Copy, Read, Verdict
-from barnabas.lake.log_files import OpenSegment, SegmentPlace, list_segments, offset_entries, time_entries
-from barnabas.lake.sources.options import OptionError
+from barnabas.lake.reading.copies import Copy, Read, Verdict
+from barnabas.lake.reading.log_files import OpenSegment, SegmentPlace, list_segments, offset_entries, time_entries
+from barnabas.lake.reading.options import OptionError
 from barnabas.storage import StorageError
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, read_epoch_checkpoint
 from barnabas.storage.log_dirs import read_meta_properties

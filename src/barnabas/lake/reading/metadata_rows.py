@@ -17,15 +17,15 @@ import pyarrow as pa
 
 from barnabas.batches import BatchHeader, Record, end_of_whole_batches
 from barnabas.batches.format import CONTROL_BIT
-from barnabas.lake import columns
-from barnabas.lake.decoding.metadata_columns import decode_columns, raw
-from barnabas.lake.decoding.metadata_records import Array, Values, classify, type_name
-from barnabas.lake.log_files import OpenSegment
+from barnabas.lake.reading import columns
+from barnabas.lake.reading.decoding.metadata_columns import decode_columns, raw
+from barnabas.lake.reading.decoding.metadata_records import Array, Values, classify, type_name
+from barnabas.lake.reading.log_files import OpenSegment
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from barnabas.lake.metadata_files import Piece
+    from barnabas.lake.reading.metadata_files import Piece
 
 WINDOW_BYTES = 32 << 20
 MAX_ROWS = 32768

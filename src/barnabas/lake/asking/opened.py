@@ -17,11 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barnabas.lake import as_of as moments
-from barnabas.lake.reading import read_table
-from barnabas.lake.streams import Stream
+from barnabas.lake.asking import as_of as moments
+from barnabas.lake.keeping.table_reading import read_table
 from barnabas.lake.tables.all import STREAMS, TABLES
 from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.streams import Stream
 from barnabas.metadata.as_of import EVERYTHING, AsOf, parse_as_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from barnabas.declared.difference import Plan
     from barnabas.declared.document import Document
-    from barnabas.lake.store import Lake
+    from barnabas.lake.keeping.store import Lake
 
 _STREAM_OF = {table.name: stream for stream in STREAMS for table in stream.tables}
 METADATA = STREAMS[0]
@@ -172,8 +172,8 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
     def plan(self, document: Document, *, prune: bool = False) -> Plan:
         """What `barnabas plan` would have said of a declared cluster; for tables of one cluster. Raises ValueError."""
         from barnabas.declared.difference import difference
-        from barnabas.lake.declaring import TABLES as NEEDED
-        from barnabas.lake.declaring import observed
+        from barnabas.lake.asking.declaring import TABLES as NEEDED
+        from barnabas.lake.asking.declaring import observed
 
         return difference(document, observed(self.rows(NEEDED)), prune=prune)
 

@@ -1,0 +1,1 @@
+"""A lake that is read: its tables by name, as of any moment, and beside a `cluster.yaml`."""

@@ -1,0 +1,1 @@
+"""A lake on disk: its files and manifests, what feeds it, and the runner that adds to it batch by batch."""

@@ -1,0 +1,1 @@
+"""Spark itself: how a session starts, what it prints, and what its executors need."""
