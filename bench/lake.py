@@ -39,7 +39,7 @@ from tools import spark_connector
 from tools.apache_kafka import KAFKA_JVM, VERSION, ApacheKafka, java_command, tool_class
 
 from barnabas.batches import Compression, Record, build_batch
-from barnabas.lake.reading import columns
+from barnabas.lake.reading import batch_arrays
 from barnabas.lake.sources.metadata import COLUMNS as METADATA_COLUMNS
 from barnabas.lake.sources.metadata import KafkaMetadata
 from barnabas.lake.spark.session import SETTINGS
@@ -205,8 +205,8 @@ def _segment(compression: Compression) -> bytes:
 
 def _arrow_of_barnabas(segment: bytes) -> pa.Table:
     parts = []
-    for part in columns.read_batches(memoryview(segment)):
-        assert isinstance(part, columns.Records), part
+    for part in batch_arrays.read_batches(memoryview(segment)):
+        assert isinstance(part, batch_arrays.Records), part
         parts.append(
             pa.record_batch([pa.array(part.offset), pa.array(part.timestamp), part.keys(), part.values()], NAMES)
         )

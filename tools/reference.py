@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "src"))
 import click  # noqa: E402
 
 from barnabas.cli.main import COMMANDS, main  # noqa: E402
-from barnabas.lake.column import Column  # noqa: E402
+from barnabas.lake.declared_column import Column  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 WIDTH = 100

@@ -14,7 +14,7 @@ import pytest
 from barnabas.client import sync
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.client.records import TopicPartition
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.sources.cluster import (
     ERROR,
     OBSERVATION,

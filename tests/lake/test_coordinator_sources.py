@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.groups import GroupsFold, fold_groups
 from barnabas.lake.facts.transactions import TransactionsFold, fold_transactions

@@ -18,8 +18,8 @@ from barnabas.batches import (
     decode_records,
     iterate_batches,
 )
-from barnabas.lake.reading import columns
-from barnabas.lake.reading.columns import Bad, Records, read_batches, walk
+from barnabas.lake.reading import batch_arrays
+from barnabas.lake.reading.batch_arrays import Bad, Records, read_batches, walk
 
 texts = st.binary(max_size=40)
 maybe_bytes = st.none() | texts
@@ -64,7 +64,7 @@ def rows(items: Sequence[Records | Bad]) -> list[tuple[object, ...]]:
     for item in items:
         if isinstance(item, Records):
             headers = item.headers()
-            assert headers.type == columns.HEADERS_TYPE
+            assert headers.type == batch_arrays.HEADERS_TYPE
             found += zip(
                 item.offset.tolist(),
                 item.timestamp.tolist(),
@@ -143,7 +143,7 @@ def test_a_torn_tail_is_left_alone_and_garbage_is_not() -> None:
 
 
 def test_a_batch_that_opens_to_more_than_the_room_for_many_is_read_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(batch_arrays, "CHUNK_BYTES", 1000)
     large = [Record(number, 0, None, bytes(900)) for number in range(9)]
     data = b"".join(
         build_batch(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.batches import Record, build_batch
-from barnabas.lake.reading.columns import Records
+from barnabas.lake.reading.batch_arrays import Records
 from barnabas.lake.reading.log_planning import Bounds, LogPartition, find_partitions, pack, plan, split
 from barnabas.lake.reading.log_reading import read_share
 from barnabas.lake.reading.log_stable import stable_end

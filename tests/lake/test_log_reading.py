@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.batches import Record, build_batch
 from barnabas.lake.reading import log_reading
-from barnabas.lake.reading.columns import Bad, Records
+from barnabas.lake.reading.batch_arrays import Bad, Records
 from barnabas.lake.reading.log_planning import Share, plan
 from barnabas.lake.reading.log_reading import Read, Removed, read_share
 from barnabas.lake.reading.options import parse_log_options

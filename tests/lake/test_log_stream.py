@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows
 
 from barnabas.batches import Record, build_batch
-from barnabas.lake.reading.columns import Records
+from barnabas.lake.reading.batch_arrays import Records
 from barnabas.lake.reading.log_planning import Share
 from barnabas.lake.reading.log_reading import read_share
 from barnabas.lake.reading.options import OptionError, parse_log_options

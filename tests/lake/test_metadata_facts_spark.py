@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.spark import fold_metadata
 from barnabas.lake.sources.metadata import COLUMNS

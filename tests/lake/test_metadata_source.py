@@ -14,7 +14,7 @@ import pytest
 
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.sources.metadata import COLUMNS, ERROR
 from barnabas.testing import Broker
 from tests.lake.metadata_golden import (

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.tables.declaration import Mode, Reference, Table
 from barnabas.lake.tables.streams import Feed, Stream
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.facts.schema import VALIDITY, kinds
 
 if TYPE_CHECKING:

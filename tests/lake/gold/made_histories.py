@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from barnabas.controller import brokers, configs, elections, reassignments, replicas, topics
 from barnabas.controller.configs import AlterOperation
 from barnabas.controller.heartbeats import Heartbeats
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.facts.schema import VALIDITY, kinds
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.snapshot import to_records

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.tables.gold.access import access, acl_findings, acl_grants, acl_grants_by_resource, traces_of_use
 from barnabas.lake.tables.traffic import TRAFFIC
 from tests.lake.gold.histories import CLUSTER, Histories, at

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from barnabas.lake.asking.opened import OpenLake
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.keeping.store import Lake
 from barnabas.lake.tables.gold import consumption, traffic
 from barnabas.lake.tables.traffic import LOG_RECORDS, TABLES

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.tables.gold.observations import (
     disk_balance,
     group_lag_growth,

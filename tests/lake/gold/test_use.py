@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from barnabas.lake.column import ddl
+from barnabas.lake.declared_column import ddl
 from barnabas.lake.tables.gold.consumption import group_lag, hanging_transactions, topic_use
 from barnabas.lake.tables.gold.traffic import (
     TARGET_BYTES_PER_SECOND,

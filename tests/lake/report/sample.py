@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.report.content import DRIFT, LIMIT, SHOWN, ClusterContent, LogRange, ReportContent, Rows
 from barnabas.lake.report.queries import QUERIES
 from barnabas.lake.tables.declaration import Table

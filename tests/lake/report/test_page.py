@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.report.content import SHOWN, ClusterContent, LogRange, ReportContent, Rows, assemble
 from barnabas.lake.report.page import render
 from barnabas.lake.report.text import NONE

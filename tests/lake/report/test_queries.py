@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.facts.metadata_kinds import KINDS
 from barnabas.lake.facts.schema import VALIDITY
 from barnabas.lake.report.content import RANGE_SQL, SHOWN, Rows, assemble, top_sql, totals_sql

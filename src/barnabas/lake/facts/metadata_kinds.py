@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from barnabas.config.resource_type import ConfigResourceType
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.facts.schema import Kind, key_text
 from barnabas.metadata.brokers import Broker, Controller, Endpoint, VersionRange
 from barnabas.metadata.pmap import PMap

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 
 MODULES: Final = (
     "barnabas.lake.facts.metadata_kinds",

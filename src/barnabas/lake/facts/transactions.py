@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.config.internal_topics import TRANSACTION_STATE_TOPIC
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.facts.coordinator_logs import fold_logs
 from barnabas.lake.facts.log_facts import LogFacts, Place, known, time_us
 from barnabas.lake.facts.schema import Fact, Kind, key_text

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.lake.column import schema_of
+from barnabas.lake.declared_column import schema_of
 from barnabas.lake.keeping.checks import Checked, check
 from barnabas.lake.keeping.manifest import BatchDone, Parts, StreamState, TableChange, stream_path
 from barnabas.lake.keeping.store import CHECKPOINTS, REBUILD, LakeError, Writer

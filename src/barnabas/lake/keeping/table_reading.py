@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.lake.column import schema_of
+from barnabas.lake.declared_column import schema_of
 from barnabas.lake.keeping.manifest import Manifest
 from barnabas.lake.tables.declaration import Table
 

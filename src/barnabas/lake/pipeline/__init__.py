@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.tables.streams import ERROR, Feed, Stream
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from barnabas.batches.format import CONTROL_BIT, TRANSACTIONAL_BIT
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.lake.reading.columns import Array, Records
+from barnabas.lake.reading.batch_arrays import Array, Records
 from barnabas.lake.reading.decoding.coordinator_records import (
     GROUPS,
     TRANSACTIONS,

@@ -5,7 +5,7 @@ error code and never reads beyond its bytes. What they write is arrays of number
 
 They are compiled when this module is imported, which takes seconds the first time and then comes from a cache: where
 NUMBA_CACHE_DIR says, beside this file, or of the user. Who imports first compiles for all that share the cache, and the others
-wait for it: who plans for many processes imports it before (see `columns.warm`). Small inputs do without.
+wait for it: who plans for many processes imports it before (see `batch_arrays.warm`). Small inputs do without.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import numpy as np
 
 from barnabas.batches import HEADER_SIZE
 from barnabas.batches.format import CONTROL_BIT, TRANSACTIONAL_BIT
-from barnabas.lake.reading.columns import PLAIN_BYTES, Array, Bad, Batches, Records, batches_at, open_batches, walk
+from barnabas.lake.reading.batch_arrays import PLAIN_BYTES, Array, Bad, Batches, Records, batches_at, open_batches, walk
 from barnabas.lake.reading.log_files import OffsetEntries, OpenSegment, SegmentPlace, list_segments, offset_entries
 from barnabas.lake.reading.log_planning import Piece, Place, Share, position_before
 from barnabas.storage import AbortedTxn, read_topic_id

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from barnabas.batches import Compression, TimestampType
 from barnabas.batches.format import COMPRESSION_MASK, CONTROL_BIT, MAX_INT32, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
-from barnabas.lake.reading.columns import Array, Bad, Records
+from barnabas.lake.reading.batch_arrays import Array, Bad, Records
 from barnabas.lake.reading.log_planning import EVERYTHING, Bounds, Place, Share
 from barnabas.lake.reading.log_reading import Read, Removed, read_share
 

@@ -1,7 +1,7 @@
 """Records of a metadata log as rows of `kafka_metadata`, in Arrow.
 
 Its one rule: only what is asked for is made. Columns that the schema has not are not computed, and records of types
-that no filter lets through are not decoded. `columns` finds the records in batches.
+that no filter lets through are not decoded. `batch_arrays` finds the records in batches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from barnabas.batches import BatchHeader, Record, end_of_whole_batches
 from barnabas.batches.format import CONTROL_BIT
-from barnabas.lake.reading import columns
+from barnabas.lake.reading import batch_arrays
 from barnabas.lake.reading.decoding.metadata_columns import decode_columns, raw
 from barnabas.lake.reading.decoding.metadata_records import Array, Values, classify, type_name
 from barnabas.lake.reading.log_files import OpenSegment
@@ -122,8 +122,8 @@ def read_piece(piece: Piece) -> Iterator[Chunk | Bad]:
             if not data:
                 break
             view = memoryview(data)
-            for item in columns.read_batches(view, position, start=piece.start_offset, end=piece.end_offset):
-                if isinstance(item, columns.Records):
+            for item in batch_arrays.read_batches(view, position, start=piece.start_offset, end=piece.end_offset):
+                if isinstance(item, batch_arrays.Records):
                     seen = max(seen, int(item.offset[-1]) + 1)
                     yield _chunk(item)
                     continue
@@ -160,7 +160,7 @@ def _window(file: OpenSegment, position: int, end: int) -> bytes:
         size *= 2
 
 
-def _chunk(records: columns.Records) -> Chunk:
+def _chunk(records: batch_arrays.Records) -> Chunk:
     fields = records.batches.field
     base_offset = fields("base_offset")
     return Chunk(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 
 Row = Mapping[str, Any]
 LIMIT = 100

@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.report.content import (
     CHAPTERS,
     OTHER,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 
 BUCKETS = 72
 TOP = 12

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 
 NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 CELL_CHARACTERS = 400

@@ -8,7 +8,7 @@ Its one rule: it is light. What reads is imported when something is read.
 from __future__ import annotations
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC as TOPIC
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.sources.coordinator_log import CONTENT_COLUMNS, ERROR, PLACE_COLUMNS, CoordinatorLog
 
 __all__ = ["COLUMNS", "ERROR", "TOPIC", "KafkaConsumerOffsets"]

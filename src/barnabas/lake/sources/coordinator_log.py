@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from barnabas.lake.column import Column
+    from barnabas.lake.declared_column import Column
 _OPTIONS = tuple(name for name in LOG_OPTIONS if name not in ("topics", "topicsPattern", "isolation"))
 
 
@@ -49,7 +49,7 @@ class CoordinatorReader(DataSourceReader):
             self._filters += [given for given in filters if getattr(given, "attribute", None) != ("topic",)]
 
     def partitions(self) -> list[InputPartition]:
-        from barnabas.lake.reading.columns import warm
+        from barnabas.lake.reading.batch_arrays import warm
         from barnabas.lake.reading.log_planning import plan
 
         tasks = plan(self._options, to_bounds(self._filters))

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.reading.options import LogOptions, OptionError, parse_log_options, to_ms
 from barnabas.lake.sources.filters import PushFilters
 
@@ -100,7 +100,7 @@ class LogReader(DataSourceReader):
         self.pushFilters = PushFilters(take)  # type: ignore[method-assign]
 
     def partitions(self) -> list[InputPartition]:
-        from barnabas.lake.reading.columns import warm
+        from barnabas.lake.reading.batch_arrays import warm
         from barnabas.lake.reading.log_planning import plan
 
         tasks = plan(self._options, to_bounds(self._filters))

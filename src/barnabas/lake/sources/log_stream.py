@@ -108,7 +108,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json({key_of(each): progress_at(each, self._end(each)) for each in self._partitions()})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        from barnabas.lake.reading.columns import warm
+        from barnabas.lake.reading.batch_arrays import warm
         from barnabas.lake.reading.log_planning import pack, share_out
         from barnabas.lake.reading.log_stable import stable_end
 

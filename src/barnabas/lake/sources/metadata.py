@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.reading.options import EARLIEST, LATEST, OptionError, Options, ReadOptions, read_options
 
 if TYPE_CHECKING:

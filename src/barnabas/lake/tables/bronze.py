@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.sources import consumer_offsets, metadata, transaction_state
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.quarantine import QUARANTINE

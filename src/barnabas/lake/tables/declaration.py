@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.facts.schema import VALIDITY, Kind
 from barnabas.lake.tables.declaration import Mode, Reference, Table
 

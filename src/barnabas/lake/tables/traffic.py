@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.sources import log
 from barnabas.lake.tables.bronze import records_table
 from barnabas.lake.tables.declaration import Mode, Table

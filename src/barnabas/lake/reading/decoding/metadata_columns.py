@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from barnabas.lake.reading import columns as log_columns
-from barnabas.lake.reading.columns import binary
+from barnabas.lake.reading import batch_arrays
+from barnabas.lake.reading.batch_arrays import binary
 from barnabas.lake.reading.decoding import metadata_records
 from barnabas.lake.reading.decoding.metadata_records import KEY_COLUMNS, TYPES, Array, Decoded, Values, decode
 from barnabas.lake.reading.masking import SECRET_TYPES
@@ -34,8 +34,8 @@ _FRAME = 3
 
 def warm(size: int) -> None:
     """Sees to it that what reads so many bytes is compiled: processes that are started after it find it in the cache."""
-    log_columns.warm(size)
-    if size > log_columns.PLAIN_BYTES:
+    batch_arrays.warm(size)
+    if size > batch_arrays.PLAIN_BYTES:
         from barnabas.lake.reading import json_kernels  # noqa: F401
 
 

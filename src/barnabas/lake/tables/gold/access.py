@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
-from barnabas.lake.column import Column, ddl
+from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER
 from barnabas.lake.tables.gold.intervals import now
+from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 if TYPE_CHECKING:
     import pyarrow as pa

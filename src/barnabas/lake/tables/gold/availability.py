@@ -10,10 +10,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER, PARTITION, TOPIC, WHEN
 from barnabas.lake.tables.gold.intervals import islands, lasting, log_ends, minutes_between, with_before
+from barnabas.lake.tables.gold.shared_columns import CLUSTER, PARTITION, TOPIC, WHEN
 
 _MIN_ISR = "min.insync.replicas"
 _PLACE = "struct<offset: bigint, time: timestamp>"

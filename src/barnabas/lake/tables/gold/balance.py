@@ -8,10 +8,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER, PARTITION
 from barnabas.lake.tables.gold.intervals import now
+from barnabas.lake.tables.gold.shared_columns import CLUSTER, PARTITION
 
 BROKER_BALANCE = (
     CLUSTER,

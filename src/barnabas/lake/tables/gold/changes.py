@@ -12,10 +12,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER, WHEN
 from barnabas.lake.tables.gold.intervals import with_before
+from barnabas.lake.tables.gold.shared_columns import CLUSTER, WHEN
 
 CHANGES = (
     CLUSTER,

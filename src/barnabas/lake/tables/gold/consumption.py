@@ -10,10 +10,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER
 from barnabas.lake.tables.gold.intervals import log_ends, minutes_between, now, present_topics
+from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 IDLE_DAYS = 7
 TREND_MINUTES = 10

@@ -10,10 +10,10 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER
 from barnabas.lake.tables.gold.intervals import now, present_topics
+from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 _MIN_ISR = "min.insync.replicas"
 _SETTINGS = Column("settings", "map<string, string>", "What is set for it alone.")

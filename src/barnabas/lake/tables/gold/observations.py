@@ -8,10 +8,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER
 from barnabas.lake.tables.gold.intervals import minutes_between
+from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 _OBSERVATIONS = Column("observations", "bigint", "How often that was looked at.")
 

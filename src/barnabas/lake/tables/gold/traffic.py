@@ -9,10 +9,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.columns import CLUSTER
 from barnabas.lake.tables.gold.intervals import now, partition_counts
+from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 TARGET_BYTES_PER_SECOND = 5 * 1024 * 1024
 """What one partition should carry in its busiest hour: a tenth of what a disk or a consumer does without effort."""

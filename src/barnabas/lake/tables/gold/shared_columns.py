@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.lake.column import Column
+from barnabas.lake.declared_column import Column
 
 CLUSTER = Column("cluster_id", "string", "The cluster.")
 WHEN = (
