@@ -11,7 +11,7 @@ from tools.apache_kafka import ApacheKafka
 
 from barnabas.client import sync
 from barnabas.client.records import TopicPartition
-from barnabas.lake.sources.cluster import TABLES
+from barnabas.lake.reading.cluster_tables import TABLES
 from tests.crash.clients import create_topic
 
 pytestmark = pytest.mark.interop

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, StructType
 from tools.apache_kafka import ApacheKafka, run_tool
 
-from barnabas.lake.sources.metadata import parse_options
+from barnabas.lake.reading.metadata_options import parse_options
 from barnabas.lake.sources.metadata_reading import MetadataReader
 from tests.crash.clients import create_topic
 

@@ -15,15 +15,8 @@ from barnabas.client import sync
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.client.records import TopicPartition
 from barnabas.lake.declared_column import ddl
-from barnabas.lake.sources.cluster import (
-    ERROR,
-    OBSERVATION,
-    TABLES,
-    ClusterOptions,
-    ClusterStreamReader,
-    following,
-    observation_id,
-)
+from barnabas.lake.reading.cluster_tables import ERROR, OBSERVATION, TABLES, ClusterOptions, Observation
+from barnabas.lake.sources.cluster import ClusterStreamReader, following, observation_id
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.testing import Broker
 
@@ -227,9 +220,14 @@ def test_the_id_of_an_observation_follows_from_the_offsets() -> None:
     reader = stream_reader()
     start = reader.initialOffset()
     end = following(start, 1_000)
-    (first,) = reader.partitions(start, end)
-    (again,) = reader.partitions(start, end)
-    (second,) = reader.partitions(end, following(end, 5_000))
+    first, again, second = (
+        task.value
+        for task in (
+            *reader.partitions(start, end),
+            *reader.partitions(start, end),
+            *reader.partitions(end, following(end, 5_000)),
+        )
+    )
     assert first == again
     assert (first.id, first.previous_id) == (observation_id(end), None)
     assert (second.id, second.previous_id, second.previous_at_ms) == ("2-5000", "1-1000", 1_000)
@@ -260,7 +258,6 @@ def test_settings_of_the_client_are_passed_on(tmp_path: Path) -> None:
 
 def test_without_the_column_a_missing_part_is_left_out_or_fails(caplog: pytest.LogCaptureFixture) -> None:
     from barnabas.lake.reading import cluster_rows
-    from barnabas.lake.sources.cluster import Observation
 
     async def observed(**given: str) -> list[Any]:
         asked = options(**given)
@@ -280,7 +277,6 @@ def test_without_the_column_a_missing_part_is_left_out_or_fails(caplog: pytest.L
 
 def test_controllers_are_asked_only_for_what_they_know() -> None:
     from barnabas.lake.reading import cluster_rows
-    from barnabas.lake.sources.cluster import Observation
 
     async def observed(table: str, controllers: str) -> list[Any]:
         asked = ClusterOptions.of({"table": table, "bootstrap.controllers": controllers})

@@ -15,9 +15,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from barnabas.batches import Record, build_batch
 from barnabas.lake.reading.batch_arrays import Records
 from barnabas.lake.reading.log_planning import Share
+from barnabas.lake.reading.log_progress import DataLossError
 from barnabas.lake.reading.log_reading import read_share
 from barnabas.lake.reading.options import OptionError, parse_log_options
-from barnabas.lake.sources.log_stream import DataLossError, LogStreamReader
+from barnabas.lake.sources.log_stream import LogStreamReader
 from barnabas.storage import write_topic_id
 from barnabas.wire.primitives import Uuid
 from tests.lake.test_log_planning import add_batch, make_log, make_log_dir

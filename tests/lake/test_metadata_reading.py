@@ -39,12 +39,15 @@ from pyspark.sql.types import (
 from barnabas.batches import Record, build_batch, iterate_batches
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
+from barnabas.lake.reading.log_progress import DataLossError
 from barnabas.lake.reading.metadata_files import find_logs, inspect
+from barnabas.lake.reading.metadata_options import parse_options
+from barnabas.lake.reading.metadata_parts import FilePart
 from barnabas.lake.reading.metadata_rows import BadDataError
 from barnabas.lake.reading.options import OptionError
-from barnabas.lake.sources.metadata import COLUMNS, ERROR, KafkaMetadata, parse_options
-from barnabas.lake.sources.metadata_reading import FilePart, MetadataReader
-from barnabas.lake.sources.metadata_stream import TOPIC_ID, DataLossError, MetadataStreamReader
+from barnabas.lake.sources.metadata import COLUMNS, ERROR, KafkaMetadata
+from barnabas.lake.sources.metadata_reading import MetadataReader
+from barnabas.lake.sources.metadata_stream import TOPIC_ID, MetadataStreamReader
 from barnabas.testing import Broker
 from tests.lake.metadata_golden import CLUSTER_ID, COMMITTED_END, LOG_END_OF_NODE_1, damage, unpack
 
@@ -214,9 +217,9 @@ def test_filters_spare_files(nodes: dict[int, Path]) -> None:
     reader = MetadataReader(parse_options({"path": str(nodes[1]), "pushFilters": "true"}), SCHEMA)
     reader.pushFilters([EqualTo(("offset",), 3000)])
     (part,) = reader.partitions()
-    assert isinstance(part, FilePart)
-    assert part.piece.path.endswith("00000000000000002639.log")
-    assert part.piece.position > 0
+    assert isinstance(part.value, FilePart)
+    assert part.value.piece.path.endswith("00000000000000002639.log")
+    assert part.value.piece.position > 0
     late = MetadataReader(parse_options({"path": str(nodes[1]), "pushFilters": "true"}), SCHEMA)
     late.pushFilters(
         [

@@ -15,8 +15,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from barnabas.lake.declared_column import Column, ddl
+from barnabas.lake.keeping.feeds import Feed
 from barnabas.lake.tables.declaration import Mode, Reference, Table
-from barnabas.lake.tables.streams import Feed, Stream
+from barnabas.lake.tables.streams import Stream
 
 COLUMNS = (
     Column("cluster_id", "string", ""),

@@ -27,9 +27,9 @@ from barnabas.metadata.as_of import AsOf
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from barnabas.lake.keeping.feeds import Feed
     from barnabas.lake.keeping.runner import Batch
     from barnabas.lake.keeping.store import Writer
-    from barnabas.lake.tables.streams import Feed
 
 
 @click.group(short_help="What ever happened to clusters, as tables of Spark.")

@@ -17,8 +17,8 @@ from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import note
 
 if TYPE_CHECKING:
+    from barnabas.lake.keeping.feeds import Feed
     from barnabas.lake.keeping.store import Writer
-    from barnabas.lake.tables.streams import Feed
 
 _ON_THE_COMMAND_LINE = ("--bootstrap-controller", "-X")
 _ADDRESSES = (BOOTSTRAP_SERVERS, BOOTSTRAP_CONTROLLERS)

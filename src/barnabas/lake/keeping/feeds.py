@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from barnabas.config.topic_names import is_valid
-from barnabas.lake.tables.streams import Feed, Stream
+from barnabas.lake.tables.streams import Stream
 from barnabas.storage.log_dirs import read_meta_properties
 
 METADATA: Final = "kafka_metadata"
@@ -22,6 +23,24 @@ DEFAULT_OPTIONS: Final = {"maxBytesPerTrigger": "256m"}
 _METADATA_OPTIONS = ("voters", "includeuncommitted", "includebootstrap")
 _CLIENT = "kafka."
 _ADDRESSES = ("bootstrap.servers", "bootstrap.controllers")
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A stream of one cluster, and how its source is to be read."""
+
+    cluster_id: str
+    stream: Stream
+    options: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.cluster_id}/{self.stream.name}"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The directories that it reads, if it reads directories."""
+        return tuple(json.loads(self.options.get("paths", "[]")))
 
 
 class SourceError(ValueError):

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.lake.declared_column import schema_of
 from barnabas.lake.keeping.checks import Checked, check
+from barnabas.lake.keeping.feeds import Feed
 from barnabas.lake.keeping.manifest import BatchDone, Parts, StreamState, TableChange, stream_path
 from barnabas.lake.keeping.store import CHECKPOINTS, REBUILD, LakeError, Writer
 from barnabas.lake.keeping.table_reading import column_types, read_parts, read_table
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.quarantine import QUARANTINE, quarantined
-from barnabas.lake.tables.streams import ERROR, Feed, Fold, Stream
+from barnabas.lake.tables.streams import ERROR, Fold, Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,7 +14,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.lake.declared_column import Column, ddl
-from barnabas.lake.tables.streams import ERROR, Feed, Stream
+from barnabas.lake.keeping.feeds import Feed
+from barnabas.lake.tables.streams import ERROR, Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -26,13 +26,12 @@ from barnabas.client.records import TopicPartition
 from barnabas.client.settings import read_file
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigError
-from barnabas.lake.sources.cluster import ClusterOptions, Observation
+from barnabas.lake.reading.cluster_tables import ClusterOptions, Observation
 from barnabas.wire import ZERO_UUID, Uuid
 from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructType
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +54,10 @@ class ClusterReadError(RuntimeError):
     """A table of a cluster could not be read."""
 
 
-def read(options: ClusterOptions, schema: StructType, observation: Observation) -> Iterator[pa.RecordBatch]:
+def read(options: ClusterOptions, schema: pa.Schema, observation: Observation) -> Iterator[pa.RecordBatch]:
     """The rows of one observation, in the columns of the schema."""
     with asyncio.Runner() as runner:
-        rows = _observe(options, observation, with_errors=_ERROR in schema.fieldNames())
+        rows = _observe(options, observation, with_errors=_ERROR in schema.names)
         try:
             while (some := runner.run(_next(rows))) is not None:
                 for piece in pieces(some, ROWS_IN_A_BATCH):
@@ -71,15 +70,13 @@ async def _next(rows: AsyncIterator[list[Row]]) -> list[Row] | None:
     return await anext(rows, None)
 
 
-def record_batch(schema: StructType, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
+def record_batch(schema: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
     """Rows as Arrow, with the columns that are asked for, null where a row has none."""
     import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_schema
 
-    wanted = to_arrow_schema(schema, timezone="UTC")
     rows = list(rows)
-    arrays = [pa.array([row.get(field.name) for row in rows], field.type) for field in wanted]
-    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+    arrays = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 async def _observe(

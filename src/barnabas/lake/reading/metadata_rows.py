@@ -23,8 +23,6 @@ from barnabas.lake.reading.decoding.metadata_records import Array, Values, class
 from barnabas.lake.reading.log_files import OpenSegment
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
     from barnabas.lake.reading.metadata_files import Piece
 
 WINDOW_BYTES = 32 << 20
@@ -92,16 +90,26 @@ class RowFormat:
     schema: pa.Schema
     include_secrets: bool
     fail_fast: bool
+    to_variant: Callable[[str], dict[str, bytes]]
+    """From JSON to the two members of a value of type variant."""
 
     @classmethod
-    def of(cls, schema: StructType, *, include_secrets: bool, fail_fast: bool) -> RowFormat:
+    def of(
+        cls,
+        columns: Iterable[tuple[str, str, bool]],
+        *,
+        include_secrets: bool,
+        fail_fast: bool,
+        to_variant: Callable[[str], dict[str, bytes]],
+    ) -> RowFormat:
+        """Of columns by name, Spark's name for their type, and whether they may be null."""
         fields = []
-        for each in schema.fields:
-            kind = _TYPES.get(each.dataType.simpleString())
+        for name, spark_type, nullable in columns:
+            kind = _TYPES.get(spark_type)
             if kind is None:
-                raise ValueError(f"kafka_metadata: {each.name} cannot be a {each.dataType.simpleString()}")
-            fields.append(pa.field(each.name, kind, nullable=each.nullable))
-        return cls(pa.schema(fields), include_secrets, fail_fast)
+                raise ValueError(f"kafka_metadata: {name} cannot be a {spark_type}")
+            fields.append(pa.field(name, kind, nullable=nullable))
+        return cls(pa.schema(fields), include_secrets, fail_fast, to_variant)
 
 
 # From bytes to chunks
@@ -277,7 +285,7 @@ def _batch(chunk: Chunk, rows: Array, types: Array, versions: Array, piece: Piec
         elif name == "batch_index":
             array = pa.array(index, pa.int32())
         elif name == "payload":
-            array = _payload(decoded.payload, column.type)
+            array = _payload(decoded.payload, column.type, form)
         elif name == "raw":
             array = raw(part.values, decoded.masked)
         elif name in decoded.keys:
@@ -329,14 +337,10 @@ def _constant(piece: Piece, name: str, count: int, kind: pa.DataType) -> pa.Arra
     return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)
 
 
-def _payload(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+def _payload(texts: pa.Array, kind: pa.DataType, form: RowFormat) -> pa.Array:
     if not pa.types.is_struct(kind):
         return texts
-    from pyspark.sql.types import VariantVal
-
-    parsed = [None if text is None else VariantVal.parseJson(text) for text in texts.to_pylist()]
-    values = [None if each is None else {"value": each.value, "metadata": each.metadata} for each in parsed]
-    return pa.array(values, kind)
+    return pa.array([None if text is None else form.to_variant(text) for text in texts.to_pylist()], kind)
 
 
 def _error_row(bad: Bad, piece: Piece, form: RowFormat) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ of the lake takes these rows along.
 
 from __future__ import annotations
 
-from barnabas.lake.sources.cluster import TABLES as OBSERVED
+from barnabas.lake.reading.cluster_tables import TABLES as OBSERVED
 from barnabas.lake.tables.bronze import records_table
 
 _OBSERVED = (

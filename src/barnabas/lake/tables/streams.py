@@ -5,7 +5,6 @@ Its one rule: a stream is a declaration, as a table is. The runner runs whicheve
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -45,21 +44,3 @@ class Stream:
     @property
     def name(self) -> str:
         return f"{self.source}/{self.part}" if self.part else self.source
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """A stream of one cluster, and how its source is to be read."""
-
-    cluster_id: str
-    stream: Stream
-    options: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        return f"{self.cluster_id}/{self.stream.name}"
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The directories that it reads, if it reads directories."""
-        return tuple(json.loads(self.options.get("paths", "[]")))

@@ -11,21 +11,18 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pyspark.sql.datasource import InputPartition
-
 from barnabas.client.admin.quorum import Quorum, QuorumInfo
 from barnabas.client.cluster import Cluster
 from barnabas.client.metadata_log import LogBatch, LogPart, LogSnapshot, read_metadata_log
 from barnabas.lake.reading.copies import Verdict
 from barnabas.lake.reading.metadata_files import Piece
+from barnabas.lake.reading.metadata_following import Limits, Place
+from barnabas.lake.reading.metadata_options import MetadataOptions
 from barnabas.lake.reading.metadata_rows import RowFormat, Wanted, chunk_of, rows_of
 from barnabas.lake.reading.options import LATEST
-from barnabas.lake.sources.metadata import MetadataOptions
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-
-    from barnabas.lake.sources.metadata_stream import Limits, Place
 
 T = TypeVar("T")
 
@@ -57,13 +54,13 @@ def look(options: MetadataOptions) -> Seen:
     return _run(options, ask)
 
 
-def plan_live(options: MetadataOptions, wanted: Wanted) -> Sequence[InputPartition]:
+def plan_live(options: MetadataOptions, wanted: Wanted) -> list[LivePiece]:
     """All offsets that are asked for, as one task."""
     seen = look(options)
     high_watermark = seen.quorum.high_watermark
     start = high_watermark if options.start == LATEST else wanted.start
     end = high_watermark if wanted.end is None else min(wanted.end, high_watermark)
-    return [InputPartition(LivePiece(start, end, seen.cluster_id, seen.quorum.leader_id, wanted))]
+    return [LivePiece(start, end, seen.cluster_id, seen.quorum.leader_id, wanted)]
 
 
 def read_live(piece: LivePiece, options: MetadataOptions, form: RowFormat) -> Iterator[RecordBatch]:
@@ -111,8 +108,6 @@ class LiveLog:
         self.cluster_id = self._seen.cluster_id
 
     def end(self) -> Place:
-        from barnabas.lake.sources.metadata_stream import Place
-
         # A leader has a high watermark once it has committed something of its own.
         return Place(max(self._seen.quorum.high_watermark, 0), self._seen.quorum.leader_epoch)
 
@@ -153,8 +148,8 @@ class LiveLog:
             place = end._replace(offset=part.last_offset + 1, epoch=part.epoch)
         return place if place.offset > start else end
 
-    def parts(self, start: int, end: int, wanted: Wanted) -> Sequence[InputPartition]:
-        return [InputPartition(LivePiece(start, end, self.cluster_id, self._seen.quorum.leader_id, wanted))]
+    def parts(self, start: int, end: int, wanted: Wanted) -> list[LivePiece]:
+        return [LivePiece(start, end, self.cluster_id, self._seen.quorum.leader_id, wanted)]
 
 
 def _run(options: MetadataOptions, ask: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:
