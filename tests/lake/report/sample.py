@@ -14,8 +14,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from barnabas.lake.declared_column import Column
-from barnabas.lake.report.content import DRIFT, LIMIT, SHOWN, ClusterContent, LogRange, ReportContent, Rows
-from barnabas.lake.report.queries import QUERIES
+from barnabas.lake.report.chapters import QUERIES, SECTIONS
+from barnabas.lake.report.chapters.changes import DRIFT_COLUMNS
+from barnabas.lake.report.content import ClusterContent, LogRange, ReportContent, Rows
+from barnabas.lake.report.section import LIMIT
 from barnabas.lake.tables.declaration import Table
 from barnabas.lake.tables.gold import (
     access,
@@ -34,9 +36,9 @@ TABLES: dict[str, Table] = {
     table.name: table
     for module in (access, availability, balance, changes, consumption, inventory, moves, observations, traffic)
     for table in module.TABLES
-    if table.name in SHOWN
+    if table.name in SECTIONS
 }
-TABLES["drift"] = replace(TABLES["changes"], name="drift", question="", columns=DRIFT)
+TABLES["drift"] = replace(TABLES["changes"], name="drift", question="", columns=DRIFT_COLUMNS)
 EVIL = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e\x00\ud800"
 CLUSTER = "5L6g3nShT-eMCtK--X86sw"
 NAMES = (
@@ -563,7 +565,7 @@ def cluster(rows: dict[str, list[Row]], topics: int = 42, cluster_id: str = CLUS
     tables = {
         name: Rows(
             TABLES[name].columns,
-            [{"cluster_id": cluster_id, **row} for row in found[: SHOWN[name].limit if name in SHOWN else LIMIT]],
+            [{"cluster_id": cluster_id, **row} for row in found[: SECTIONS[name].limit if name in SECTIONS else LIMIT]],
             len(found),
             f"report-files/{name}.csv",
             TABLES[name].question,

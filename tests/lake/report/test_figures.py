@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from barnabas.lake.report.chapters import key_figures
 from barnabas.lake.report.content import ClusterContent, LogRange, ReportContent
-from barnabas.lake.report.figures import Verdict, key_figures
+from barnabas.lake.report.figures import Verdict
 from barnabas.lake.report.summary import summarize
 from barnabas.lake.report.text import NONE, TIMES
 from tests.lake.report import sample

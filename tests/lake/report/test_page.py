@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from barnabas.lake.declared_column import Column
-from barnabas.lake.report.content import SHOWN, ClusterContent, LogRange, ReportContent, Rows, assemble
+from barnabas.lake.report.chapters import SECTIONS
+from barnabas.lake.report.content import ClusterContent, LogRange, ReportContent, Rows, assemble
 from barnabas.lake.report.page import render
 from barnabas.lake.report.text import NONE
-from barnabas.lake.report.views import VIEWS
 from tests.lake.report import sample
 
 VOID = {"meta", "input", "br", "img", "link"}
@@ -114,7 +114,7 @@ def test_numbers_of_the_tables_are_those_of_the_rows() -> None:
     cluster = sample.content().clusters[0]
     document = Document(render(ReportContent((cluster,))))
     for name, table in cluster.tables.items():
-        columns = SHOWN[name].columns
+        columns = SECTIONS[name].columns
         shown = [row for row in document.tables[f"c0-{name}-table"] if row]
         assert len(shown) == len(table.rows)
         for cells, row in zip(shown, table.rows, strict=True):
@@ -148,7 +148,7 @@ def test_captions_say_the_finding_with_its_number() -> None:
 def test_every_plot_has_a_title_and_a_description_and_fills_that_differ_by_more_than_colour() -> None:
     document = Document(render(sample.content()))
     labelled = [value.split() for tag, name, value in document.attributes if name == "aria-labelledby"]
-    assert len(labelled) == len(VIEWS)
+    assert len(labelled) == sum(section.chart is not None for section in SECTIONS.values())
     assert all(each in document.ids for pair in labelled for each in pair)
     assert [value for tag, name, value in document.attributes if (tag, name) == ("pattern", "id")] == [
         f"fill{n}" for n in range(1, 6)
@@ -183,9 +183,9 @@ def test_letters_and_fills_stand_out_from_what_is_behind_them_in_every_theme() -
 
 def test_without_rows_the_page_says_what_that_means() -> None:
     document = Document(render(sample.quiet()))
-    for shown in SHOWN.values():
-        assert shown.question in document.text
-        assert (SHOWN[shown.source] if shown.source else shown).empty in document.text
+    for section in SECTIONS.values():
+        assert section.question in document.text
+        assert (SECTIONS[section.source] if section.source else section).empty in document.text
     assert "No partition was ever without a leader." in document.text
     assert "table" not in document.tags
     assert "look at this" not in document.text

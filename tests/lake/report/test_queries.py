@@ -9,9 +9,11 @@ import pytest
 from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.facts.metadata_kinds import KINDS
 from barnabas.lake.facts.schema import VALIDITY
-from barnabas.lake.report.content import RANGE_SQL, SHOWN, Rows, assemble, top_sql, totals_sql
+from barnabas.lake.report.chapters import BY_IMPORTANCE, QUERIES, SECTIONS
+from barnabas.lake.report.content import Rows, assemble
 from barnabas.lake.report.page import render
-from barnabas.lake.report.queries import BUCKETS, QUERIES
+from barnabas.lake.report.queries import BUCKETS, RANGE_SQL, totals_sql
+from barnabas.lake.report.section import top_sql
 from barnabas.lake.sources import metadata
 from barnabas.lake.tables.gold.observations import QUORUM_LAG
 from tests.lake.report import sample, sample_watched
@@ -21,9 +23,14 @@ if TYPE_CHECKING:
 
 
 def test_every_table_of_gold_is_known_to_the_page_with_columns_that_it_has() -> None:
-    for name, shown in SHOWN.items():
-        assert set(shown.columns) <= {column.name for column in sample.TABLES[name].columns}
-    assert set(SHOWN) == set(sample.TABLES)
+    for name, section in SECTIONS.items():
+        assert set(section.columns) <= {column.name for column in sample.TABLES[name].columns}
+    assert set(SECTIONS) == set(sample.TABLES)
+
+
+def test_every_section_with_key_figures_has_its_place_among_them() -> None:
+    assert len(set(BY_IMPORTANCE)) == len(BY_IMPORTANCE)
+    assert set(BY_IMPORTANCE) == {section for section in SECTIONS.values() if section.figures}
 
 
 def _silver() -> dict[str, tuple[Column, ...]]:
@@ -71,9 +78,9 @@ def test_the_answers_of_spark_are_those_that_the_same_rows_give_here(lake: Spark
         assert list(answers[name][0]) == [column.name for column in query.columns], name
     # the order of each is seen by Spark, and that of some is looked at
     tables = {
-        name: Rows(table.columns, _ask(lake, top_sql(name)) if name in ("changes", "group_lag") else [], 0)
+        name: Rows(table.columns, _ask(lake, top_sql(SECTIONS[name])) if name in ("changes", "group_lag") else [], 0)
         for name, table in sample.TABLES.items()
-        if lake.sql(top_sql(name)).columns == [column.name for column in table.columns]
+        if lake.sql(top_sql(SECTIONS[name])).columns == [column.name for column in table.columns]
     }
     assert set(tables) == set(sample.TABLES)
     content = assemble(_ask(lake, RANGE_SQL), tables, _ask(lake, totals_sql(sample.TABLES)), answers)
@@ -117,10 +124,10 @@ def test_the_answers_of_spark_are_those_that_the_same_rows_give_here(lake: Spark
 def expected_rows(table: str) -> list[dict[str, Any]]:
     """Those of the sample, of the cluster b, in the order of the columns."""
     names = [column.name for column in sample.TABLES[table].columns]
-    rows = ({"cluster_id": "b", **row} for row in sample.all_rows()[table][: SHOWN[table].limit])
+    rows = ({"cluster_id": "b", **row} for row in sample.all_rows()[table][: SECTIONS[table].limit])
     return [{name: row[name] for name in names} for row in rows]
 
 
 def test_the_top_rows_are_found_without_sorting_all(lake: SparkSession) -> None:
-    plan = lake.sql(f"explain {top_sql('changes')}").collect()[0][0]
+    plan = lake.sql(f"explain {top_sql(SECTIONS['changes'])}").collect()[0][0]
     assert "WindowGroupLimit" in plan

@@ -1,7 +1,10 @@
 """The report: one page for people, and a few lines for a terminal, made from rows of the lake.
 
-content (what a report is made of, and which rows it wants), queries (small answers for the plots, as SQL), text (values as
-text, everything escaped), figures (what is good and what is not), plots (SVG), views and use_views (which plot answers which
-question), page (the HTML), summary (the terminal). All of it pure, but for asking, which asks Spark and writes the files
-beside the page. Nothing imports Spark.
+chapters/<chapter>   each question of the report: its table, queries, chart and key figures
+section, content     types: chapters and sections; what is known of each cluster
+queries, figures, charts, plots, text   shared by chapters: SQL, verdicts, kinds of charts, SVG, values as escaped text
+page, summary        the HTML, and the lines for a terminal
+asking               runs the queries with Spark, and writes the files beside the page
+
+All of it is pure but for `asking`, the only module here that uses Spark.
 """

@@ -11,18 +11,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from barnabas.lake.report.content import (
-    DRIFT,
-    RANGE_SQL,
-    RANGE_TABLE,
-    SHOWN,
-    ReportContent,
-    Rows,
-    assemble,
-    top_sql,
-    totals_sql,
-)
-from barnabas.lake.report.queries import QUERIES
+from barnabas.lake.report.chapters import QUERIES, SECTIONS
+from barnabas.lake.report.chapters.changes import DRIFT_COLUMNS
+from barnabas.lake.report.content import ReportContent, Rows, assemble
+from barnabas.lake.report.queries import RANGE_SQL, RANGE_TABLE, totals_sql
+from barnabas.lake.report.section import top_sql
 from barnabas.lake.tables.all import TABLES
 from barnabas.lake.tables.declaration import Table
 
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:
-    """How a cluster differs from what a file declares, in the columns of `DRIFT`. Raises ValueError for a wrong file."""
+    """How a cluster differs from what a file declares, with `DRIFT_COLUMNS`. Raises ValueError for a wrong file."""
     from pyspark.sql import functions as f
 
     return lake.drift(file, cluster_id=cluster_id).withColumn("cluster_id", f.lit(cluster_id))
@@ -42,14 +35,14 @@ def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:
 def make(
     lake: OpenLake, drift: DataFrame | None = None, watch: Callable[[int], None] = lambda done: None
 ) -> dict[str, DataFrame]:
-    """The tables of gold that the page and its queries want, by name. `drift` has the columns of `DRIFT`, where there is one.
+    """The tables of gold that the page and its queries want, by name. `drift`, where there is one, has `DRIFT_COLUMNS`.
 
     Each is made once, whoever asks for it, and its rows are kept by Spark without how they were made: plans of gold are
     large, and what is asked of them after that is not.
     """
     from pyspark import StorageLevel
 
-    wanted = {*SHOWN, *(table for query in QUERIES.values() for table in query.tables)}.intersection(TABLES)
+    wanted = {*SECTIONS, *(table for query in QUERIES.values() for table in query.tables)}.intersection(TABLES)
     made: dict[str, DataFrame] = {}
 
     def keep(table: Table, frame: DataFrame) -> DataFrame:
@@ -63,7 +56,7 @@ def make(
     for name in sorted(wanted):
         kept[name]
     if drift is not None:
-        made["drift"] = drift.select(*(column.name for column in DRIFT))
+        made["drift"] = drift.select(*(column.name for column in DRIFT_COLUMNS))
     return made
 
 
@@ -74,13 +67,13 @@ def ask(lake: OpenLake, made: Mapping[str, DataFrame], folder: str) -> ReportCon
     """
     for name in {*made, *(table for query in QUERIES.values() for table in query.tables), RANGE_TABLE}:
         (made[name] if name in made else lake[name]).createOrReplaceTempView(name)
-    shown = [name for name in SHOWN if name in made]
+    shown = [name for name in SECTIONS if name in made]
     totals = _rows(lake, totals_sql(shown))
     empty = set(shown).difference(row["name"] for row in totals)
     tables = {}
     for name in shown:
-        columns, question = (TABLES[name].columns, TABLES[name].question) if name in TABLES else (DRIFT, "")
-        rows = [] if name in empty else _rows(lake, top_sql(name))
+        columns, question = (TABLES[name].columns, TABLES[name].question) if name in TABLES else (DRIFT_COLUMNS, "")
+        rows = [] if name in empty else _rows(lake, top_sql(SECTIONS[name]))
         tables[name] = Rows(columns, rows, 0, f"{folder}/{name}.csv", question)
     answers = {
         name: [] if empty.issuperset(query.tables) else _rows(lake, query.sql) for name, query in QUERIES.items()
@@ -100,7 +93,7 @@ _CSV = {
 def write_rows(made: Mapping[str, DataFrame], folder: Path) -> None:
     """All rows of the page's tables, each as a file of comma-separated values; lists and structs are JSON in them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, frame in ((name, made[name]) for name in SHOWN if name in made):
+    for name, frame in ((name, made[name]) for name in SECTIONS if name in made):
         with (folder / f"{name}.csv").open("wb") as file:
             file.write((",".join(frame.columns) + "\n").encode())
             if str(frame.sparkSession.sparkContext.master).startswith("local"):

@@ -18,23 +18,18 @@ from typing import Any
 from urllib.parse import quote
 
 from barnabas.lake.declared_column import Column
-from barnabas.lake.report.content import (
-    CHAPTERS,
-    OTHER,
-    SHOWN,
-    ClusterContent,
-    LogRange,
-    ReportContent,
-    Rows,
-    Shown,
-    shown,
-)
-from barnabas.lake.report.figures import KeyFigure, Verdict, key_figures
+from barnabas.lake.report.chapters import CHAPTERS, SECTIONS, key_figures, section_of
+from barnabas.lake.report.charts import answer_of
+from barnabas.lake.report.content import ClusterContent, LogRange, ReportContent, Rows
+from barnabas.lake.report.figures import KeyFigure, Verdict
 from barnabas.lake.report.plots import PATTERNS
+from barnabas.lake.report.queries import INVENTORY
+from barnabas.lake.report.section import Section
 from barnabas.lake.report.text import CELL_CHARACTERS, NONE, clipped, count, counted, escaped, is_number, iso, visible
 from barnabas.lake.report.text import shown as shown_text
-from barnabas.lake.report.views import VIEWS
 
+OTHER = "More"
+"""The chapter of tables that have no section."""
 FILTER_FROM = 10
 """Tables with more rows than this can be filtered."""
 LINE_CHARACTERS = 36
@@ -92,27 +87,29 @@ def _header(content: ReportContent) -> str:
 
 def _cluster(cluster: ClusterContent, n: int, clusters: int) -> str:
     prefix = f"c{n}"
-    tables = [*(name for name in SHOWN if name in cluster.tables), *(t for t in cluster.tables if t not in SHOWN)]
-    chapters: dict[str, list[str]] = {}
-    for table in tables:
-        declared = shown(table, cluster.tables[table])
-        chapters.setdefault(declared.chapter, []).append(
-            _block(cluster, declared, cluster.tables[table], f"{prefix}-{_part(table)}", clusters)
-        )
-    present = [chapter for chapter in CHAPTERS if chapter in chapters]
-    links = "".join(f'<li><a href="#{prefix}-chapter-{chapter.lower()}">{chapter}</a></li>' for chapter in present)
+    chapters = _chapters(cluster)
+    links = "".join(f'<li><a href="#{prefix}-chapter-{chapter.lower()}">{chapter}</a></li>' for chapter in chapters)
     parts = [
         f'<article class="cluster" id="{prefix}"><div class="about"><h2>Cluster {escaped(cluster.cluster_id)}</h2>'
         f"{_inventory(cluster)}{_range(cluster.log)}</div>",
         _cards(key_figures(cluster), prefix),
-        f'<nav class="chapters" aria-label="Chapters"><ul>{links}</ul></nav>' if present else "",
+        f'<nav class="chapters" aria-label="Chapters"><ul>{links}</ul></nav>' if chapters else "",
     ]
-    for chapter in present:
+    for chapter, sections in chapters.items():
         title = "More tables" if chapter == OTHER else chapter
-        parts.append(
-            f'<h3 class="chapter" id="{prefix}-chapter-{chapter.lower()}">{title}</h3>{"".join(chapters[chapter])}'
-        )
+        blocks = (_block(cluster, section, f"{prefix}-{_part(section.table)}", clusters) for section in sections)
+        parts.append(f'<h3 class="chapter" id="{prefix}-chapter-{chapter.lower()}">{title}</h3>{"".join(blocks)}')
     return "".join((*parts, "</article>"))
+
+
+def _chapters(cluster: ClusterContent) -> dict[str, list[Section]]:
+    """The sections of the tables that the cluster has, by the title of their chapter."""
+    found = {
+        chapter.title: [section for section in chapter.sections if section.table in cluster.tables]
+        for chapter in CHAPTERS
+    }
+    found[OTHER] = [section_of(name, rows) for name, rows in cluster.tables.items() if name not in SECTIONS]
+    return {title: sections for title, sections in found.items() if sections}
 
 
 def _part(table: str) -> str:
@@ -121,7 +118,7 @@ def _part(table: str) -> str:
 
 
 def _inventory(cluster: ClusterContent) -> str:
-    rows = cluster.answers.get("inventory", ())
+    rows = answer_of(cluster, INVENTORY)
     if not rows:
         return ""
     nouns = ("broker", "topic", "partition")
@@ -155,29 +152,29 @@ def _cards(figures: Iterable[KeyFigure], prefix: str) -> str:
     return f'<ul class="cards">{cards}</ul>' if cards else ""
 
 
-def _block(cluster: ClusterContent, declared: Shown, table: Rows, name: str, clusters: int) -> str:
+def _block(cluster: ClusterContent, section: Section, name: str, clusters: int) -> str:
     """A question, and its answer: a plot and a table, or a sentence if there is nothing to show."""
-    if declared.source in cluster.tables and not cluster.tables[declared.source].total:
-        declared, table = replace(declared, empty=shown(declared.source).empty), replace(table, rows=(), total=0)
-    view = VIEWS.get(declared.table)
+    table = cluster.tables[section.table]
+    if section.source in cluster.tables and not cluster.tables[section.source].total:
+        section, table = replace(section, empty=section_of(section.source).empty), replace(table, rows=(), total=0)
     has_rows = bool(table.total or table.rows)
-    plot = view(cluster, f"{name}-plot") if view and has_rows else ""
+    plot = section.chart(cluster, f"{name}-plot") if section.chart and has_rows else ""
     if has_rows:
         # of several clusters fewer rows each, so that the page stays one that a browser likes
-        answer = _table(declared, table, name, max(declared.limit // clusters, 5))
+        answer = _table(section, table, name, max(section.limit // clusters, 5))
     else:
-        answer = f'<p class="empty">{escaped(declared.empty)}</p>'
+        answer = f'<p class="empty">{escaped(section.empty)}</p>'
     kind = "block" if plot else "block alone" if has_rows else "block nothing"
     many = " many" if len(table.rows) > FILTER_FROM else ""
     return (
-        f'<section class="{kind}" id="{name}"><h4>{escaped(declared.question)}</h4>'
+        f'<section class="{kind}" id="{name}"><h4>{escaped(section.question)}</h4>'
         f'<div class="answer{many}">{plot}{answer}</div></section>'
     )
 
 
-def _table(declared: Shown, table: Rows, name: str, limit: int) -> str:
+def _table(section: Section, table: Rows, name: str, limit: int) -> str:
     by_name = {column.name: column for column in table.columns}
-    wanted = declared.columns or tuple(column for column in by_name if column != "cluster_id")
+    wanted = section.columns or tuple(column for column in by_name if column != "cluster_id")
     columns = [by_name[column] for column in wanted if column in by_name]
     rows = table.rows[:limit]
     head = "".join(
@@ -189,12 +186,12 @@ def _table(declared: Shown, table: Rows, name: str, limit: int) -> str:
     search = ""
     if len(rows) > FILTER_FROM:
         search = (
-            f'<input type="search" class="filter" hidden aria-label="Filter the rows of {escaped(declared.table)}"'
+            f'<input type="search" class="filter" hidden aria-label="Filter the rows of {escaped(section.table)}"'
             ' placeholder="Filter these rows">'
         )
     return (
         f'<div class="box"><div class="tools"><p class="count">{_how_many(len(rows), table)}</p>{search}</div>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(declared.question)}">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(section.question)}">'
         f'<table id="{name}-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></div>'
     )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from barnabas.lake.report.chapters import key_figures
+from barnabas.lake.report.charts import answer_of
 from barnabas.lake.report.content import ClusterContent, ReportContent
-from barnabas.lake.report.figures import KeyFigure, Verdict, key_figures
+from barnabas.lake.report.figures import KeyFigure, Verdict
+from barnabas.lake.report.queries import INVENTORY
 from barnabas.lake.report.text import count, counted, iso, visible
 
 
@@ -36,7 +39,7 @@ def _value(figure: KeyFigure) -> str:
 
 def _head(cluster: ClusterContent) -> str:
     parts = [f"cluster {visible(cluster.cluster_id)}"]
-    if rows := cluster.answers.get("inventory"):
+    if rows := answer_of(cluster, INVENTORY):
         parts.append(", ".join(counted(rows[0][f"{noun}s"], noun) for noun in ("broker", "topic", "partition")))
     log = cluster.log
     if log.last_time is None:

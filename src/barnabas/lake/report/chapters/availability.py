@@ -1,0 +1,270 @@
+"""Availability: how long topics and brokers were without what they need, and which partitions had trouble."""
+
+from __future__ import annotations
+
+from barnabas.lake.report.charts import BARS, LANES, index_of, present, range_of, rows_of, span_of
+from barnabas.lake.report.content import ClusterContent, Row
+from barnabas.lake.report.figures import KeyFigure, judged, one
+from barnabas.lake.report.plots import Bar, Figure, Lane, horizontal_bars, nice_minutes, timeline
+from barnabas.lake.report.queries import INVENTORY, Query, numbers
+from barnabas.lake.report.section import Chapter, Section
+from barnabas.lake.report.text import count, counted, duration
+
+_TROUBLE_TOTALS = """
+select cluster_id,
+  sum(if(offline, minutes, 0)) as offline_minutes,
+  sum(if(below_min_isr, minutes, 0)) as below_min_isr_minutes,
+  sum(if(under_replicated, minutes, 0)) as under_replicated_minutes,
+  count(distinct if(offline, struct(topic_id, partition), null)) as offline_partitions,
+  count(distinct if(below_min_isr, struct(topic_id, partition), null)) as below_min_isr_partitions,
+  count(distinct if(under_replicated, struct(topic_id, partition), null)) as under_replicated_partitions,
+  count_if(offline and not is_over) as offline_now,
+  count_if(below_min_isr and not is_over) as below_min_isr_now,
+  count_if(under_replicated and not is_over) as under_replicated_now
+from partition_trouble group by cluster_id"""
+
+
+TROUBLE_TOTALS = Query(
+    "trouble_totals",
+    ("partition_trouble",),
+    numbers(
+        offline_minutes="Without a leader, summed over partitions.",
+        below_min_isr_minutes="Below the minimum in sync.",
+        under_replicated_minutes="With a replica out of sync.",
+        offline_partitions="How many partitions that concerned.",
+        below_min_isr_partitions="How many partitions that concerned.",
+        under_replicated_partitions="How many partitions that concerned.",
+        offline_now="Those of them for which it goes on.",
+        below_min_isr_now="Those of them for which it goes on.",
+        under_replicated_now="Those of them for which it goes on.",
+    ),
+    _TROUBLE_TOTALS,
+)
+
+
+# --- topics
+
+
+def topic_availability_chart(cluster: ClusterContent, name: str) -> str:
+    rows = rows_of(cluster, "topic_availability")[:BARS]
+    if not rows:
+        return ""
+    kinds = (
+        ("offline_minutes", "without a leader"),
+        ("below_min_isr_minutes", "below min ISR"),
+        ("under_replicated_minutes", "under-replicated"),
+    )
+    bars = []
+    for row in rows:
+        column, words = next(((c, w) for c, w in kinds if row[c] > 0), kinds[-1])
+        values = tuple(row[column] for column, _ in kinds)
+        bars.append(Bar(row["topic_name"], values, f"{duration(row[column])} {words}"))
+    said = bars[0].text
+    figure = Figure(
+        name,
+        f"Worst: {rows[0]['topic_name']}, {said}",
+        "Minutes without a leader, below the minimum in sync, and under-replicated, by topic.",
+        "minutes, summed over the partitions of a topic",
+    )
+    return horizontal_bars(figure, bars, duration, scale=nice_minutes, legend=[words for _, words in kinds])
+
+
+def without_a_leader(cluster: ClusterContent) -> KeyFigure | None:
+    row = one(cluster, TROUBLE_TOTALS, "partition_trouble")
+    if row is None:
+        return None
+    minutes, partitions, now = row["offline_minutes"], row["offline_partitions"], row["offline_now"]
+    if not partitions:
+        said = "No partition was ever without a leader."
+    else:
+        said = f"{counted(partitions, 'partition')} had no leader for a time; {_still(now)}"
+    return KeyFigure("without a leader", duration(minutes), judged(partitions), said)
+
+
+def below_min_isr(cluster: ClusterContent) -> KeyFigure | None:
+    row = one(cluster, TROUBLE_TOTALS, "partition_trouble")
+    if row is None:
+        return None
+    minutes, partitions, now = row["below_min_isr_minutes"], row["below_min_isr_partitions"], row["below_min_isr_now"]
+    if not partitions:
+        said = "Every partition had at least its minimum in sync."
+    else:
+        said = f"{counted(partitions, 'partition')} could not take acks=all writes for a time; {_still(now)}"
+    return KeyFigure("below min ISR", duration(minutes), judged(partitions), said)
+
+
+def _still(now: int) -> str:
+    return f"{count(now)} still at the end of the log." if now else "none at the end of the log."
+
+
+TOPIC_AVAILABILITY = Section(
+    "topic_availability",
+    question="How long was each topic without a leader, below its minimum in sync, or under-replicated?",
+    order="offline_minutes desc, below_min_isr_minutes desc, under_replicated_minutes desc, topic_name, topic_id",
+    empty="No partition was ever without a leader, below its minimum in sync, or under-replicated.",
+    columns=(
+        "topic_name",
+        "offline_minutes",
+        "below_min_isr_minutes",
+        "under_replicated_minutes",
+        "partitions",
+        "is_over",
+    ),
+    queries=(TROUBLE_TOTALS,),
+    chart=topic_availability_chart,
+    figures=(without_a_leader, below_min_isr),
+)
+
+
+# --- fences of brokers
+
+FENCE_TOTALS = Query(
+    "fence_totals",
+    ("broker_fences",),
+    numbers(
+        fences="How often a broker was fenced while it ran.",
+        silent="How often because it was not heard of.",
+        open="How many still are.",
+    ),
+    "select cluster_id, count_if(cause != 'start') as fences, count_if(cause = 'silence') as silent,"
+    " count_if(not is_over) as open from broker_fences group by cluster_id",
+)
+
+
+_FENCE_CAUSES = ("silence", "shutdown", "start")
+
+
+def broker_fences_chart(cluster: ClusterContent, name: str) -> str:
+    rows = rows_of(cluster, "broker_fences")
+    if not rows:
+        return ""
+    lanes: dict[int, list[Row]] = {}
+    for row in rows:
+        lanes.setdefault(row["broker_id"], []).append(row)
+    total = {broker: sum(row["minutes"] for row in found) for broker, found in lanes.items()}
+    order = sorted(lanes, key=lambda broker: (-total[broker], broker))[:LANES]
+    worst = order[0]
+    return timeline(
+        Figure(
+            name,
+            f"Broker {worst} was fenced the longest: {duration(total[worst])} in {counted(len(lanes[worst]), 'turn')}",
+            "When each broker was fenced, by cause.",
+            "time (UTC); a line at the right end: still so at the end of the log",
+        ),
+        [
+            Lane(
+                f"broker {broker}",
+                f"{counted(len(lanes[broker]), 'turn')}, {duration(total[broker])}",
+                tuple(span_of(row, index_of(_FENCE_CAUSES, row["cause"]), row["cause"]) for row in lanes[broker]),
+            )
+            for broker in order
+        ],
+        *range_of(cluster, rows),
+        legend=present(_FENCE_CAUSES, rows, "cause"),
+    )
+
+
+def brokers_in_service(cluster: ClusterContent) -> KeyFigure | None:
+    inventory, fences = one(cluster, INVENTORY), one(cluster, FENCE_TOTALS, "broker_fences")
+    if inventory is None or fences is None:
+        return None
+    brokers, fenced, silent = inventory["brokers"], inventory["fenced_brokers"], fences["silent"]
+    parts = [f"{counted(fenced, 'is', 'are')} fenced." if fenced else "None is fenced."]
+    if silent:
+        parts.append(f"Fenced for silence {counted(silent, 'time')} in this log.")
+    value = f"{brokers - fenced} of {brokers}"
+    return KeyFigure("brokers in service", value, judged(fenced or silent), " ".join(parts))
+
+
+BROKER_FENCES = Section(
+    "broker_fences",
+    question="When was which broker fenced, for how long, and why?",
+    order="is_over, began desc, broker_id",
+    empty="No broker was ever fenced.",
+    columns=("broker_id", "began", "until", "minutes", "is_over", "cause"),
+    queries=(FENCE_TOTALS,),
+    chart=broker_fences_chart,
+    figures=(brokers_in_service,),
+)
+
+
+# --- brokers
+
+
+def broker_availability_chart(cluster: ClusterContent, name: str) -> str:
+    rows = [row for row in rows_of(cluster, "broker_availability") if row["out_of_sync_minutes"] > 0][:BARS]
+    if not rows:
+        return ""
+    bars = [
+        Bar(
+            f"broker {row['broker_id']}",
+            (row["out_of_sync_minutes"],),
+            f"{duration(row['out_of_sync_minutes'])}, {counted(row['partitions'], 'partition')}",
+        )
+        for row in rows
+    ]
+    finding = f"Broker {rows[0]['broker_id']} was out of sync the longest: {duration(rows[0]['out_of_sync_minutes'])}"
+    figure = Figure(
+        name, finding, "Minutes out of sync, by broker.", "minutes out of sync, summed over a broker's replicas"
+    )
+    return horizontal_bars(figure, bars, duration, scale=nice_minutes)
+
+
+BROKER_AVAILABILITY = Section(
+    "broker_availability",
+    question="How long were each broker's replicas out of sync?",
+    order="out_of_sync_minutes desc, fenced_minutes desc, broker_id",
+    empty="No broker was ever registered.",
+    columns=(
+        "broker_id",
+        "out_of_sync_minutes",
+        "offline_minutes",
+        "below_min_isr_minutes",
+        "partitions",
+        "fenced_minutes",
+        "fences",
+    ),
+    chart=broker_availability_chart,
+)
+
+
+# --- partitions
+
+
+def under_replicated(cluster: ClusterContent) -> KeyFigure | None:
+    row = one(cluster, TROUBLE_TOTALS, "partition_trouble")
+    if row is None:
+        return None
+    now, partitions = row["under_replicated_now"], row["under_replicated_partitions"]
+    if not partitions:
+        said = "Every replica was always in sync."
+    else:
+        total = duration(row["under_replicated_minutes"])
+        said = f"At the end of the log. Ever: {counted(partitions, 'partition')}, {total} in all."
+    return KeyFigure("partitions under-replicated", count(now), judged(now), said)
+
+
+PARTITION_TROUBLE = Section(
+    "partition_trouble",
+    question="Which partitions had trouble, and when?",
+    order="is_over, offline desc, below_min_isr desc, minutes desc, topic_name, partition, valid_from_offset",
+    empty="No partition ever had trouble.",
+    columns=(
+        "topic_name",
+        "partition",
+        "began",
+        "until",
+        "minutes",
+        "offline",
+        "below_min_isr",
+        "under_replicated",
+        "min_isr",
+        "missing",
+        "is_over",
+    ),
+    queries=(TROUBLE_TOTALS,),
+    figures=(under_replicated,),
+)
+
+
+CHAPTER = Chapter("Availability", (TOPIC_AVAILABILITY, BROKER_FENCES, BROKER_AVAILABILITY, PARTITION_TROUBLE))
