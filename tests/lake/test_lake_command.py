@@ -29,7 +29,7 @@ BEFORE = golden.expected()["metadata_offset_before"] - 1
 
 
 def test_silver_as_of_an_offset_is_what_the_cluster_showed(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.lake import test_metadata_facts_golden as facts
+    from tests.lake.facts import test_metadata_golden as facts
 
     names = [
         "topics", "partitions", "configs", "acls", "brokers", "controllers", "features", "quotas", "users", "voters",
