@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from barnabas.broker.api import create_topics
+from barnabas.broker.context import Context, Listener, Peer
+from barnabas.security.principal import ANONYMOUS
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.records.metadata import ClientQuotaRecord
 from tests.broker.harness import MemoryNode
 
-THROTTLED = 89
+POLICY_VIOLATION, THROTTLED = 44, 89
+PEER = Peer("127.0.0.1", ANONYMOUS, Listener("PLAINTEXT", is_controller=False))
 
 
 def node(rate: float) -> MemoryNode:
@@ -48,6 +54,27 @@ def test_more_partitions_and_deleted_topics_count_as_well() -> None:
     deleted = memory.call(DeleteTopicsRequest(topics=[state], timeout_ms=1000), 6)
     assert [row.error_code for row in deleted.responses] == [THROTTLED]
     assert memory.image.topics.names == ("a",)
+
+
+def test_a_request_that_is_refused_as_a_whole_takes_nothing() -> None:
+    memory = node(rate=909)  # the bucket holds 9,999
+    too_many = CreateTopicsRequest(topics=[*create("a", 9_998).topics, *create("b", 2).topics], timeout_ms=1000)
+    assert [row.error_code for row in memory.call(too_many, 7).topics] == [POLICY_VIOLATION] * 2
+    assert memory.call(create("c", 9_999), 7).topics[0].error_code == 0  # the bucket was full
+    assert memory.call(create("d", 1), 7).topics[0].error_code == 0  # and is empty now
+    assert memory.call(create("e", 1), 7).topics[0].error_code == THROTTLED
+
+
+def test_requests_count_from_their_decision_on_and_not_from_their_commit_on() -> None:
+    memory = node(rate=1)
+
+    async def both() -> list[int]:
+        requests = [create(name, 12) for name in ("a", "b")]
+        contexts = [Context(memory, PEER, 7, number, "c") for number in range(2)]
+        responses = await asyncio.gather(*map(create_topics.handle, contexts, requests))
+        return [row.error_code for response in responses for row in response.topics]
+
+    assert asyncio.run(both()) == [0, THROTTLED]
 
 
 def test_without_a_quota_nobody_waits() -> None:

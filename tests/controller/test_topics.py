@@ -41,7 +41,7 @@ def new(name: str = "new", partitions: int = -1, replication_factor: int = -1, *
 
 
 def error_of(story: Story, wanted: Any) -> tuple[int, str | None]:
-    (row,) = story.decide(topics.create, [wanted])
+    (row,) = story.decide(topics.create, [wanted]).answers
     assert story.last == []
     assert (row.num_partitions, row.replication_factor, row.configs) == (-1, -1, [])
     return row.error_code, row.error_message
@@ -54,7 +54,7 @@ def directory(broker_id: int) -> Uuid:
 def test_a_topic_is_its_record_then_its_settings_then_its_partitions() -> None:
     story = Story()
     wanted = new(assign={0: [3, 1], 1: [1, 2]}, configs={"retention.ms": "5", "min.insync.replicas": "2"})
-    (row,) = story.decide(topics.create, [wanted])
+    (row,) = story.decide(topics.create, [wanted]).answers
     topic_id = row.topic_id
     assert row.error_code == 0
     assert row.error_message is None
@@ -102,7 +102,7 @@ def test_partition_records_are_as_new_as_the_metadata_version_allows(
 
 def test_numbers_that_are_not_given_come_from_the_settings() -> None:
     story = Story(properties={"num.partitions": "3", "default.replication.factor": "2"})
-    (row,) = story.decide(topics.create, [new()], {"new"})
+    (row,) = story.decide(topics.create, [new()], {"new"}).answers
     made = story.image.topics.get("new")
     assert made is not None
     assert [len(each.replicas) for each in made.partitions] == [2, 2, 2]
@@ -195,7 +195,7 @@ def test_settings_in_force_are_shown_with_the_place_that_gave_them() -> None:
         ]
     )
     wanted = [new("a", configs={"cleanup.policy": " compact"}), new("b", configs={"internal.segment.bytes": "64"})]
-    a, b = story.decide(topics.create, wanted, {"a", "b"})
+    a, b = story.decide(topics.create, wanted, {"a", "b"}).answers
     shown = {each.name: (each.value, each.config_source) for each in a.configs}
     assert list(shown) == sorted(shown)
     assert shown["cleanup.policy"] == (" compact", 1)
@@ -208,14 +208,14 @@ def test_settings_in_force_are_shown_with_the_place_that_gave_them() -> None:
 
 
 def test_who_may_not_describe_a_new_topic_is_not_told_its_settings() -> None:
-    (row,) = Story().decide(topics.create, [new()])
+    (row,) = Story().decide(topics.create, [new()]).answers
     assert (row.error_code, row.topic_config_error_code) == (0, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     assert (row.num_partitions, row.replication_factor, row.configs) == (-1, -1, [])
 
 
 def test_validating_answers_the_same_and_writes_nothing() -> None:
     story = Story()
-    rows = story.decide(topics.create, [new(), new("bad name")], {"new"}, True)
+    rows = story.decide(topics.create, [new(), new("bad name")], {"new"}, True).answers
     assert [row.error_code for row in rows] == [0, 17]
     assert story.last == []
     assert "new" not in story.image.topics.ids
@@ -223,7 +223,7 @@ def test_validating_answers_the_same_and_writes_nothing() -> None:
 
 def test_one_bad_topic_fails_alone() -> None:
     story = Story()
-    rows = story.decide(topics.create, [new("a"), new("b", 1, 9), new("c")])
+    rows = story.decide(topics.create, [new("a"), new("b", 1, 9), new("c")]).answers
     assert [(row.name, row.error_code) for row in rows] == [("a", 0), ("b", 38), ("c", 0)]
     assert story.image.topics.names == ("a", "c")
 
@@ -250,7 +250,7 @@ def test_too_much_at_once_is_refused_as_a_whole(wanted: list[Any], message: str)
 
 def test_partitions_are_added_behind_those_there_are() -> None:
     story = Story(topic(partition([1, 2]), partition([2, 3])))
-    (row,) = story.decide(topics.create_partitions, [More(name="t", count=4, assignments=None)])
+    (row,) = story.decide(topics.create_partitions, [More(name="t", count=4, assignments=None)]).answers
     assert (row.error_code, row.error_message) == (0, None)
     assert [(type(r), r.partition_id) for r in story.written] == [(PartitionRecord, 2), (PartitionRecord, 3)]
     added = story.image.topics.by_id[TOPIC].partitions[2:]
@@ -327,14 +327,14 @@ def test_partitions_that_cannot_be_added(wanted: More, code: int, message: str |
         [*topic(partition([1, 2])), *topic(partition([1, 2, 3, 4, 5]), name="wide", topic_id=Uuid(b"w" * 16))]
     )
     story.apply([BrokerRegistrationChangeRecord(broker_id=n, broker_epoch=100 + n, fenced=1) for n in (3, 4)])
-    (row,) = story.decide(topics.create_partitions, [wanted])
+    (row,) = story.decide(topics.create_partitions, [wanted]).answers
     assert (row.error_code, row.error_message) == (code, message)
     assert story.last == []
 
 
 def test_validating_more_partitions_writes_nothing() -> None:
     story = Story(topic(partition([1, 2])))
-    (row,) = story.decide(topics.create_partitions, [More(name="t", count=9, assignments=None)], True)
+    (row,) = story.decide(topics.create_partitions, [More(name="t", count=9, assignments=None)], True).answers
     assert row.error_code == 0
     assert story.last == []
 
@@ -342,7 +342,7 @@ def test_validating_more_partitions_writes_nothing() -> None:
 def test_a_deleted_topic_is_gone_and_an_unknown_id_is_told() -> None:
     story = Story(topic(partition([1])))
     other = Uuid(b"o" * 16)
-    errors = story.decide(topics.delete, [TOPIC, other])
+    errors = story.decide(topics.delete, [TOPIC, other]).answers
     assert errors[TOPIC] is None
     assert errors[other] is not None
     assert errors[other].code == ErrorCode.UNKNOWN_TOPIC_ID

@@ -106,6 +106,28 @@ def test_a_decision_that_fails_or_a_log_that_refuses_changes_nothing() -> None:
     run(scenario)
 
 
+def test_soft_state_changes_once_the_records_are_appended_and_not_when_they_are_not() -> None:
+    async def scenario(loop: Loop[int], log: Log) -> None:
+        applied: list[int] = []
+        write = asyncio.create_task(loop.write(add(1), applied.append))
+        await asyncio.sleep(0)
+        assert (applied, write.done()) == ([1], False)
+        loop.committed(0)
+        await write
+
+        def fail(head: int) -> Result[int]:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+
+        with pytest.raises(KafkaError):
+            await loop.write(fail, applied.append)
+        log.refuses = True
+        with pytest.raises(KafkaError):
+            await loop.write(add(1), applied.append)
+        assert applied == [1]
+
+    run(scenario)
+
+
 def test_what_a_controller_writes_by_itself_is_cut_into_batches() -> None:
     async def scenario(loop: Loop[int], log: Log) -> None:
         many = [(FeatureLevelRecord(feature_level=1), 0)] * 25_000

@@ -60,15 +60,21 @@ class ActiveController:
         """What is committed."""
         return self.loop.image
 
-    async def write(self, decision: Callable[..., Result[R]], *arguments: Any, timeout_ms: int | None = None) -> R:
+    async def write(
+        self,
+        decision: Callable[..., Result[R]],
+        *arguments: Any,
+        timeout_ms: int | None = None,
+        accepted: Callable[[R], None] = lambda response: None,
+    ) -> R:
         def decide(head: MetadataImage) -> Result[R]:
             return decision(self._situation(head), *arguments)
 
         if timeout_ms is None:
-            return await self.loop.write(decide)
+            return await self.loop.write(decide, accepted)
         try:
             async with asyncio.timeout(max(timeout_ms, 0) / 1000):
-                return await self.loop.write(decide)
+                return await self.loop.write(decide, accepted)
         except TimeoutError:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
 

@@ -49,10 +49,17 @@ class Encoded(NamedTuple):
 class Controller(Protocol):
     """The active controller, wherever it is."""
 
-    def write(self, decision: Callable[..., Result[R]], *arguments: Any, timeout_ms: int | None = None) -> Awaitable[R]:
-        """Decide, append, and answer when it is committed.
+    def write(
+        self,
+        decision: Callable[..., Result[R]],
+        *arguments: Any,
+        timeout_ms: int | None = None,
+        accepted: Callable[[R], None] = lambda response: None,
+    ) -> Awaitable[R]:
+        """Decide, append the records, and return the response when they are committed.
 
-        `decision(situation, *arguments)` is one of barnabas.controller's. Raises KafkaError: NOT_CONTROLLER, or
+        `decision(situation, *arguments)` is one of barnabas.controller's. `accepted` is called with its response once the
+        records are appended: it applies what the decision says about soft state. Raises KafkaError: NOT_CONTROLLER, or
         REQUEST_TIMED_OUT when the commit takes longer (the change may still happen).
         """
         ...

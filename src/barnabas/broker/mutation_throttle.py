@@ -1,35 +1,44 @@
-"""The quota on partitions created and deleted, as requests meet it.
+"""The quota on partitions created and deleted (KIP-599), as the handlers of three APIs apply it.
 
-From the version that knows THROTTLING_QUOTA_EXCEEDED a client is told, with the time to wait; a client of an older version is
-made to wait by an answer that comes later.
+A client whose API version knows THROTTLING_QUOTA_EXCEEDED is refused and told how long to wait. An older client gets its
+response later instead.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from barnabas.broker.context import Context
-from barnabas.controller.mutation_quotas import MutationQuota
+from barnabas.controller.mutation_quotas import Charge, Charged
 from barnabas.wire import Message
 
 M = TypeVar("M", bound=Message)
 
 
-def mutation_quota(context: Context, *, strict_from: int) -> MutationQuota:
-    """The quota of this request's user and client."""
-    services = context.services
-    user, strict = context.peer.principal.name, context.version >= strict_from
-    return services.mutation_quotas.quota(
-        context.image.quotas, user, context.client_id, services.monotonic_ms(), strict=strict
-    )
+class MutationThrottle:
+    """The quota of one request of this user and client, and its charge once the decision is accepted."""
 
+    def __init__(self, context: Context, *, strict_from: int) -> None:
+        services = context.services
+        user, self._is_strict = context.peer.principal.name, context.version >= strict_from
+        self._services = services
+        self._now_ms = services.monotonic_ms()
+        self._charge = Charge()
+        self.quota = services.mutation_quotas.quota(
+            context.image.quotas, user, context.client_id, self._now_ms, strict=self._is_strict
+        )
 
-async def throttled(context: Context, quota: MutationQuota, response: M, strict_from: int) -> M:
-    """The response, with the time that the client has to wait; for an old client, after that time."""
-    throttle_time_ms = quota.throttle_time_ms(context.services.monotonic_ms())
-    if throttle_time_ms:
-        response.throttle_time_ms = throttle_time_ms  # type: ignore[attr-defined]
-        if context.version < strict_from:
-            await asyncio.sleep(throttle_time_ms / 1000)
-    return response
+    def accepted(self, response: Charged[Any]) -> None:
+        """Take the charge of the decision; pass this method to `Controller.write`."""
+        self._charge = response.charge
+        self._services.mutation_quotas.take(self.quota, response.charge)
+
+    async def throttled(self, response: M) -> M:
+        """Return the response with the time that the client has to wait; to an old client, after that time."""
+        throttle_time_ms = self._charge.remaining_ms(self._services.monotonic_ms() - self._now_ms)
+        if throttle_time_ms:
+            response.throttle_time_ms = throttle_time_ms  # type: ignore[attr-defined]
+            if not self._is_strict:
+                await asyncio.sleep(throttle_time_ms / 1000)
+        return response

@@ -160,7 +160,13 @@ class ReadOnlyController:
     def raise_kraft_version(self, level: int) -> None:
         """What is written next is refused, and this with it."""
 
-    async def write(self, decision: Callable[..., Result[R]], *arguments: Any, timeout_ms: int | None = None) -> R:
+    async def write(
+        self,
+        decision: Callable[..., Result[R]],
+        *arguments: Any,
+        timeout_ms: int | None = None,
+        accepted: Callable[[R], None] = lambda response: None,
+    ) -> R:
         node = self._node
         now = monotonic_ms()
         situation = Situation(
@@ -176,6 +182,7 @@ class ReadOnlyController:
         result = decision(situation, *arguments)
         if result.records:
             raise refusal(node.config)
+        accepted(result.response)
         return result.response
 
 

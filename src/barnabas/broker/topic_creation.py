@@ -58,7 +58,7 @@ class TopicCreation:
         wanted = [creatable_topic(name, self._config) for name in names]
         timeout_ms = self._config.get_int("request.timeout.ms")
         try:
-            rows = await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)
+            rows = (await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
         except KafkaError as error:
             log.warning("creating the topics %s failed: %s", ", ".join(names), error)
         else:

@@ -1,23 +1,28 @@
 """Quotas on partitions created and deleted (KIP-599, `controller_mutation_rate`): a bucket of tokens for each client.
 
-Soft state of one node, lost on failover by design. A bucket fills at the client's rate and holds what the rate gives in
-all windows together; a request may empty it below zero. A strict quota refuses what comes while it is below zero, a
-permissive one, for versions that cannot tell, lets it pass and makes the client wait. Which of several quotas is a
-client's is decided as in Kafka: the most specific of user and client id, users before client ids.
+Soft state of one node, lost on failover by design. A bucket fills at the client's rate and holds what the rate yields in
+all windows together; a request may empty it below zero. A strict quota refuses requests while the bucket is below zero. A
+permissive one, for API versions without THROTTLING_QUOTA_EXCEEDED, accepts them and makes the client wait. The quota of a
+client is chosen as in Kafka: the most specific of user and client id, users before client ids.
+
+Its one rule: a decision sees a quota as a value and reports its `Charge`. Whoever runs the decision takes the charge from
+the bucket once the decision is accepted, so a decision that raises takes nothing.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from math import floor
-from typing import Final
+from math import floor, inf
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.quotas import QuotaEntity, Quotas
 from barnabas.wire import ErrorCode, KafkaError
 
+R_co = TypeVar("R_co", covariant=True)
+
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
-BUCKETS_MAX: Final = 16384
+MAX_BUCKETS: Final = 16384
 
 _USER, _CLIENT_ID = "user", "client-id"
 _DEFAULT: Final = None
@@ -25,6 +30,61 @@ _ABSENT: Final = ""
 
 Client = tuple[str, str]
 """User and client id that share a bucket; an empty one does not matter."""
+
+
+class MutationQuota(NamedTuple):
+    """The quota of one request: the tokens in the client's bucket and the rate per second that fills it."""
+
+    client: Client | None
+    tokens: float
+    rate: float
+    strict: bool = True
+
+
+UNBOUNDED: Final = MutationQuota(None, inf, inf)
+"""The quota of a client that has none."""
+
+
+class Charge(NamedTuple):
+    """The partitions that a decision counted against a quota, and how long the client has to wait for its next ones."""
+
+    partitions: int = 0
+    throttle_time_ms: int = 0
+
+    def remaining_ms(self, elapsed_ms: int) -> int:
+        """The rest of the throttle time when so much time has passed since the decision."""
+        return max(self.throttle_time_ms - elapsed_ms, 0) if self.throttle_time_ms else 0
+
+
+class Charged(NamedTuple, Generic[R_co]):
+    """The response of a decision that creates or deletes partitions, with its charge."""
+
+    answers: R_co
+    charge: Charge
+
+
+class ChargeCounter:
+    """Counts the partitions of one decision against a quota; the result is `charge`. The bucket stays as it is."""
+
+    __slots__ = ("_quota", "charge")
+
+    def __init__(self, quota: MutationQuota) -> None:
+        self._quota = quota
+        self.charge = Charge()
+
+    def count(self, partitions: int) -> None:
+        """Count partitions to create or delete. Raises THROTTLING_QUOTA_EXCEEDED if a strict quota is used up."""
+        quota, charge = self._quota, self.charge
+        tokens = quota.tokens - charge.partitions
+        if quota.strict and tokens < 0:
+            self.charge = charge._replace(throttle_time_ms=self._throttle_time_ms(tokens))
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        tokens -= partitions
+        throttle_time_ms = self._throttle_time_ms(tokens) if not quota.strict and tokens < 0 else 0
+        self.charge = Charge(charge.partitions + partitions, throttle_time_ms or charge.throttle_time_ms)
+
+    def _throttle_time_ms(self, tokens: float) -> int:
+        return floor(-tokens / self._quota.rate * 1000 + 0.5)
 
 
 class _Bucket:
@@ -35,47 +95,8 @@ class _Bucket:
         self.updated_ms = updated_ms
 
 
-class MutationQuota:
-    """The quota of one request. Without a bucket there is none."""
-
-    __slots__ = ("_bucket", "_burst", "_rate", "_recorded_ms", "_strict", "_throttle_time_ms")
-
-    def __init__(self, bucket: _Bucket | None = None, rate: float = 0, burst: float = 0, strict: bool = True) -> None:
-        self._bucket = bucket
-        self._rate = rate
-        self._burst = burst
-        self._strict = strict
-        self._throttle_time_ms = 0
-        self._recorded_ms = 0
-
-    def record(self, partitions: int, now_ms: int) -> None:
-        """Count partitions that are to be created or deleted; a strict quota that is used up raises KafkaError."""
-        bucket = self._bucket
-        if bucket is None:
-            return
-        bucket.tokens = min(self._burst, bucket.tokens + self._rate * max(now_ms - bucket.updated_ms, 0) / 1000)
-        bucket.updated_ms = now_ms
-        if self._strict and bucket.tokens < 0:
-            self._throttle(bucket, now_ms)
-            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-        bucket.tokens -= partitions
-        if not self._strict and bucket.tokens < 0:
-            self._throttle(bucket, now_ms)
-
-    def _throttle(self, bucket: _Bucket, now_ms: int) -> None:
-        self._throttle_time_ms = floor(-bucket.tokens / self._rate * 1000 + 0.5)
-        self._recorded_ms = now_ms
-
-    def throttle_time_ms(self, now_ms: int) -> int:
-        """How long the client shall wait, from now."""
-        return max(self._throttle_time_ms - (now_ms - self._recorded_ms), 0) if self._throttle_time_ms else 0
-
-
-UNBOUNDED: Final = MutationQuota()
-
-
 class MutationQuotas:
-    """The buckets of a node. The numbers are those of controller.quota.window.num and .size.seconds."""
+    """The buckets of a node, with the values of controller.quota.window.num and controller.quota.window.size.seconds."""
 
     def __init__(self, window_num: int, window_size_seconds: int) -> None:
         self._window_seconds = window_num * window_size_seconds
@@ -85,7 +106,7 @@ class MutationQuotas:
         self._types: set[tuple[str, ...]] = set()
 
     def quota(self, quotas: Quotas, user: str, client_id: str | None, now_ms: int, *, strict: bool) -> MutationQuota:
-        """The quota of a request that `user` (the name of the principal) sends with this client id."""
+        """Fill the bucket of `user` (the name of the principal) and this client id, and return the quota of a request."""
         if quotas is not self._quotas:
             self._read(quotas)
         client = self._client(user, client_id)
@@ -96,10 +117,18 @@ class MutationQuotas:
         bucket = self._buckets.get(client)
         if bucket is None:
             bucket = self._buckets[client] = _Bucket(burst, now_ms)
-            while len(self._buckets) > BUCKETS_MAX:
+            while len(self._buckets) > MAX_BUCKETS:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(client)
-        return MutationQuota(bucket, rate, burst, strict)
+        bucket.tokens = min(burst, bucket.tokens + rate * max(now_ms - bucket.updated_ms, 0) / 1000)
+        bucket.updated_ms = now_ms
+        return MutationQuota(client, bucket.tokens, rate, strict)
+
+    def take(self, quota: MutationQuota, charge: Charge) -> None:
+        """Take the charge of an accepted decision from the bucket."""
+        bucket = None if quota.client is None else self._buckets.get(quota.client)
+        if bucket is not None:
+            bucket.tokens -= charge.partitions
 
     def _read(self, quotas: Quotas) -> None:
         self._quotas = quotas
@@ -107,7 +136,7 @@ class MutationQuotas:
         self._types = {tuple(kind for kind, _ in entity) for entity in self._rates}
 
     def _client(self, user: str, client_id: str | None) -> Client | None:
-        """Whose bucket counts; None for nobody's."""
+        """The client whose bucket counts, or None if no quota applies."""
         if not self._types:
             return None
         by_user, by_client_id = (user, _ABSENT), None if client_id is None else (_ABSENT, client_id)

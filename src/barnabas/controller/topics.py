@@ -1,8 +1,8 @@
-"""Topics: created and deleted, and partitions added to them.
+"""Decisions that create topics, delete them and add partitions to them.
 
-One bad topic fails alone: its row has the error, and nothing is written for it. A request that would write too much at
-once is refused as a whole. Not supported: policies that judge new topics (create.topic.policy.class.name), and quotas
-on partitions created and deleted (controller_mutation_rate).
+A topic that is refused fails alone: its row has the error, and nothing is written for it. A request that would write too
+much at once is refused as a whole. Partitions count against a quota (`mutation_quotas`). Not supported: policies for new
+topics (create.topic.policy.class.name).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from barnabas.config import topic_names
-from barnabas.controller.mutation_quotas import UNBOUNDED, MutationQuota
+from barnabas.controller.mutation_quotas import UNBOUNDED, ChargeCounter, Charged, MutationQuota
 from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
 from barnabas.controller.placement import default_directory, is_active, place, usable_brokers
 from barnabas.controller.situation import Situation
@@ -23,7 +23,7 @@ from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, Cr
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.records.metadata import PartitionRecord, RemoveTopicRecord, TopicRecord
 
-PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 
 _DEFAULT: Final = -1  # a number of partitions or replicas that the cluster's settings give
 
@@ -71,24 +71,25 @@ def create(
     describable: Collection[str] = (),
     validate_only: bool = False,
     quota: MutationQuota = UNBOUNDED,
-) -> Result[list[Row]]:
+) -> Result[Charged[list[Row]]]:
     """A row for each topic, in their order; no name may be given twice. Each counts against the quota.
 
     Rows of `describable` topics show the settings in force and the numbers of partitions and replicas.
     """
     _refuse_too_many(situation, topics)
     configs, cluster = TopicConfigs(situation), _Cluster(situation)
+    counter = ChargeCounter(quota)
     records: list[tuple[Message, int]] = []
     rows = []
     for topic in topics:
         try:
-            row, new = _create_one(situation, cluster, topic, configs, topic.name in describable, quota)
+            row, new = _create_one(situation, cluster, topic, configs, topic.name in describable, counter)
         except KafkaError as error:
             row, new = Row(name=topic.name, error_code=error.code, error_message=error.message), []
         rows.append(row)
         records += new
         check_size(records)
-    return Result([] if validate_only else records, rows)
+    return Result([] if validate_only else records, Charged(rows, counter.charge))
 
 
 def _refuse_too_many(situation: Situation, topics: Iterable[CreateTopicsRequest.CreatableTopic]) -> None:
@@ -100,7 +101,7 @@ def _refuse_too_many(situation: Situation, topics: Iterable[CreateTopicsRequest.
             total += situation.config.num_partitions
         else:
             total += max(topic.num_partitions, 0)
-    if total > PARTITIONS_PER_REQUEST_MAX:
+    if total > MAX_PARTITIONS_PER_REQUEST:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
@@ -110,7 +111,7 @@ def _create_one(
     topic: CreateTopicsRequest.CreatableTopic,
     configs: TopicConfigs,
     describe: bool,
-    quota: MutationQuota,
+    counter: ChargeCounter,
 ) -> tuple[Row, list[tuple[Message, int]]]:
     """The order of the checks decides which of several errors is told."""
     image, name = situation.image, topic.name
@@ -125,7 +126,7 @@ def _create_one(
         assignment = _manual_assignment(cluster, topic)
     else:
         assignment = _automatic_assignment(situation, cluster, topic)
-    quota.record(len(assignment), situation.monotonic_ms)
+    counter.count(len(assignment))
     topic_id = situation.new_uuid()
     row = Row(name=name, topic_id=topic_id, error_message=None)
     if describe:
@@ -246,21 +247,21 @@ def create_partitions(
     topics: Iterable[CreatePartitionsRequest.CreatePartitionsTopic],
     validate_only: bool = False,
     quota: MutationQuota = UNBOUNDED,
-) -> Result[list[PartitionsRow]]:
-    """A row for each topic, in their order; no name may be given twice."""
-    cluster = _Cluster(situation)
+) -> Result[Charged[list[PartitionsRow]]]:
+    """A row for each topic, in their order; no name may be given twice. New partitions count against the quota."""
+    cluster, counter = _Cluster(situation), ChargeCounter(quota)
     records: list[tuple[Message, int]] = []
     rows = []
     for topic in topics:
         row = PartitionsRow(name=topic.name)
         try:
             limit = MAX_RECORDS_PER_USER_OPERATION - len(records)
-            records += _add_partitions(situation, cluster, topic, limit, quota)
+            records += _add_partitions(situation, cluster, topic, limit, counter)
         except KafkaError as error:
             row.error_code = error.code
             row.error_message = None if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message
         rows.append(row)
-    return Result([] if validate_only else records, rows)
+    return Result([] if validate_only else records, Charged(rows, counter.charge))
 
 
 def _add_partitions(
@@ -268,7 +269,7 @@ def _add_partitions(
     cluster: _Cluster,
     wanted: CreatePartitionsRequest.CreatePartitionsTopic,
     limit: int,
-    quota: MutationQuota,
+    counter: ChargeCounter,
 ) -> list[tuple[Message, int]]:
     image = situation.image
     topic = image.topics.get(wanted.name)
@@ -289,7 +290,7 @@ def _add_partitions(
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
     if additional > limit:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
-    quota.record(additional, situation.monotonic_ms)
+    counter.count(additional)
     replication_factor = len(topic.partitions[0].replicas)
     assignment: list[Sequence[int]]
     if assignments is None:
@@ -304,8 +305,12 @@ def _add_partitions(
 
 def delete(
     situation: Situation, topic_ids: Iterable[Uuid], quota: MutationQuota = UNBOUNDED
-) -> Result[dict[Uuid, KafkaError | None]]:
-    """For each id the error, or None for a topic that is deleted. A topic's configs go with it on replay."""
+) -> Result[Charged[dict[Uuid, KafkaError | None]]]:
+    """For each id the error, or None for a topic that is deleted; its partitions count against the quota.
+
+    A topic's configs go with it on replay.
+    """
+    counter = ChargeCounter(quota)
     records: list[tuple[Message, int]] = []
     errors: dict[Uuid, KafkaError | None] = {}
     for topic_id in topic_ids:
@@ -314,11 +319,11 @@ def delete(
             errors[topic_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
             continue
         try:
-            quota.record(len(topic.partitions), situation.monotonic_ms)
+            counter.count(len(topic.partitions))
         except KafkaError as error:
             errors[topic_id] = error
             continue
         records.append((RemoveTopicRecord(topic_id=topic_id), 0))
         errors[topic_id] = None
     check_size(records)
-    return Result(records, errors)
+    return Result(records, Charged(errors, counter.charge))

@@ -103,9 +103,16 @@ class Loop(Generic[Image]):
 
     # --- the writers' side
 
-    async def write(self, decide: Callable[[Image], Result[R]]) -> R:
-        """Decide on the head, append, and answer when it is committed. A decision that raises changes nothing."""
+    async def write(
+        self, decide: Callable[[Image], Result[R]], accepted: Callable[[R], None] = lambda response: None
+    ) -> R:
+        """Decide on the head, append the records, and return the response when they are committed.
+
+        `accepted` is called with the response once the records are appended, before any other decision: it applies what
+        the decision says about soft state. A decision that raises changes nothing.
+        """
         response = self.write_nowait(decide)
+        accepted(response)
         # Also without records: the answer may rest on what is not committed yet.
         await self.wait_committed(self._head_offset)
         return response

@@ -247,7 +247,8 @@ class AsyncBroker:
                 for key, value in setting_texts(config or {}).items()
             ],
         )
-        (row,) = await self._running().controller.write(decisions.create, [topic], timeout_ms=TOPIC_TIMEOUT_MS)
+        created = await self._running().controller.write(decisions.create, [topic], timeout_ms=TOPIC_TIMEOUT_MS)
+        (row,) = created.answers
         if row.error_code:
             raise KafkaError(ErrorCode(row.error_code), row.error_message)
 
@@ -257,8 +258,8 @@ class AsyncBroker:
         topic_id = node.image.topics.ids.get(name)
         if topic_id is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
-        errors = await node.controller.write(decisions.delete, [topic_id], timeout_ms=TOPIC_TIMEOUT_MS)
-        if (error := errors[topic_id]) is not None:
+        deleted = await node.controller.write(decisions.delete, [topic_id], timeout_ms=TOPIC_TIMEOUT_MS)
+        if (error := deleted.answers[topic_id]) is not None:
             raise error
 
     async def records(self, topic: str, count: int = 0, *, timeout_s: float = 10.0) -> list[Record]:

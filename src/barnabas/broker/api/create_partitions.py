@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from barnabas.broker.context import Context
-from barnabas.broker.mutation_throttle import mutation_quota, throttled
+from barnabas.broker.mutation_throttle import MutationThrottle
 from barnabas.config.hash_order import hash_order
 from barnabas.controller import topics
 from barnabas.security.acl import AclOperation, ResourceType
@@ -33,14 +33,15 @@ async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePa
             accepted.append(wanted[name])
         elif name in wanted:
             rows.append(Row(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    quota = mutation_quota(context, strict_from=STRICT_FROM)
+    throttle = MutationThrottle(context, strict_from=STRICT_FROM)
     if accepted:
         try:
             done = await context.controller.write(
-                topics.create_partitions, accepted, request.validate_only, quota, timeout_ms=request.timeout_ms
-            )
-            rows += done
+                topics.create_partitions, accepted, request.validate_only, throttle.quota,
+                timeout_ms=request.timeout_ms, accepted=throttle.accepted,
+            )  # fmt: skip
+            rows += done.answers
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
             rows = [Row(name=t.name, error_code=error.code, error_message=message) for t in request.topics]
-    return await throttled(context, quota, CreatePartitionsResponse(results=rows), STRICT_FROM)
+    return await throttle.throttled(CreatePartitionsResponse(results=rows))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 
 from barnabas.broker.context import Context
-from barnabas.broker.mutation_throttle import mutation_quota, throttled
+from barnabas.broker.mutation_throttle import MutationThrottle
 from barnabas.config.hash_order import hash_order
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.controller import topics
@@ -32,17 +32,18 @@ async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopics
     refused = _refused(context, times)
     accepted = [topic for topic in request.topics if topic.name not in refused]
     rows: list[Row] = []
-    quota = mutation_quota(context, strict_from=STRICT_FROM)
+    throttle = MutationThrottle(context, strict_from=STRICT_FROM)
     if accepted:
         try:
-            rows = await context.controller.write(
-                topics.create, accepted, _describable(context, accepted), request.validate_only, quota,
-                timeout_ms=request.timeout_ms,
+            created = await context.controller.write(
+                topics.create, accepted, _describable(context, accepted), request.validate_only, throttle.quota,
+                timeout_ms=request.timeout_ms, accepted=throttle.accepted,
             )  # fmt: skip
+            rows = created.answers
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
             return CreateTopicsResponse(topics=[_failed(t.name, error.code, message) for t in request.topics])
-    return await throttled(context, quota, CreateTopicsResponse(topics=[*rows, *refused.values()]), STRICT_FROM)
+    return await throttle.throttled(CreateTopicsResponse(topics=[*rows, *refused.values()]))
 
 
 def _failed(name: str, code: ErrorCode, message: str | None) -> Row:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Container
 
 from barnabas.broker.context import Context
-from barnabas.broker.mutation_throttle import mutation_quota, throttled
+from barnabas.broker.mutation_throttle import MutationThrottle
 from barnabas.controller import topics
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
@@ -35,16 +35,18 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
     given_ids = {topic.topic_id for topic in asked}
     for name in names:
         _choose_by_name(context, name, chosen, given_ids, may_delete_all, rows)
-    quota = mutation_quota(context, strict_from=STRICT_FROM)
+    throttle = MutationThrottle(context, strict_from=STRICT_FROM)
     if chosen:
         try:
-            errors = await context.controller.write(topics.delete, list(chosen), quota, timeout_ms=request.timeout_ms)
+            deleted = await context.controller.write(
+                topics.delete, list(chosen), throttle.quota, timeout_ms=request.timeout_ms, accepted=throttle.accepted
+            )
         except KafkaError as error:
             return _all_failed(asked, error.code)
-        for topic_id, failure in errors.items():
+        for topic_id, failure in deleted.answers.items():
             if failure is not None:
                 chosen[topic_id].error_code = failure.code
-    return await throttled(context, quota, DeleteTopicsResponse(responses=rows), STRICT_FROM)
+    return await throttle.throttled(DeleteTopicsResponse(responses=rows))
 
 
 def _all_failed(asked: list[State], code: ErrorCode) -> DeleteTopicsResponse:
