@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from barnabas.replicated.decision import Producer
+from barnabas.replicated.decision import Producer, Result
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.transactions.coordinator import Operation, operation_of_produce, operation_of_txn_offset_commit
-from barnabas.transactions.state import TransactionState
+from barnabas.transactions.state import TransactionState, record
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from tests.replicated.memory_log import MemoryLog
@@ -143,6 +143,38 @@ async def test_an_id_that_nobody_uses_is_forgotten(world: World) -> None:
 
 async def _described(world: World) -> None:
     world.coordinator.describe(ID)
+
+
+@in_world
+async def test_a_producer_id_is_claimed_by_the_decision_that_uses_it(world: World) -> None:
+    ids = world.coordinator.producer_ids
+    assert await world.begin() == Producer(1000, 0)
+    assert await world.begin() == Producer(1000, 1)
+    assert ids.next_id == 1001
+    assert await refusal(world.begin("other", timeout_ms=-1)) is ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    assert ids.next_id == 1001
+    world.logs[0].refuses = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert await refusal(world.begin("other")) is ErrorCode.NOT_COORDINATOR
+    world.logs[0].refuses = None
+    assert await world.begin("other") == Producer(1002, 0)  # 1001 may be on the disk
+
+
+@in_world
+async def test_a_late_transaction_in_its_last_epoch_waits_for_a_producer_id(world: World) -> None:
+    producer = await world.begin(timeout_ms=5_000)
+    await world.add(producer, T[0])
+    machine = world.coordinator.machine_of(ID)
+    last = world.found()._replace(producer_epoch=32766)
+    machine.write_nowait(lambda image: Result([record(last, 2)], None))
+    world.refuses_ids = KafkaError(ErrorCode.NOT_CONTROLLER)
+    while world.coordinator.producer_ids.next_id is not None:
+        world.coordinator.producer_ids.claim()
+    await world.settle()
+    world.refuses_ids = None
+    await world.wait_ms(15_000)
+    assert world.state is STATE.ONGOING
+    await world.wait_ms(15_000)
+    assert (world.state, world.found().producer_id, world.found().producer_epoch) == (STATE.COMPLETE_ABORT, 2000, 0)
 
 
 @in_world

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 import pytest
 
 from barnabas.replicated.decision import Producer, Result
@@ -36,7 +34,7 @@ def image_of(*transactions: Transaction) -> TransactionsImage:
 
 
 def situation(*transactions: Transaction, version: int = 2, now_ms: int = NOW_MS) -> decide.Situation:
-    return decide.Situation(image_of(*transactions), now_ms, version, count(100).__next__)
+    return decide.Situation(image_of(*transactions), now_ms, version, 100)
 
 
 def transaction(state: TransactionState = STATE.EMPTY, **changes: object) -> Transaction:
@@ -97,7 +95,7 @@ def test_a_new_transactional_id_gets_a_new_producer_id_whoever_it_was_before(exp
     result = decide.init_producer_id(situation(), ID, 1_000, expected)
     after = written(result)
     assert after == Transaction(ID, 100, 100, -1, 0, 1_000, STATE.EMPTY, frozenset(), -1, NOW_MS, 0)
-    assert result.response == decide.Outcome(after, -1)
+    assert result.response == decide.Outcome(after, -1, claims_producer_id=True)
 
 
 @pytest.mark.parametrize("state", [STATE.EMPTY, STATE.COMPLETE_COMMIT, STATE.COMPLETE_ABORT])
@@ -127,7 +125,7 @@ def test_when_epochs_are_used_up_there_is_a_new_producer_id() -> None:
     result = decide.init_producer_id(situation(used_up), ID, 1_000, None)
     after = written(result)
     assert (after.producer_id, after.previous_producer_id, after.producer_epoch) == (100, 7, 0)
-    assert result.response.last_producer_epoch == -1
+    assert result.response == decide.Outcome(after, -1, claims_producer_id=True)
 
 
 def test_who_was_given_a_new_producer_id_and_does_not_know_may_ask_again() -> None:
@@ -135,6 +133,7 @@ def test_who_was_given_a_new_producer_id_and_does_not_know_may_ask_again() -> No
     assert first.response.last_producer_epoch == LAST
     again = decide.init_producer_id(situation(first.response.transaction), ID, 1_000, Producer(7, LAST), LAST)
     assert (again.response.transaction.producer_id, again.response.transaction.producer_epoch) == (100, 0)
+    assert (first.response.claims_producer_id, again.response.claims_producer_id) == (True, False)
 
 
 def test_the_last_epoch_is_told_again_to_who_was_given_it() -> None:
@@ -152,7 +151,7 @@ def test_who_begins_while_markers_are_under_way_has_to_wait(state: TransactionSt
 def test_what_goes_on_is_aborted_in_a_new_epoch_before_another_begins() -> None:
     result = decide.init_producer_id(situation(transaction(STATE.ONGOING)), ID, 1_000, None)
     after = written(result)
-    assert result.response.is_fenced
+    assert (result.response.is_fenced, result.response.claims_producer_id) == (True, False)
     assert (after.state, after.producer_epoch, after.client_transaction_version) == (STATE.PREPARE_ABORT, 4, 2)
     assert (after.timeout_ms, after.partitions, after.start_timestamp_ms) == (60_000, frozenset({T0}), 500)
 
@@ -168,7 +167,9 @@ def test_before_version_2_the_epoch_that_fences_is_not_one_of_the_end(version: i
 
 def test_who_is_fenced_in_the_last_epoch_leaves_a_new_producer_id() -> None:
     before = transaction(STATE.ONGOING, producer_epoch=LAST)
-    after = written(decide.init_producer_id(situation(before), ID, 1_000, None))
+    result = decide.init_producer_id(situation(before), ID, 1_000, None)
+    after = written(result)
+    assert (result.response.is_fenced, result.response.claims_producer_id) == (True, True)
     assert (after.producer_id, after.producer_epoch, after.next_producer_id) == (7, LAST + 1, 100)
     done = decide.complete(after, NOW_MS)
     assert (done.producer_id, done.producer_epoch, done.previous_producer_id) == (100, 0, 7)
@@ -252,7 +253,7 @@ def test_an_end_in_the_last_epoch_takes_a_new_producer_id() -> None:
     result = decide.end(situation(before), ID, Producer(7, LAST), True, 2)
     after = written(result)
     assert (after.producer_id, after.producer_epoch, after.next_producer_id) == (7, LAST + 1, 100)
-    assert result.response == decide.Ended(Producer(100, 0), LAST)
+    assert result.response == decide.Ended(Producer(100, 0), LAST, claims_producer_id=True)
     done = decide.complete(after, NOW_MS)
     assert (done.producer_id, done.previous_producer_id, done.next_producer_id) == (100, 7, -1)
     again = decide.end(situation(done), ID, Producer(7, LAST), True, 2)
@@ -260,12 +261,21 @@ def test_an_end_in_the_last_epoch_takes_a_new_producer_id() -> None:
 
 
 def test_an_end_without_a_new_producer_id_at_hand_changes_nothing() -> None:
-    def none_left() -> int:
-        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-
-    given = situation(transaction(STATE.ONGOING, producer_epoch=LAST))._replace(claim=none_left)
+    given = situation(transaction(STATE.ONGOING, producer_epoch=LAST))._replace(next_producer_id=None)
     with refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
         decide.end(given, ID, Producer(7, LAST), True, 2)
+
+
+def test_a_decision_is_the_same_however_often_it_is_made() -> None:
+    new, old = situation(), situation(transaction(STATE.ONGOING, producer_epoch=LAST))
+    for ask in (
+        lambda: decide.init_producer_id(new, ID, 1_000, None),
+        lambda: decide.init_producer_id(old, ID, 1_000, None),
+        lambda: decide.end(old, ID, Producer(7, LAST), False, 2),
+        lambda: decide.abort_timed_out(old._replace(now_ms=1 << 40), ID),
+    ):
+        assert ask() == ask()
+        assert ask().response.claims_producer_id
 
 
 NEW, AGAIN = Producer(7, 3), Producer(7, 2)

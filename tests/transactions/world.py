@@ -63,6 +63,7 @@ class World:
         self.image: MetadataImage = EMPTY_IMAGE
         self.markers: list[tuple[TopicPartition, EndedTransaction]] = []
         self.refusing: dict[TopicPartition, ErrorCode] = {}
+        self.refuses_ids: KafkaError | None = None
         self._ids = count(1000, 1000)
         self.change_metadata(
             FeatureLevelRecord(name="transaction.version", feature_level=transaction_version),
@@ -149,6 +150,8 @@ class World:
     # --- the other side
 
     async def _allocate(self) -> tuple[int, int]:
+        if self.refuses_ids is not None:
+            raise self.refuses_ids
         return next(self._ids), 1000
 
     async def write_markers(

@@ -193,18 +193,29 @@ class TransactionCoordinator:
         """That of the cluster."""
         return self._image().features.get(TRANSACTION_VERSION, 0)
 
-    def _situation(self, image: TransactionsImage) -> decide.Situation:
-        return decide.Situation(image, self._scheduler.now_ms(), self.transaction_version, self.producer_ids.claim)
+    def _decide(self, decision: Callable[[decide.Situation], Result[R]], image: TransactionsImage) -> Result[R]:
+        """Run a decision, and claim the producer id if it has used it.
+
+        The id stays claimed if the records cannot be appended: they may have reached the disk all the same.
+        """
+        situation = decide.Situation(
+            image, self._scheduler.now_ms(), self.transaction_version, self.producer_ids.next_id
+        )
+        result = decision(situation)
+        response = result.response
+        if isinstance(response, decide.Outcome | decide.Ended) and response.claims_producer_id:
+            self.producer_ids.claim()
+        return result
 
     async def _write(
         self,
         machine: Machine[TransactionsImage],
-        decision: Callable[[TransactionsImage], Result[R]],
+        decision: Callable[[decide.Situation], Result[R]],
         note: Callable[[R], None] = lambda response: None,
     ) -> R:
-        """Decide, append, note what is not in records, and answer when it is committed."""
+        """Decide, append, `note` what the decision changes beside its records, and return the response once committed."""
         try:
-            response = machine.write_nowait(decision)
+            response = machine.write_nowait(partial(self._decide, decision))
             note(response)
             async with asyncio.timeout(self._config().get_int("request.timeout.ms") / 1000):
                 await machine.write(_nothing)
@@ -243,9 +254,9 @@ class TransactionCoordinator:
         machine = self.machine_of(transactional_id)
         epochs = self._soft[machine.partition_id].last_producer_epochs
 
-        def decision(image: TransactionsImage) -> Result[decide.Outcome]:
+        def decision(situation: decide.Situation) -> Result[decide.Outcome]:
             last = epochs.get(transactional_id, NO_PRODUCER_EPOCH)
-            return decide.init_producer_id(self._situation(image), transactional_id, timeout_ms, expected, last)
+            return decide.init_producer_id(situation, transactional_id, timeout_ms, expected, last)
 
         def note(outcome: decide.Outcome) -> None:
             epochs[transactional_id] = outcome.last_producer_epoch
@@ -266,8 +277,8 @@ class TransactionCoordinator:
         machine, wanted = self._asked(transactional_id), frozenset(partitions)
         await self._write(
             machine,
-            lambda image: decide.add_partitions(
-                self._situation(image), transactional_id, producer, wanted, client_transaction_version
+            lambda situation: decide.add_partitions(
+                situation, transactional_id, producer, wanted, client_transaction_version
             ),
         )
 
@@ -278,7 +289,7 @@ class TransactionCoordinator:
         machine, wanted = self._asked(transactional_id), frozenset(partitions)
         return await self._write(
             machine,
-            lambda image: decide.verify_partitions(self._situation(image), transactional_id, producer, wanted),
+            lambda situation: decide.verify_partitions(situation, transactional_id, producer, wanted),
         )
 
     async def end(
@@ -297,9 +308,7 @@ class TransactionCoordinator:
 
         ended = await self._write(
             machine,
-            lambda image: decide.end(
-                self._situation(image), transactional_id, producer, is_commit, client_transaction_version
-            ),
+            lambda situation: decide.end(situation, transactional_id, producer, is_commit, client_transaction_version),
             note,
         )
         return ended.producer
@@ -429,7 +438,7 @@ class TransactionCoordinator:
         while True:
             try:
                 return await self._write(
-                    machine, lambda image: decide.write_completed(self._situation(image), prepared, completed)
+                    machine, lambda situation: decide.write_completed(situation, prepared, completed)
                 )
             except KafkaError as error:
                 if error.code is not ErrorCode.COORDINATOR_NOT_AVAILABLE:
@@ -448,10 +457,11 @@ class TransactionCoordinator:
     def _abort_timed_out(self, machine: Machine[TransactionsImage], transactional_id: str) -> None:
         try:
             outcome = machine.write_nowait(
-                lambda image: decide.abort_timed_out(self._situation(image), transactional_id)
+                partial(self._decide, lambda situation: decide.abort_timed_out(situation, transactional_id))
             )
         except KafkaError as error:
             log.warning("the transaction of %s is late and cannot be aborted yet: %s", transactional_id, error)
+            self.producer_ids.refill()  # it may need an id
             return
         if outcome is not None:
             epochs = self._soft[machine.partition_id].last_producer_epochs

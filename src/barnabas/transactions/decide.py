@@ -1,4 +1,4 @@
-"""What a transaction coordinator decides: pure functions from what is true and what is asked to records and an answer.
+"""The decisions of a transaction coordinator: pure functions from the situation and a request to records and a response.
 
 The version of the request says how it is meant, not only the cluster's transaction.version: a client of transaction
 version 2 (KIP-890) gets a new epoch with the end of each transaction. Errors are raised as KafkaError and change nothing.
@@ -7,7 +7,7 @@ While the markers of a transaction are being written nothing else may happen to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 from typing import Final, NamedTuple
 
 from barnabas.replicated.decision import Producer, Records, Result
@@ -23,6 +23,7 @@ from barnabas.transactions.state import (
     TransactionsImage,
     TransactionState,
     is_epoch_exhausted,
+    no_producer_id,
     record,
     tombstone,
     transit,
@@ -40,12 +41,15 @@ _COMPLETE: Final = {
 
 
 class Situation(NamedTuple):
-    """What decisions rest on. `claim` gives a producer id that was never given before, or raises KafkaError."""
+    """Everything that a decision may rest on.
+
+    A decision that uses the next producer id says so in its response; whoever runs it then claims the id.
+    """
 
     image: TransactionsImage
     now_ms: int
     transaction_version: int  # of the cluster
-    claim: Callable[[], int]
+    next_producer_id: int | None  # None: the controller has to grant a new block first
 
     def get(self, transactional_id: str) -> Transaction | None:
         return self.image.transactions.get(transactional_id)
@@ -53,20 +57,28 @@ class Situation(NamedTuple):
     def records(self, transaction: Transaction) -> Records:
         return [record(transaction, self.transaction_version)]
 
+    def new_producer_id(self) -> int:
+        """Return the next producer id. Raises COORDINATOR_LOAD_IN_PROGRESS if there is none."""
+        if self.next_producer_id is None:
+            raise no_producer_id()
+        return self.next_producer_id
+
 
 class Outcome(NamedTuple):
-    """How a transaction stands after a decision, and the epoch of its producer before this one."""
+    """The transaction after a decision, and the epoch of its producer before this one."""
 
     transaction: Transaction
     last_producer_epoch: int
-    is_fenced: bool = False  # it was going on: it is aborted first, and who asked has to ask again
+    is_fenced: bool = False  # it was ongoing: it is aborted first, and the producer has to retry
+    claims_producer_id: bool = False  # the situation's next producer id is used
 
 
 class Ended(NamedTuple):
-    """What the producer is told, and as in Outcome."""
+    """The producer of the next transaction, as the client gets it; the other fields as in Outcome."""
 
     producer: Producer
     last_producer_epoch: int | None = None
+    claims_producer_id: bool = False
 
 
 # --- InitProducerId
@@ -104,7 +116,7 @@ def init_producer_id(
 ) -> Result[Outcome]:
     """A producer begins, or goes on after an error as the `expected` one that it was."""
     found = situation.get(transactional_id)
-    current = found or _new_transaction(transactional_id, situation.claim())
+    current = found or _new_transaction(transactional_id, situation.new_producer_id())
     if current.state in PREPARED:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
     if expected is not None and not _may_go_on(current, expected):
@@ -113,10 +125,11 @@ def init_producer_id(
         return fence(situation, current)
     epoch = current.producer_epoch
     producer_id = current.producer_id
+    claims_producer_id = found is None
     if expected is None or epoch in (expected.producer_epoch, NO_PRODUCER_EPOCH):
         last = NO_PRODUCER_EPOCH if expected is None else epoch
         if is_epoch_exhausted(epoch):
-            producer_id, epoch = situation.claim(), 0
+            producer_id, epoch, claims_producer_id = situation.new_producer_id(), 0, True
         else:
             epoch += 1
     elif expected.producer_epoch == last_producer_epoch:
@@ -133,7 +146,8 @@ def init_producer_id(
         start_timestamp_ms=-1,
         last_update_timestamp_ms=situation.now_ms,
     )
-    return Result(situation.records(following), Outcome(following, last))
+    outcome = Outcome(following, last, claims_producer_id=claims_producer_id)
+    return Result(situation.records(following), outcome)
 
 
 def takes_producer_id(image: TransactionsImage, transactional_id: str) -> bool:
@@ -289,17 +303,18 @@ def _end_with_epoch(
         raise KafkaError(ErrorCode.INVALID_TXN_STATE)
     following = _in_next_epoch(situation, current, _prepared(is_commit), client_transaction_version)
     done = complete(following, situation.now_ms)
-    told = Producer(done.producer_id, done.producer_epoch)
-    return Result(situation.records(following), Ended(told, current.producer_epoch))
+    ended = Ended(Producer(done.producer_id, done.producer_epoch), current.producer_epoch, current.is_epoch_exhausted)
+    return Result(situation.records(following), ended)
 
 
 def fence(situation: Situation, current: Transaction) -> Result[Outcome]:
     """Abort a transaction that is going on, and its producer with it: its epoch is over."""
     if situation.transaction_version >= EPOCH_BUMP_VERSION:
         version, last = situation.transaction_version, current.producer_epoch
+        claims_producer_id = current.is_epoch_exhausted
         following = _in_next_epoch(situation, current, TransactionState.PREPARE_ABORT, version)
     else:
-        last = NO_PRODUCER_EPOCH
+        last, claims_producer_id = NO_PRODUCER_EPOCH, False
         following = transit(
             current,
             TransactionState.PREPARE_ABORT,
@@ -308,18 +323,20 @@ def fence(situation: Situation, current: Transaction) -> Result[Outcome]:
             last_update_timestamp_ms=situation.now_ms,
             client_transaction_version=0,
         )
-    return Result(situation.records(following), Outcome(following, last, is_fenced=True))
+    outcome = Outcome(following, last, is_fenced=True, claims_producer_id=claims_producer_id)
+    return Result(situation.records(following), outcome)
 
 
 def _in_next_epoch(
     situation: Situation, current: Transaction, state: TransactionState, client_transaction_version: int
 ) -> Transaction:
+    """The transaction in its next epoch; it claims a producer id if its epochs are exhausted."""
     begins = current.state in AT_REST  # an abort of what never began
     return transit(
         current,
         state,
         producer_epoch=min(current.producer_epoch + 1, MAX_EPOCH),
-        next_producer_id=situation.claim() if current.is_epoch_exhausted else NO_PRODUCER_ID,
+        next_producer_id=situation.new_producer_id() if current.is_epoch_exhausted else NO_PRODUCER_ID,
         start_timestamp_ms=situation.now_ms if begins else current.start_timestamp_ms,
         last_update_timestamp_ms=situation.now_ms,
         client_transaction_version=client_transaction_version,

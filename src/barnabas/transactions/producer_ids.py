@@ -1,7 +1,7 @@
-"""The producer ids that this broker may give out: the controller grants them in blocks, and no id is ever given twice.
+"""The producer ids that this broker may hand out: the controller grants them in blocks, and no id is handed out twice.
 
-A new block is asked for before the last one is used up, so that nobody waits but the first. A block that was granted and not
-used up when the broker stops is lost: there are enough.
+The next block is requested before the last one is used up, so that only the first producer waits. The rest of a block is
+lost when the broker stops: there are enough.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from barnabas.wire import ErrorCode, KafkaError
+from barnabas.transactions.state import no_producer_id
+from barnabas.wire import KafkaError
 
 log = logging.getLogger(__name__)
 
@@ -19,11 +20,11 @@ PREFETCH_PERCENT: Final = 90
 RETRY_BACKOFF_MS: Final = 50
 
 Allocate = Callable[[], Awaitable[tuple[int, int]]]
-"""Asks the active controller; the first id of a block and its size."""
+"""Asks the active controller for a block and returns its first id and its size."""
 
 
 class ProducerIds:
-    """`claim` gives an id; after `wait_available` there is one, unless others were faster."""
+    """The ids at hand. After `wait_available` there is one, unless somebody else has claimed it meanwhile."""
 
     def __init__(self, allocate: Allocate, now_ms: Callable[[], int]) -> None:
         self._allocate = allocate
@@ -34,24 +35,35 @@ class ProducerIds:
         self._request: asyncio.Task[None] | None = None
         self._retry_at_ms = 0
 
+    @property
+    def next_id(self) -> int | None:
+        """The id that `claim` returns next, or None if there is none at hand."""
+        block = self._current or self._next
+        return block.start if block else None
+
+    def refill(self) -> None:
+        """Request a block from the controller if there is no id at hand; do not wait for it."""
+        if self.next_id is None:
+            self._request_block()
+
     async def wait_available(self) -> None:
-        """Raises COORDINATOR_LOAD_IN_PROGRESS when the controller grants none now."""
-        if self._current or self._next:
+        """Wait for an id. Raises COORDINATOR_LOAD_IN_PROGRESS if the controller grants none now."""
+        if self.next_id is not None:
             return
         self._request_block()
         if self._request is not None:
             await asyncio.shield(self._request)
-        if not (self._current or self._next):
-            raise _none_left()
+        if self.next_id is None:
+            raise no_producer_id()
 
     def claim(self) -> int:
-        """The next id. Raises COORDINATOR_LOAD_IN_PROGRESS when there is none, and asks for more."""
+        """Use up the next id and return it. Raises COORDINATOR_LOAD_IN_PROGRESS if there is none; a block is requested."""
         if not self._current:
             self._current, self._next = self._next, range(0)
             self._prefetch_at = self._current.start + len(self._current) * PREFETCH_PERCENT // 100
         if not self._current:
             self._request_block()
-            raise _none_left()
+            raise no_producer_id()
         producer_id = self._current.start
         self._current = self._current[1:]
         if producer_id >= self._prefetch_at:
@@ -78,8 +90,3 @@ class ProducerIds:
             self._retry_at_ms = self._now_ms() + RETRY_BACKOFF_MS
         finally:
             self._request = None
-
-
-def _none_left() -> KafkaError:
-    # As Kafka does: old clients take REQUEST_TIMED_OUT here for the end of everything.
-    return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Producer ID block is full. Waiting for next block")

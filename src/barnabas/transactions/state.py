@@ -94,6 +94,12 @@ def is_epoch_exhausted(producer_epoch: int) -> bool:
     return producer_epoch >= MAX_EPOCH - 1
 
 
+def no_producer_id() -> KafkaError:
+    """The error for a producer that needs a new id while the broker has none at hand."""
+    # As Kafka does: old clients take REQUEST_TIMED_OUT as fatal here.
+    return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Producer ID block is full. Waiting for next block")
+
+
 def transit(transaction: Transaction, state: TransactionState, **changes: Any) -> Transaction:
     """The transaction in its next state."""
     if transaction.state not in VALID_PREVIOUS[state]:
