@@ -73,6 +73,26 @@ def test_a_decision_that_writes_nothing_waits_for_what_it_saw() -> None:
     run(scenario)
 
 
+def test_the_head_is_committed_when_everything_that_was_appended_is() -> None:
+    async def scenario(loop: Loop[int], log: Log) -> None:
+        await loop.wait_head_committed()  # nothing was appended
+        loop.write_nowait(add(1))
+        loop.write_nowait(add(2))
+        waiting = asyncio.create_task(loop.wait_head_committed())
+        await asyncio.sleep(0)
+        loop.committed(0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        loop.committed(1)
+        await waiting
+        loop.lost()
+        with pytest.raises(KafkaError) as caught:
+            await loop.wait_head_committed()
+        assert caught.value.code is ErrorCode.NOT_CONTROLLER
+
+    run(scenario)
+
+
 def test_losing_leadership_forgets_what_was_not_committed_and_tells_who_waits() -> None:
     async def scenario(loop: Loop[int], log: Log) -> None:
         write = asyncio.create_task(loop.write(add(1)))

@@ -227,7 +227,7 @@ class ConsumerCoordinator:
         may_describe: Callable[[str], bool] | None = None,
     ) -> R:
         response = self._decide_nowait(shard, group_id, decide, may_describe)
-        await self._coordinator.write(shard, _nothing)
+        await self._coordinator.wait_committed(shard)
         return response
 
     def _decide_nowait(
@@ -397,7 +397,3 @@ def _consumer_group(head: GroupsImage, group_id: str) -> ConsumerGroup:
     if not isinstance(group, ConsumerGroup):
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
     return group
-
-
-def _nothing(image: GroupsImage) -> Result[None]:
-    return Result((), None)

@@ -181,19 +181,28 @@ class GroupCoordinator:
         return found
 
     async def write(self, shard: Shard, decide: Callable[[GroupsImage], Result[R]]) -> R:
-        """Decide, append and wait for the commit, but not for ever; errors of the log get their names for clients."""
+        """Decide, append, and return the response once it is committed. Raises KafkaError as `wait_committed` does."""
+        try:
+            response = shard.machine.write_nowait(decide)
+        except KafkaError as error:
+            raise _to_client(error) from error
+        await self.wait_committed(shard)
+        return response
+
+    async def wait_committed(self, shard: Shard) -> None:
+        """Wait until everything that was written to the shard so far is committed, at most `offsets.commit.timeout.ms`.
+
+        Raises KafkaError with the codes that clients know: COORDINATOR_NOT_AVAILABLE after the timeout.
+        """
         machine = shard.machine
         try:
-            response = machine.write_nowait(decide)
             if machine.image is not machine.head:
                 async with asyncio.timeout(self._config().get_int("offsets.commit.timeout.ms") / 1000):
-                    await machine.write(_nothing)
+                    await machine.wait_head_committed()
         except TimeoutError:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None
         except KafkaError as error:
-            code = response_error(error.code)
-            raise KafkaError(code, error.message if code is error.code else None) from error
-        return response
+            raise _to_client(error) from error
 
     # --- classic groups
 
@@ -271,7 +280,7 @@ class GroupCoordinator:
             errors, write = group.leave(leavers, self.moment())
             self.settle(shard, group, write)
             if write is not None:
-                await self.write(shard, _nothing)
+                await self.wait_committed(shard)
             return errors
         if group is None:
             return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers)
@@ -323,7 +332,7 @@ class GroupCoordinator:
     ) -> None:
         error = None
         try:
-            await self.write(shard, _nothing)
+            await self.wait_committed(shard)
         except KafkaError as failure:
             error = failure
         if shard.classic.get(group.group_id) is group:
@@ -455,8 +464,10 @@ def _listed(shard: Shard) -> Iterator[ListedGroup]:
         yield ListedGroup(group_id, group.protocol_type if live is None else live.protocol_type, state, kind)
 
 
-def _nothing(image: GroupsImage) -> Result[None]:
-    return Result((), None)
+def _to_client(error: KafkaError) -> KafkaError:
+    """An error of the log with the code that clients know."""
+    code = response_error(error.code)
+    return KafkaError(code, error.message if code is error.code else None)
 
 
 def _these(records: Records, image: GroupsImage) -> Result[None]:

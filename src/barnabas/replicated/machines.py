@@ -130,6 +130,10 @@ class Machine(Generic[Image]):
         """Decide and append; the answer does not wait for the commit."""
         return self.loop.write_nowait(decide)
 
+    async def wait_head_committed(self) -> None:
+        """Wait until everything that was appended so far is committed. Raises NOT_COORDINATOR."""
+        await self.loop.wait_head_committed()
+
     async def write_marker(self, producer: Producer, marker: Marker, transaction_version: int) -> None:
         """End a producer's transaction in this log and in the image; returns when that is committed."""
         self._check_leads()

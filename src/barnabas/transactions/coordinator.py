@@ -218,7 +218,7 @@ class TransactionCoordinator:
             response = machine.write_nowait(partial(self._decide, decision))
             note(response)
             async with asyncio.timeout(self._config().get_int("request.timeout.ms") / 1000):
-                await machine.write(_nothing)
+                await machine.wait_head_committed()
         except KafkaError as error:
             raise KafkaError(_APPEND_ERRORS.get(error.code, error.code)) from error
         except TimeoutError:
@@ -482,10 +482,6 @@ class TransactionCoordinator:
                     break
                 for transactional_id in batch:
                     epochs.pop(transactional_id, None)
-
-
-def _nothing(image: TransactionsImage) -> Result[None]:
-    return Result([], None)
 
 
 def _cut(transactional_ids: Iterable[str]) -> Iterable[list[str]]:
