@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.batches import iterate_batches
 from barnabas.client import sync
 from barnabas.client.admin.config_values import ConfigResource
 from barnabas.client.admin.part import checked
@@ -17,6 +18,7 @@ from barnabas.client.admin.quotas import quota_entity
 from barnabas.client.admin.records import OffsetSpec
 from barnabas.client.records import TopicPartition
 from barnabas.demo import shop
+from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.testing import Broker
 from tests.demo.demo_process import TIMEOUT_S, running
 
@@ -76,6 +78,19 @@ def test_the_shop_is_there_as_planted_and_a_second_start_does_not_repeat_it(data
         demo.until("the small shop is here already")
         with sync.Admin({"bootstrap.servers": demo.servers}) as admin:
             assert ends(admin) == written
+
+
+def test_half_a_day_passes_in_the_metadata_log(data: Path) -> None:
+    hour_ms = 3_600_000
+    times_ms = [
+        header.max_timestamp
+        for path in sorted(metadata_log_directory(data).glob("*.log"))
+        for _, header in iterate_batches(path.read_bytes())
+    ]
+    assert times_ms == sorted(times_ms)
+    assert len({each // hour_ms for each in times_ms}) > 6  # something was changed in most of the hours
+    assert 11 * hour_ms < times_ms[-1] - times_ms[0]
+    assert times_ms[-1] <= time.time_ns() // 1_000_000
 
 
 def _groups(admin: sync.Admin) -> set[str]:

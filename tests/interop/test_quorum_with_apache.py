@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from random import Random
 from typing import Any
 
 import pytest
 from tools.apache_kafka import HOST, ApacheKafka, free_ports, new_cluster_id
 
+from barnabas.broker.surroundings import monotonic_clock_ms, wall_clock_ms
 from barnabas.raft import Endpoint, MemoryLog, MemoryQuorumState, Node, RaftConfig, RaftDriver, VoterSet
+from barnabas.raft.driver import Clock
 from barnabas.wire import Uuid
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
@@ -42,7 +45,10 @@ async def barnabas(
     config = RaftConfig(OWN_ID, OWN_DIRECTORY, cluster_id, "CONTROLLER", listeners, bootstrap)
     transport, listener = TcpTransport(), Follower()
     static = VoterSet.parse(voters, "CONTROLLER")
-    driver = RaftDriver(config, MemoryLog(), MemoryQuorumState(), transport, static_voters=static)
+    clock = Clock(wall_clock_ms, monotonic_clock_ms)
+    driver = RaftDriver(
+        config, MemoryLog(), MemoryQuorumState(), transport, clock=clock, random=Random(), static_voters=static
+    )
     driver.subscribe(listener)
     server = TcpServer(driver, HOST, port)
     await server.start()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups.coordinator import TOPIC as OFFSETS_TOPIC
 from barnabas.groups.coordinator import GroupCoordinator
@@ -22,10 +21,10 @@ from barnabas.transactions.state import TOPIC as TRANSACTIONS_TOPIC
 
 
 class LoopScheduler:
-    """Time as the event loop has it. Implements `replicated.scheduler.Scheduler`."""
+    """The wall clock of the node, and the timers of the event loop. Implements `replicated.scheduler.Scheduler`."""
 
-    def now_ms(self) -> int:
-        return now_ms()
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self.now_ms = now_ms
 
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(max(delay_ms, 0) / 1000, callback)
@@ -38,14 +37,14 @@ class Coordinators:
         self,
         config: Callable[[], ServerConfig],
         image: Callable[[], MetadataImage],
+        scheduler: Scheduler,
+        monotonic_ms: Callable[[], int],
         random: Random,
         allocate_producer_ids: Allocate,
         write_markers: WriteMarkers,
-        scheduler: Scheduler | None = None,
     ) -> None:
-        scheduler = scheduler or LoopScheduler()
         self.groups = GroupCoordinator(config, image, scheduler, monotonic_ms, random)
-        self.producer_ids = ProducerIds(allocate_producer_ids, now_ms)
+        self.producer_ids = ProducerIds(allocate_producer_ids, monotonic_ms)
         self.transactions = TransactionCoordinator(config, image, scheduler, self.producer_ids, write_markers)
         self._by_topic: dict[str, GroupCoordinator | TransactionCoordinator] = {
             OFFSETS_TOPIC: self.groups,

@@ -11,11 +11,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 
 from barnabas.broker.active_controller import ActiveController
-from barnabas.broker.clocks import monotonic_ms
 from barnabas.broker.raft_transport import RaftTransport
+from barnabas.broker.surroundings import Surroundings
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.loader import MetadataBatch, MetadataLoader
@@ -45,13 +44,13 @@ class MetadataQuorum:
         raft: RaftConfig,
         directory: Path,
         *,
-        random: Random,
+        surroundings: Surroundings,
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._config = config
         self._directory = directory
         self._on_failure = on_failure
-        self._clock = Clock()
+        self._clock = Clock(surroundings.now_ms, surroundings.monotonic_ms)
         self._log = StoredLog(directory, _log_config(config), self._clock)
         for recovery in self._log.recoveries:
             if recovery.truncated_bytes:
@@ -67,15 +66,15 @@ class MetadataQuorum:
                 for v in config.controller_quorum_voters
             ),
             clock=self._clock,
-            random=random,
+            random=surroundings.random_for("raft"),
         )
         self.controller = ActiveController(
             EMPTY_IMAGE,
             config,
             self.driver,
             self._clock,
-            random,
-            monotonic_ms=monotonic_ms,
+            surroundings.random_for("controller"),
+            monotonic_ms=surroundings.monotonic_ms,
             cluster_id=raft.cluster_id,
             kraft_version=lambda: self.kraft_version,
             raise_kraft_version=self.driver.raise_kraft_version,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.client_metrics import ClientMetrics
-from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
@@ -24,6 +21,7 @@ from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
+from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
@@ -74,8 +72,9 @@ def finalized_features(image: MetadataImage, kraft_version: int) -> FinalizedFea
 class Node:
     """A broker, a controller, or both. `start` returns when it answers requests."""
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, surroundings: Surroundings = REAL_WORLD) -> None:
         self.config = config
+        self.surroundings = surroundings
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
         self.authorizer = AuthorizerSettings(
             enabled=bool(config.get_str("authorizer.class.name")),
@@ -87,7 +86,7 @@ class Node:
         self.refusal: KafkaError | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.addresses: dict[str, tuple[str, int]] = {}
-        self._random = SystemRandom()
+        self._random = surroundings.random_for("ids")
         self._locks: list[DirectoryLock] = []
         self._formatted = False
         self._directory_ids: dict[Path, Uuid] = {}
@@ -95,14 +94,16 @@ class Node:
         self.client_metrics = ClientMetrics(
             config.get_str("barnabas.telemetry.receiver") or "",
             config.get_int("telemetry.max.bytes"),
-            self._random,
-            monotonic_ms,
+            surroundings.random_for("client metrics"),
+            surroundings.monotonic_ms,
         )
         self.mutation_quotas = MutationQuotas(
             config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
         )
-        self.fetch_sessions = FetchSessions(config.get_int("max.incremental.fetch.session.cache.slots"), self._random)
-        self.monotonic_ms = monotonic_ms
+        self.fetch_sessions = FetchSessions(
+            config.get_int("max.incremental.fetch.session.cache.slots"), surroundings.random_for("fetch sessions")
+        )
+        self.monotonic_ms = surroundings.monotonic_ms
         self.topic_creation: TopicCreation
         self.log_directories: LogDirectories
         self.replicas: Replicas
@@ -113,7 +114,7 @@ class Node:
         self._assignments = DirectoryAssignments(config.node_id, lambda: self.image, self._assign_replicas_to_dirs)
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
-        self._server = Server(self, limits_of(config))
+        self._server = Server(self, limits_of(config), surroundings.listen)
 
     # --- what handlers ask
 
@@ -129,13 +130,15 @@ class Node:
     def coordinators(self) -> Coordinators:
         """Made when they are first needed: without groups and transactions, a node starts without their code."""
         if self._coordinators is None:
-            from barnabas.broker.coordinators import Coordinators  # noqa: PLC0415
+            from barnabas.broker.coordinators import Coordinators, LoopScheduler  # noqa: PLC0415
             from barnabas.broker.txn_markers import write_markers  # noqa: PLC0415
 
             self._coordinators = Coordinators(
                 lambda: self.dynamic.current,
                 lambda: self.image,
-                self._random,
+                LoopScheduler(self.surroundings.now_ms),
+                self.surroundings.monotonic_ms,
+                self.surroundings.random_for("groups"),
                 self._allocate_producer_ids,
                 partial(write_markers, self),
             )
@@ -279,13 +282,13 @@ class Node:
                 bootstrap=formatting.bootstrap_records(formatting.effective_features()),
                 voters=voters,
             ),
-            now_ms,
+            self.surroundings.now_ms,
         )
         self._formatted = True
 
     def _controller_listeners(self) -> tuple[RaftEndpoint, ...]:
         return tuple(
-            RaftEndpoint(e.listener_name, e.host or socket.getfqdn(), self._port(e))
+            RaftEndpoint(e.listener_name, e.host or self.surroundings.host_name(), self._port(e))
             for e in self.config.advertised_controller_listeners
         )
 
@@ -310,7 +313,7 @@ class Node:
             self.config,
             raft,
             metadata_log_directory(metadata_dir),
-            random=self._random,
+            surroundings=self.surroundings,
             on_failure=self._fail,
         )
         self.topic_creation = TopicCreation(self.controller, self.config)
@@ -324,8 +327,8 @@ class Node:
             self.config.node_id,
             self.log_directories,
             self.dynamic.topic_values,
-            now_ms=now_ms,
-            random=self._random,
+            now_ms=self.surroundings.now_ms,
+            random=self.surroundings.random_for("replicas"),
             config=lambda: self.dynamic.current,
             led=self._led,
             offline=self._log_dir_failed,
@@ -343,7 +346,7 @@ class Node:
 
     def _told(self, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
         """Endpoints as others are told of them: with a host that they can reach, and the real port."""
-        return [e._replace(host=e.host or socket.getfqdn(), port=self._port(e)) for e in endpoints]
+        return [e._replace(host=e.host or self.surroundings.host_name(), port=self._port(e)) for e in endpoints]
 
     async def _register_controller(self) -> None:
         version = self.image.metadata_version
@@ -369,7 +372,7 @@ class Node:
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
-        self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, now_ms)
+        self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, self.surroundings.now_ms)
         self._maintenance.start()
         self._assignments.start()
         self._check_log_dirs()

@@ -26,12 +26,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from random import SystemRandom
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas import __version__
 from barnabas.broker.client_metrics import ClientMetrics
-from barnabas.broker.clocks import monotonic_ms, now_ms
 from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
 from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.dynamic_config import DynamicConfig
@@ -39,6 +37,7 @@ from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.node import NodeError, finalized_features, limits_of
 from barnabas.broker.served import served_apis
 from barnabas.broker.server import Server
+from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import properties, server
 from barnabas.config.server_config import ServerConfig
@@ -155,7 +154,7 @@ class ReadOnlyController:
 
     def __init__(self, node: ReadOnlyNode) -> None:
         self._node = node
-        self._random = SystemRandom()
+        self._random = node.surroundings.random_for("controller")
 
     def raise_kraft_version(self, level: int) -> None:
         """What is written next is refused, and this with it."""
@@ -168,11 +167,11 @@ class ReadOnlyController:
         accepted: Callable[[R], None] = lambda response: None,
     ) -> R:
         node = self._node
-        now = monotonic_ms()
+        now = node.monotonic_ms()
         situation = Situation(
             node.image,
             node.config,
-            now_ms(),
+            node.surroundings.now_ms(),
             self._random,
             Heartbeats.started(node.image, now),
             now,
@@ -189,8 +188,8 @@ class ReadOnlyController:
 class StandingTime:
     """Always the moment at which the directories were left. Implements `replicated.scheduler.Scheduler`."""
 
-    def __init__(self) -> None:
-        self.moment_ms = now_ms()
+    def __init__(self, moment_ms: int) -> None:
+        self.moment_ms = moment_ms
 
     def now_ms(self) -> int:
         return self.moment_ms
@@ -210,8 +209,16 @@ def refusal(config: ServerConfig) -> KafkaError:
 class ReadOnlyNode:
     """`start` returns when it answers requests. Implements `broker.context.Services`."""
 
-    def __init__(self, found: Directories, config: ServerConfig, as_of: AsOf = EVERYTHING) -> None:
+    def __init__(
+        self,
+        found: Directories,
+        config: ServerConfig,
+        as_of: AsOf = EVERYTHING,
+        surroundings: Surroundings = REAL_WORLD,
+    ) -> None:
         self.config = config
+        self.surroundings = surroundings
+        self.monotonic_ms = surroundings.monotonic_ms
         self.cluster_id = found.meta.cluster_id or ""
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
         self.encoded_topics = EncodedTopics()
@@ -221,15 +228,16 @@ class ReadOnlyNode:
         self.metadata = OfflineMetadata()
         self.image = self.metadata.image
         self.refusal = refusal(config)
-        self._time = StandingTime()
+        self._time = StandingTime(surroundings.now_ms())
         self.replicas: ReadOnlyReplicas
         self.coordinators = Coordinators(
             lambda: config,
             lambda: self.image,
-            SystemRandom(),
+            self._time,
+            surroundings.monotonic_ms,
+            surroundings.random_for("groups"),
             self._allocate_producer_ids,
             _write_no_markers,
-            self._time,
         )
         self.controller = ReadOnlyController(self)
         self.topic_creation = TopicCreation(self.controller, config)
@@ -237,14 +245,18 @@ class ReadOnlyNode:
         self.mutation_quotas = MutationQuotas(
             config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
         )
-        self.monotonic_ms = monotonic_ms
         slots = config.get_int("max.incremental.fetch.session.cache.slots")
-        self.fetch_sessions = FetchSessions(slots, SystemRandom())
-        self.client_metrics = ClientMetrics("", config.get_int("telemetry.max.bytes"), SystemRandom(), monotonic_ms)
+        self.fetch_sessions = FetchSessions(slots, surroundings.random_for("fetch sessions"))
+        self.client_metrics = ClientMetrics(
+            "",
+            config.get_int("telemetry.max.bytes"),
+            surroundings.random_for("client metrics"),
+            surroundings.monotonic_ms,
+        )
         self._found = found
         self._as_of = as_of
         self._has_logs = False
-        self._server = Server(self, limits_of(config))
+        self._server = Server(self, limits_of(config), surroundings.listen)
 
     @staticmethod
     def _directory_ids(found: Directories) -> dict[Path, Any]:
@@ -350,7 +362,7 @@ class ReadOnlyNode:
             logs,
             dynamic.topic_values,
             now_ms=self._time.now_ms,
-            random=SystemRandom(),
+            random=self.surroundings.random_for("replicas"),
             config=lambda: dynamic.current,
             led=self.coordinators.led,
             refusal=lambda: refusal(self.config),

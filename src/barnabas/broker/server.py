@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from barnabas.broker.connection import Connection
 from barnabas.broker.context import Listener, Services
+from barnabas.broker.surroundings import Listen
 from barnabas.wire.frame import SCRATCH_BYTES
 
 log = logging.getLogger(__name__)
 
 UNLIMITED = 2**31 - 1
-BACKLOG = 1024
 ACCEPT_PAUSE_S = 0.1  # after the process has run out of file descriptors
 
 
@@ -37,21 +37,22 @@ class Limits(NamedTuple):
 
 
 class Server:
-    """All endpoints of a node; `max.connections` counts over all of them."""
+    """All endpoints of a node; `max.connections` counts over all of them. `listen` makes the listening sockets."""
 
-    def __init__(self, services: Services, limits: Limits) -> None:
+    def __init__(self, services: Services, limits: Limits, listen: Listen) -> None:
         self.services = services
         self.limits = limits
+        self._listen = listen
         self.endpoints: list[Endpoint] = []
-        self.connections: set[Connection] = set()
+        self.connections: dict[Connection, None] = {}  # in the order in which they were opened
         self.by_host: Counter[str] = Counter()
         self.room = asyncio.Event()
         self.room.set()
         self._idle_check: asyncio.Task[None] | None = None
 
     def bind(self, listener: Listener, host: str, port: int) -> tuple[str, int]:
-        """Bind and listen, without accepting yet; gives the address with the real port."""
-        sock = _listening_socket(host, port)
+        """Bind and listen, without accepting yet, and return the address with the real port."""
+        sock = self._listen(host, port)
         endpoint = Endpoint(self, listener, sock)
         self.endpoints.append(endpoint)
         address = sock.getsockname()
@@ -91,13 +92,13 @@ class Server:
         return self.by_host[host] < limit
 
     def opened(self, connection: Connection) -> None:
-        self.connections.add(connection)
+        self.connections[connection] = None
         self.by_host[connection.host] += 1
         if len(self.connections) >= self.limits.max_connections:
             self.room.clear()
 
     def closed(self, connection: Connection) -> None:
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         self.by_host[connection.host] -= 1
         if not self.by_host[connection.host]:
             del self.by_host[connection.host]
@@ -159,17 +160,6 @@ class Endpoint:
             except OSError as error:  # the client went away in between
                 log.info("a connection of %s on %s ended at once: %s", host, self.listener.name, error)
                 sock.close()
-
-
-def _listening_socket(host: str, port: int) -> socket.socket:
-    """An empty host means every interface, over IPv6 and IPv4 where the machine has both."""
-    if not host and socket.has_dualstack_ipv6():
-        sock = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
-    else:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    sock.setblocking(False)
-    return sock
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -23,7 +23,7 @@ from barnabas.client.admin.part import checked
 from barnabas.client.admin.users import ScramDeletion, ScramMechanism, ScramUpsertion
 from barnabas.client.records import TopicPartition
 from barnabas.demo import records, shop
-from barnabas.demo.clock import Clock, true_ms
+from barnabas.demo.clock import SetBackClock
 from barnabas.demo.records import Order, Written
 
 HOURS: Final = 12
@@ -70,9 +70,9 @@ async def found(admin: Admin) -> Found:
     return Found.PART_OF_SHOP if shop.RETURNS in names else Found.SHOP
 
 
-def begin_ms() -> int:
-    """When the shop moves in: a little before the first of its hours."""
-    return records.hours(true_ms(), HOURS)[0][0] - 5 * MINUTE_MS
+def begin_ms(now_ms: int) -> int:
+    """When the shop moves in: a little before the first of the hours that end now."""
+    return records.hours(now_ms, HOURS)[0][0] - 5 * MINUTE_MS
 
 
 @dataclass
@@ -91,10 +91,10 @@ class _Trade:
         return {**self.settings, "client.id": client_id, **named}
 
 
-async def run(bootstrap_servers: str, node: Restarted, say: Say, clock: Clock) -> None:
+async def run(bootstrap_servers: str, node: Restarted, say: Say, clock: SetBackClock) -> None:
     """Play it all; the node answers at `bootstrap_servers`, before and after it was restarted."""
     trade = _Trade({"bootstrap.servers": bootstrap_servers})
-    spans = list(enumerate(records.hours(true_ms(), HOURS)))
+    spans = list(enumerate(records.hours(clock.true_ms(), HOURS)))
     before, after = spans[: _RESTART_AFTER + 1], spans[_RESTART_AFTER + 1 :]
     async with asyncio.timeout(_TIMEOUT_S):
         async with Admin(trade.of("shop-setup")) as admin:
@@ -129,7 +129,7 @@ async def _move_in(admin: Admin) -> None:
 # --- hours
 
 
-async def _hours(trade: _Trade, spans: list[tuple[int, Span]], clock: Clock) -> None:
+async def _hours(trade: _Trade, spans: list[tuple[int, Span]], clock: SetBackClock) -> None:
     """Hour by hour: what is ordered is paid for in a transaction, with how far the orders were read."""
     billing_group = trade.of("billing", **_READING, group_id=shop.BILLING)
     async with (

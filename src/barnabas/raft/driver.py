@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from heapq import heappop, heappush
@@ -98,18 +97,20 @@ class Listener(Protocol):
 class Clock:
     """Milliseconds of the wall clock that never go back, and that run on when the wall clock is set back."""
 
-    def __init__(self) -> None:
-        self._now_ms = time.time() * 1000
-        self._monotonic_s = time.monotonic()
+    def __init__(self, wall_ms: Callable[[], int], monotonic_ms: Callable[[], int]) -> None:
+        self._wall_ms = wall_ms
+        self._monotonic_ms = monotonic_ms
+        self._now_ms = wall_ms()
+        self._last_ms = monotonic_ms()
 
     def __call__(self) -> int:
-        monotonic_s = time.monotonic()
-        self._now_ms += (monotonic_s - self._monotonic_s) * 1000
-        self._monotonic_s = monotonic_s
-        wall_ms = time.time() * 1000
+        monotonic_ms = self._monotonic_ms()
+        self._now_ms += monotonic_ms - self._last_ms
+        self._last_ms = monotonic_ms
+        wall_ms = self._wall_ms()
         if wall_ms > self._now_ms + CLOCK_SLACK_MS:  # the machine slept, or the clock was set
             self._now_ms = wall_ms
-        return int(self._now_ms)
+        return self._now_ms
 
 
 class _Waiter(NamedTuple):
@@ -140,17 +141,17 @@ class RaftDriver:
         store: QuorumStateStore,
         transport: Transport,
         *,
+        clock: Callable[[], int],
+        random: Random,
         static_voters: VoterSet | None = None,
-        clock: Callable[[], int] | None = None,
-        random: Random | None = None,
     ) -> None:
         self.config = config
         self._log = log
         self._store = store
         self._transport = transport
         self._static_voters = VoterSet() if static_voters is None else static_voters
-        self._clock = Clock() if clock is None else clock
-        self._random = Random() if random is None else random
+        self._clock = clock
+        self._random = random
         self._disk = Disk(log, self._static_voters)
         self._executor = ThreadPoolExecutor(2, "raft-disk")  # one to flush the log, one to save votes
         self._wake = asyncio.Event()
@@ -533,7 +534,8 @@ class RaftDriver:
             self._fail(error)
 
     async def _catch_up(self, subscription: _Subscription) -> None:
-        until = time.monotonic() + SLICE_S
+        clock = asyncio.get_running_loop().time
+        until = clock() + SLICE_S
         while subscription.next_offset < self._high_watermark and self._failure is None:
             if subscription.next_offset < max(self._log.start_offset, 0):
                 await self._load_snapshot(subscription)
@@ -544,12 +546,12 @@ class RaftDriver:
             else:
                 for batch in self._read(subscription.next_offset):
                     self._hand(subscription, batch)
-                    if time.monotonic() > until:
+                    if clock() > until:
                         await asyncio.sleep(0)
-                        until = time.monotonic() + SLICE_S
-            if time.monotonic() > until:
+                        until = clock() + SLICE_S
+            if clock() > until:
                 await asyncio.sleep(0)
-                until = time.monotonic() + SLICE_S
+                until = clock() + SLICE_S
 
     async def _load_snapshot(self, subscription: _Subscription) -> None:
         """At the beginning, and when the log does not reach back far enough any more."""

@@ -26,9 +26,9 @@ Allocate = Callable[[], Awaitable[tuple[int, int]]]
 class ProducerIds:
     """The ids at hand. After `wait_available` there is one, unless somebody else has claimed it meanwhile."""
 
-    def __init__(self, allocate: Allocate, now_ms: Callable[[], int]) -> None:
+    def __init__(self, allocate: Allocate, monotonic_ms: Callable[[], int]) -> None:
         self._allocate = allocate
-        self._now_ms = now_ms
+        self._monotonic_ms = monotonic_ms
         self._current = range(0)
         self._next = range(0)
         self._prefetch_at = -1
@@ -75,7 +75,7 @@ class ProducerIds:
             self._request.cancel()
 
     def _request_block(self) -> None:
-        if self._next or self._request is not None or self._now_ms() < self._retry_at_ms:
+        if self._next or self._request is not None or self._monotonic_ms() < self._retry_at_ms:
             return
         self._request = asyncio.get_running_loop().create_task(self._fetch())
 
@@ -87,6 +87,6 @@ class ProducerIds:
             self._next = range(first, first + size)
         except (KafkaError, OSError, TimeoutError, ValueError) as error:
             log.warning("no producer ids from the controller yet: %s", error)
-            self._retry_at_ms = self._now_ms() + RETRY_BACKOFF_MS
+            self._retry_at_ms = self._monotonic_ms() + RETRY_BACKOFF_MS
         finally:
             self._request = None

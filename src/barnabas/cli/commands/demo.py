@@ -24,7 +24,7 @@ from barnabas.cli.node.running import Restartable, RunningNode, run_node
 from barnabas.config.definitions import ConfigError
 from barnabas.config.server import load, on_port
 from barnabas.config.server_config import ServerConfig
-from barnabas.demo.clock import Clock, true_ms
+from barnabas.demo.clock import SetBackClock
 from barnabas.wire import KafkaError
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_l
       barnabas demo
       barnabas demo --data shop/data --port 19092
     """
+    from barnabas.broker.surroundings import wall_clock_ms
     from barnabas.demo.workload import begin_ms
 
     logging.basicConfig(
@@ -97,7 +98,7 @@ def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_l
     nodes: list[Restartable] = []
 
     def build() -> Restartable:
-        nodes.append(Restartable(lambda addresses: _node(data, port, addresses)))
+        nodes.append(Restartable(lambda addresses: _node(data, port, addresses, clock)))
         return nodes[0]
 
     async def beside() -> None:
@@ -111,9 +112,10 @@ def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_l
         if not no_lake:
             await _report(children, places, ready_facts(nodes[0])["bootstrap.servers"], found)
 
-    # The node of a new cluster begins when the shop does. One that is there already knows what time it is.
-    with Clock(None if (data / "meta.properties").exists() else begin_ms()) as clock:
-        raise SystemExit(run_node(build, beside=beside, at_once=children.kill))
+    # A new cluster begins when the shop does. One that exists already stays at the true time.
+    is_new = not (data / "meta.properties").exists()
+    clock = SetBackClock(begin_ms(wall_clock_ms()) if is_new else None, wall_clock_ms)
+    raise SystemExit(run_node(build, beside=beside, at_once=children.kill))
 
 
 # --- the node
@@ -124,18 +126,19 @@ def _config(data: Path, port: int | None) -> ServerConfig:
     return load(None, overrides if port is None else on_port(port, None, overrides))
 
 
-def _node(data: Path, port: int | None, addresses: Mapping[str, tuple[str, int]]) -> RunningNode:
+def _node(data: Path, port: int | None, addresses: Mapping[str, tuple[str, int]], clock: SetBackClock) -> RunningNode:
     from barnabas.broker.node import Node  # only what runs a node knows the broker
+    from barnabas.broker.surroundings import Surroundings
 
     if port is not None and addresses:
         port = addresses["PLAINTEXT"][1]
-    return Node(_config(data, port))
+    return Node(_config(data, port), Surroundings(now_ms=clock.now_ms))
 
 
 # --- the shop
 
 
-async def _shop(node: Restartable, data: Path, clock: Clock) -> Found | None:
+async def _shop(node: Restartable, data: Path, clock: SetBackClock) -> Found | None:
     """What was found before, after the shop has moved in if that was nothing; None: it failed."""
     from barnabas.client import Admin
     from barnabas.demo.workload import Found, found, run
@@ -154,7 +157,7 @@ async def _shop(node: Restartable, data: Path, clock: Clock) -> Found | None:
         click.echo(f"the shop could not move in: {error or type(error).__name__}; the node goes on", err=True)
         return None
     finally:
-        clock.move_to(true_ms())
+        clock.move_to(clock.true_ms())
     again = f"remove {data} to see it move in again"
     click.echo(
         {

@@ -1,0 +1,59 @@
+"""The world around a node: its clocks, its sources of randomness, its listening sockets and the name of its host.
+
+Its one rule: a node and the parts that it builds take these from here and never from the operating system, so that a test
+or a simulation can replace them. Timers belong to the event loop, files to `storage`, the times of log lines to `logging`.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random, SystemRandom
+from typing import Final
+
+BACKLOG: Final = 1024
+
+
+def wall_clock_ms() -> int:
+    """Time of day in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def monotonic_clock_ms() -> int:
+    """Monotonic time in milliseconds."""
+    return time.monotonic_ns() // 1_000_000
+
+
+def system_random(purpose: str) -> Random:
+    """Randomness of the operating system, whatever the purpose."""
+    return SystemRandom()
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Bind a socket and listen. An empty host is every interface, over IPv6 and IPv4 where the machine has both."""
+    if not host and socket.has_dualstack_ipv6():
+        sock = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
+    else:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    sock.setblocking(False)
+    return sock
+
+
+Listen = Callable[[str, int], socket.socket]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The real world by default. A seeded `random_for` should return a stream of its own for each purpose."""
+
+    now_ms: Callable[[], int] = wall_clock_ms
+    monotonic_ms: Callable[[], int] = monotonic_clock_ms
+    random_for: Callable[[str], Random] = system_random
+    listen: Listen = listening_socket
+    host_name: Callable[[], str] = socket.getfqdn
+
+
+REAL_WORLD: Final = Surroundings()
