@@ -10,26 +10,27 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from barnabas import wire
-from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.server import Limits, Server
 from barnabas.broker.surroundings import listening_socket
-from barnabas.config import server
 from barnabas.metadata.image import EMPTY_IMAGE
 from barnabas.wire import APIS, Message
 from barnabas.wire.messages.header import RequestHeader
+from tests.broker.harness import MemoryNode
 
 TIMEOUT_S = 20.0
 LEVELS = {"kraft.version": 1, "metadata.version": 21}
 
 
-class Services:
-    """The least that a server needs."""
+class Services(MemoryNode):
+    """A node with an empty image, but for the levels of its features."""
 
     def __init__(self) -> None:
-        self.config = server.load(None, {})
-        self.encoded: dict[tuple[Any, ...], Encoded] = {}
-        self.image = EMPTY_IMAGE
-        self.finalized_features = FinalizedFeatures(36, dict(LEVELS))
+        super().__init__(image=EMPTY_IMAGE)
+
+    @property
+    def finalized_features(self) -> FinalizedFeatures:
+        return FinalizedFeatures(36, dict(LEVELS))
 
 
 class RawClient:

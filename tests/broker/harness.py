@@ -16,14 +16,13 @@ from typing import Any
 
 from barnabas import wire
 from barnabas.broker.active_controller import ActiveController
-from barnabas.broker.client_metrics import ClientMetrics
-from barnabas.broker.context import ClientInformation, Encoded, FinalizedFeatures, Listener, Peer
+from barnabas.broker.context import ClientInformation, FinalizedFeatures, Listener, Peer
 from barnabas.broker.dispatch import dispatch
 from barnabas.broker.dynamic_config import DynamicConfig
-from barnabas.broker.encoded_topics import EncodedTopics
+from barnabas.broker.services import NodeServices
+from barnabas.broker.surroundings import Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import server
-from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
@@ -33,7 +32,7 @@ from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.transactions.coordinator import TransactionCoordinator
-from barnabas.wire import APIS, ApiKey, Message, Uuid
+from barnabas.wire import APIS, ApiKey, ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.frame import Frame
 from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.records.metadata import FeatureLevelRecord, RegisterBrokerRecord
@@ -42,6 +41,7 @@ from tests.broker.memory_transactions import MemoryTransactions
 
 FEATURES = {"metadata.version": 30, "eligible.leader.replicas.version": 1, "group.version": 1, "transaction.version": 2}
 CLUSTER_ID = "Z29sZC1jbHVzdGVyLTAwMQ"
+SEEDS = {"controller": 1, "client metrics": 2, "replicas": 3, "fetch sessions": 4}
 LISTENER_NAMES = {"broker": "PLAINTEXT", "controller": "CONTROLLER", "sasl": "SASL"}
 
 
@@ -73,8 +73,8 @@ class _MemoryLog:
         return self.end_offset - 1
 
 
-class MemoryNode:
-    """Services over an image; `records` are what decisions have written."""
+class MemoryNode(NodeServices):
+    """Services over an image; `written` are the records of decisions. Implements `broker.context.Services`."""
 
     def __init__(
         self,
@@ -89,30 +89,30 @@ class MemoryNode:
         kraft_version: int = 0,
         directory_ids: Mapping[Path, Uuid] | None = None,
     ) -> None:
-        self.config = server.load(None, dict(properties or {}))
+        config = server.load(None, dict(properties or {}))
+        self.now_ms = now_ms
+        surroundings = Surroundings(
+            now_ms=lambda: self.now_ms,
+            monotonic_ms=lambda: self.now_ms,
+            random_for=lambda purpose: Random(SEEDS[purpose]),
+        )
+        receiver = config.get_str("barnabas.telemetry.receiver") or ""
+        super().__init__(config, surroundings, authorizer or AuthorizerSettings(), telemetry_receiver=receiver)
+        self.fetch_sessions = FetchSessions(4, surroundings.random_for("fetch sessions"))  # few enough to run out
         self.log_directories = LogDirectories(lambda: self.config, directory_ids or {})
         self.cluster_id = CLUSTER_ID
-        self.refusal = None
-        self.encoded: dict[tuple[Any, ...], Encoded] = {}
-        self.encoded_topics = EncodedTopics()
-        self.authorizer = authorizer or AuthorizerSettings()
         if image is None:
             levels = FEATURES if features is None else features
             start: list[Message] = [FeatureLevelRecord(name=n, feature_level=v) for n, v in levels.items()]
             start += [register_broker(i) for i in range(1, brokers + 1)]
             image = replay(EMPTY_IMAGE, [*start, *records], Provenance(len(start) + len(records) - 1, 1, now_ms))
         self._log = _MemoryLog(image.offset)
-        self.now_ms = now_ms
-        receiver = self.config.get_str("barnabas.telemetry.receiver") or ""
-        max_bytes = self.config.get_int("telemetry.max.bytes")
-        self.mutation_quotas = MutationQuotas(11, 1)
-        self.client_metrics = ClientMetrics(receiver, max_bytes, Random(2), lambda: self.now_ms)
         self.controller = ActiveController(
             image,
             self.config,
             self._log,
-            lambda: self.now_ms,
-            Random(1),
+            surroundings.now_ms,
+            surroundings.random_for("controller"),
             cluster_id=CLUSTER_ID,
             kraft_version=lambda: kraft_version,
         )
@@ -122,7 +122,6 @@ class MemoryNode:
         self.memory_transactions = MemoryTransactions(self)
         self.memory_groups = MemoryGroups(self)
         self._replicas: Replicas | None = None
-        self.fetch_sessions = FetchSessions(4, Random(4))
 
     @property
     def replicas(self) -> Replicas:
@@ -133,8 +132,8 @@ class MemoryNode:
                 self.config.node_id,
                 self.log_directories,
                 dynamic.topic_values,
-                now_ms=lambda: self.now_ms,
-                random=Random(3),
+                now_ms=self.surroundings.now_ms,
+                random=self.surroundings.random_for("replicas"),
             )
             self._replicas.start(self.image)
             self.controller.loop.subscribe(dynamic.image_changed)
@@ -153,8 +152,8 @@ class MemoryNode:
     def quorum_leader_id(self) -> int:
         return self.config.node_id
 
-    def monotonic_ms(self) -> int:
-        return self.now_ms
+    async def ask_quorum(self, request: Message, version: int, listener_name: str) -> Message:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "a node in memory has no quorum")
 
     @property
     def image(self) -> MetadataImage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import MetadataImage
@@ -69,8 +69,9 @@ class Controller(Protocol):
         ...
 
 
+@runtime_checkable
 class Services(Protocol):
-    """What handlers may ask of their node."""
+    """The services of a node that its handlers use. `services.NodeServices` implements those that all nodes share."""
 
     config: ServerConfig
     cluster_id: str
@@ -92,7 +93,7 @@ class Services(Protocol):
 
     @property
     def refusal(self) -> KafkaError | None:
-        """What who wants to write to a log is told, if nobody may."""
+        """Error returned for every write on a read-only node, or None."""
         ...
 
     @property
@@ -110,11 +111,11 @@ class Services(Protocol):
         ...
 
     def monotonic_ms(self) -> int:
-        """A clock that nobody sets."""
+        """Monotonic time in milliseconds."""
         ...
 
     async def ask_quorum(self, request: Message, version: int, listener_name: str) -> Message:
-        """The answer of the metadata quorum to a request of its own protocol, DescribeQuorum among them."""
+        """Ask this node's replica of the metadata log, with a request of raft's own protocol or DescribeQuorum."""
         ...
 
     @property

@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
-from barnabas.broker.client_metrics import ClientMetrics
-from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
 from barnabas.broker.dynamic_config import DynamicConfig
-from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
+from barnabas.broker.services import NodeServices
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import activation
 from barnabas.controller.features import SHOWN_ORDER
-from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
@@ -35,7 +33,6 @@ from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
 from barnabas.raft.voters import ReplicaKey, Voter, VoterSet
-from barnabas.replicas.fetch_sessions import FetchSessions
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.maintenance import Maintenance
 from barnabas.replicas.partition import Partition
@@ -45,7 +42,7 @@ from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
-from barnabas.wire import KafkaError, Message, Uuid, decode_record, random_uuid
+from barnabas.wire import Message, Uuid, decode_record, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
 if TYPE_CHECKING:
@@ -69,41 +66,24 @@ def finalized_features(image: MetadataImage, kraft_version: int) -> FinalizedFea
     return FinalizedFeatures(image.offset, ordered)
 
 
-class Node:
-    """A broker, a controller, or both. `start` returns when it answers requests."""
+class Node(NodeServices):
+    """A broker, a controller, or both. `start` returns when it answers requests. Implements `broker.context.Services`."""
 
     def __init__(self, config: ServerConfig, surroundings: Surroundings = REAL_WORLD) -> None:
-        self.config = config
-        self.surroundings = surroundings
-        self.encoded: dict[tuple[Any, ...], Encoded] = {}
-        self.authorizer = AuthorizerSettings(
+        authorizer = AuthorizerSettings(
             enabled=bool(config.get_str("authorizer.class.name")),
             super_users=parse_super_users(config.given.get("super.users", "")),
             allow_everyone_if_no_acl_found=config.given.get("allow.everyone.if.no.acl.found", "").strip().lower()
             == "true",
         )
-        self.cluster_id = ""
-        self.refusal: KafkaError | None = None
+        receiver = config.get_str("barnabas.telemetry.receiver") or ""
+        super().__init__(config, surroundings, authorizer, telemetry_receiver=receiver)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.addresses: dict[str, tuple[str, int]] = {}
         self._random = surroundings.random_for("ids")
         self._locks: list[DirectoryLock] = []
         self._formatted = False
         self._directory_ids: dict[Path, Uuid] = {}
-        self.encoded_topics = EncodedTopics()
-        self.client_metrics = ClientMetrics(
-            config.get_str("barnabas.telemetry.receiver") or "",
-            config.get_int("telemetry.max.bytes"),
-            surroundings.random_for("client metrics"),
-            surroundings.monotonic_ms,
-        )
-        self.mutation_quotas = MutationQuotas(
-            config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
-        )
-        self.fetch_sessions = FetchSessions(
-            config.get_int("max.incremental.fetch.session.cache.slots"), surroundings.random_for("fetch sessions")
-        )
-        self.monotonic_ms = surroundings.monotonic_ms
         self.topic_creation: TopicCreation
         self.log_directories: LogDirectories
         self.replicas: Replicas

@@ -29,20 +29,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas import __version__
-from barnabas.broker.client_metrics import ClientMetrics
-from barnabas.broker.context import Encoded, FinalizedFeatures, Listener
+from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.dynamic_config import DynamicConfig
-from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.node import NodeError, finalized_features, limits_of
 from barnabas.broker.served import served_apis
 from barnabas.broker.server import Server
+from barnabas.broker.services import NodeServices
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import properties, server
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import Heartbeats
-from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.controller.situation import Situation
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.metadata.as_of import EVERYTHING, AsOf
@@ -55,7 +53,6 @@ from barnabas.offline.metadata import OfflineMetadata, load
 from barnabas.raft import messages
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
-from barnabas.replicas.fetch_sessions import FetchSessions
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.read_only import ReadOnlyReplicas, find_logs
 from barnabas.replicated.decision import Result
@@ -206,7 +203,7 @@ def refusal(config: ServerConfig) -> KafkaError:
     return KafkaError(ErrorCode.POLICY_VIOLATION, f"This node serves {where} read-only: nothing can be changed")
 
 
-class ReadOnlyNode:
+class ReadOnlyNode(NodeServices):
     """`start` returns when it answers requests. Implements `broker.context.Services`."""
 
     def __init__(
@@ -216,13 +213,9 @@ class ReadOnlyNode:
         as_of: AsOf = EVERYTHING,
         surroundings: Surroundings = REAL_WORLD,
     ) -> None:
-        self.config = config
-        self.surroundings = surroundings
-        self.monotonic_ms = surroundings.monotonic_ms
+        authorizer = AuthorizerSettings(enabled=True, super_users=frozenset({str(ANONYMOUS)}))
+        super().__init__(config, surroundings, authorizer)
         self.cluster_id = found.meta.cluster_id or ""
-        self.encoded: dict[tuple[Any, ...], Encoded] = {}
-        self.encoded_topics = EncodedTopics()
-        self.authorizer = AuthorizerSettings(enabled=True, super_users=frozenset({str(ANONYMOUS)}))
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.addresses: dict[str, tuple[str, int]] = {}
         self.metadata = OfflineMetadata()
@@ -242,17 +235,6 @@ class ReadOnlyNode:
         self.controller = ReadOnlyController(self)
         self.topic_creation = TopicCreation(self.controller, config)
         self.log_directories = LogDirectories(lambda: config, self._directory_ids(found))
-        self.mutation_quotas = MutationQuotas(
-            config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
-        )
-        slots = config.get_int("max.incremental.fetch.session.cache.slots")
-        self.fetch_sessions = FetchSessions(slots, surroundings.random_for("fetch sessions"))
-        self.client_metrics = ClientMetrics(
-            "",
-            config.get_int("telemetry.max.bytes"),
-            surroundings.random_for("client metrics"),
-            surroundings.monotonic_ms,
-        )
         self._found = found
         self._as_of = as_of
         self._has_logs = False

@@ -1,0 +1,48 @@
+"""The services that every kind of node has in the same form: they depend on its settings and surroundings alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barnabas.broker.client_metrics import ClientMetrics
+from barnabas.broker.context import Encoded
+from barnabas.broker.encoded_topics import EncodedTopics
+from barnabas.broker.surroundings import Surroundings
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller.mutation_quotas import MutationQuotas
+from barnabas.replicas.fetch_sessions import FetchSessions
+from barnabas.security.authorizer import AuthorizerSettings
+from barnabas.wire import KafkaError
+
+
+class NodeServices:
+    """The base of all classes that implement `broker.context.Services`; a subclass adds its image, logs and quorum."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        surroundings: Surroundings,
+        authorizer: AuthorizerSettings,
+        *,
+        telemetry_receiver: str = "",
+    ) -> None:
+        self.config = config
+        self.surroundings = surroundings
+        self.authorizer = authorizer
+        self.cluster_id = ""
+        self.refusal: KafkaError | None = None
+        self.encoded: dict[tuple[Any, ...], Encoded] = {}
+        self.encoded_topics = EncodedTopics()
+        self.client_metrics = ClientMetrics(
+            telemetry_receiver,
+            config.get_int("telemetry.max.bytes"),
+            surroundings.random_for("client metrics"),
+            surroundings.monotonic_ms,
+        )
+        self.mutation_quotas = MutationQuotas(
+            config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
+        )
+        self.fetch_sessions = FetchSessions(
+            config.get_int("max.incremental.fetch.session.cache.slots"), surroundings.random_for("fetch sessions")
+        )
+        self.monotonic_ms = surroundings.monotonic_ms
