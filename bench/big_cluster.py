@@ -17,7 +17,7 @@ from barnabas.metadata.versions import LATEST_VERSION
 from barnabas.raft import formatting
 from barnabas.raft.stored_log import StoredLog, metadata_log_directory
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
-from barnabas.storage.segment import LogConfig
+from barnabas.storage.log_config import LogConfig
 from barnabas.wire import Message, Uuid, encode_record
 from barnabas.wire.records.metadata import PartitionRecord, RegisterBrokerRecord, TopicRecord
 

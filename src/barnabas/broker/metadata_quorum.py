@@ -25,7 +25,7 @@ from barnabas.raft.quorum_state import FileQuorumState
 from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import StoredLog
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
-from barnabas.storage.segment import LogConfig
+from barnabas.storage.log_config import LogConfig
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
 from barnabas.wire import encode_record
 

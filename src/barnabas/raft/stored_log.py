@@ -12,9 +12,10 @@ from pathlib import Path
 from barnabas.raft.log import EpochStart, OffsetAndEpoch
 from barnabas.storage import snapshots
 from barnabas.storage.log import Log
+from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dirs import CLUSTER_METADATA, directory_name
 from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
-from barnabas.storage.segment import LogConfig, Recovery
+from barnabas.storage.segment import Recovery
 from barnabas.storage.snapshots import RawSnapshotWriter, SnapshotId, snapshot_path
 from barnabas.wire import Uuid
 

@@ -2,7 +2,7 @@
 
 log (append, read, truncate, roll, recover), segment, index, batch_file (walking), loading (opening a log), epochs, producers,
 producer_snapshots, aborted (transactions), retention (pure), cleanable (which log is compacted; pure), compaction, log_config
-(from a topic's settings), checkpoints, partition_metadata, log_dirs, quorum_state, snapshots, offline (reading what others
+(the settings of a log), checkpoints, partition_metadata, log_dirs, quorum_state, snapshots, offline (reading what others
 own), files (descriptors, fsync), errors.
 It knows batches and nothing of clusters. Everything is synchronous: what runs in a thread is for the caller to say.
 """
@@ -23,11 +23,12 @@ from barnabas.storage.compaction import CleanerStats, Compaction
 from barnabas.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset, LeaderEpochs
 from barnabas.storage.errors import CorruptLogError, OffsetOutOfRangeError, StorageError, UnexpectedOffsetError
 from barnabas.storage.log import AppendInfo, FileRange, Log, LogStatistics
+from barnabas.storage.log_config import LogConfig
 from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
 from barnabas.storage.producers import AppendOrigin, ProducerState
 from barnabas.storage.quorum_state import read_quorum_state, write_quorum_state
 from barnabas.storage.retention import Expired
-from barnabas.storage.segment import FoundOffset, LogConfig, Recovery, Segment
+from barnabas.storage.segment import FoundOffset, Recovery, Segment
 from barnabas.storage.snapshots import (
     RawSnapshotWriter,
     SnapshotId,

@@ -20,8 +20,9 @@ from barnabas.storage.checkpoints import (
     write_offset_checkpoint,
 )
 from barnabas.storage.index import MAX_RELATIVE_OFFSET
+from barnabas.storage.log_config import LogConfig
 from barnabas.storage.retention import RetainedSegment
-from barnabas.storage.segment import LogConfig, Segment
+from barnabas.storage.segment import Segment
 
 Name = TypeVar("Name")
 AnySegment = TypeVar("AnySegment", bound=RetainedSegment)

@@ -21,6 +21,7 @@ from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.epochs import UNDEFINED_EPOCH, LeaderEpochs
 from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
 from barnabas.storage.files import File, ReadOnlyFile, file_names, fsync_directory
+from barnabas.storage.log_config import LogConfig
 from barnabas.storage.producer_snapshots import ProducerSnapshots
 from barnabas.storage.producers import Producers, producer_batch
 from barnabas.storage.segment import (
@@ -28,7 +29,6 @@ from barnabas.storage.segment import (
     DELETED_SUFFIX,
     LOG_SUFFIX,
     SWAP_SUFFIX,
-    LogConfig,
     Recovery,
     Segment,
 )

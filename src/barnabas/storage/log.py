@@ -42,6 +42,7 @@ from barnabas.storage.epochs import EpochEndOffset
 from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
 from barnabas.storage.files import File, create_directory, fsync_directory, fsync_name, next_moment, rename_directory
 from barnabas.storage.loading import Loaded, begin, load
+from barnabas.storage.log_config import LogConfig
 from barnabas.storage.partition_metadata import flush_topic_id
 from barnabas.storage.producers import (
     UNKNOWN_TRANSACTION_VERSION,
@@ -54,7 +55,6 @@ from barnabas.storage.retention import Expired, expired
 from barnabas.storage.segment import (
     SWAP_SUFFIX,
     FoundOffset,
-    LogConfig,
     Segment,
     Written,
 )

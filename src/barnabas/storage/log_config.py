@@ -1,27 +1,56 @@
-"""From a topic's settings to what its logs need of them.
+"""The settings of one log, and how they follow from those of its topic.
 
-Its one rule: a name that the topic sets counts, then what the broker gives all topics, then the default. Texts are taken to
-be valid: they were checked when they were set. `local.retention.*` is for tiered storage, which there is not: it is ignored.
+Its one rule: the value that the topic sets counts, then the broker's value for all topics, then the default. Texts are valid
+here: they were checked when they were set. `local.retention.*` is ignored, because there is no tiered storage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
+from barnabas.batches.format import MAX_INT64
 from barnabas.config import topic
 from barnabas.config.definitions import Value
-from barnabas.storage.segment import LogConfig
 
 _NO_DEFAULTS: Mapping[str, Value] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Settings for the files of a log and how long they stay, with the names of the topic's settings."""
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    segment_ms: int = 7 * 24 * 60 * 60 * 1000  # less the jitter of this log; at most max.compaction.lag.ms
+    segment_index_bytes: int = 10 * 1024 * 1024
+    index_interval_bytes: int = 4096
+    max_message_bytes: int = 1048588
+    flush_messages: int = MAX_INT64
+    flush_ms: int = MAX_INT64
+    # The two words of cleanup.policy. With neither, only what lies before the log start offset is deleted.
+    delete: bool = True
+    compact: bool = False
+    retention_ms: int = 7 * 24 * 60 * 60 * 1000  # negative: for ever
+    retention_bytes: int = -1  # negative: without bound
+    file_delete_delay_ms: int = 60_000
+    delete_retention_ms: int = 24 * 60 * 60 * 1000
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = MAX_INT64
+    min_cleanable_dirty_ratio: float = 0.5
+    # The metadata log: offsets without gaps, nothing lost that was flushed, and no producers to remember.
+    metadata: bool = False
+    # Settings of the broker.
+    producer_id_expiration_ms: int = 24 * 60 * 60 * 1000
+    transaction_partition_verification_enable: bool = True
 
 
 def log_config(
     configs: Mapping[str, str], defaults: Mapping[str, Value] = _NO_DEFAULTS, *, segment_jitter_ms: int = 0
 ) -> LogConfig:
-    """The settings of one log. `configs` is what the topic sets, `defaults` are the values of one that sets nothing.
+    """Return the settings of one log. `configs` are those that the topic sets, `defaults` those of a topic that sets none.
 
-    The jitter of a segment is drawn anew for each log, from 0 to less than the smaller of segment.jitter.ms and segment.ms.
+    The jitter is drawn anew for each log, from 0 to less than the smaller of segment.jitter.ms and segment.ms.
     """
 
     def value(name: str) -> Value:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from barnabas.storage.segment import LogConfig
+from barnabas.storage.log_config import LogConfig
 
 
 class RetainedSegment(Protocol):

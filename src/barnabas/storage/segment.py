@@ -12,7 +12,6 @@ needed: most segments of a node are not. Which transactions are aborted, and wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -27,7 +26,7 @@ from barnabas.batches import (
     decode_records,
     decode_whole_header,
 )
-from barnabas.batches.format import MAGIC, MAGIC_POSITION, MAX_INT64, Buffer
+from barnabas.batches.format import MAGIC, MAGIC_POSITION, Buffer
 from barnabas.storage.aborted import TransactionIndex
 from barnabas.storage.batch_file import Place, WholeBatch, is_old_message, walk_headers, walk_places, walk_whole
 from barnabas.storage.errors import CorruptLogError, StorageError
@@ -41,6 +40,7 @@ from barnabas.storage.index import (
     TimestampOffset,
     fault_of_index,
 )
+from barnabas.storage.log_config import LogConfig
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -54,34 +54,6 @@ INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 MAX_SEGMENT_BYTES = 2**31 - 1
 _LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # behind a damaged batch
 _MAKING = Lock()  # the objects of indexes, of which a segment has one each
-
-
-@dataclass(frozen=True, slots=True)
-class LogConfig:
-    """What shapes the files of a log, and how long they stay; the names are those of the topic's settings."""
-
-    segment_bytes: int = 1024 * 1024 * 1024
-    segment_ms: int = 7 * 24 * 60 * 60 * 1000  # less the jitter of this log; at most max.compaction.lag.ms
-    segment_index_bytes: int = 10 * 1024 * 1024
-    index_interval_bytes: int = 4096
-    max_message_bytes: int = 1048588
-    flush_messages: int = MAX_INT64
-    flush_ms: int = MAX_INT64
-    # The two words of cleanup.policy. With neither, only what lies before the log start offset is deleted.
-    delete: bool = True
-    compact: bool = False
-    retention_ms: int = 7 * 24 * 60 * 60 * 1000  # negative: for ever
-    retention_bytes: int = -1  # negative: without bound
-    file_delete_delay_ms: int = 60_000
-    delete_retention_ms: int = 24 * 60 * 60 * 1000
-    min_compaction_lag_ms: int = 0
-    max_compaction_lag_ms: int = MAX_INT64
-    min_cleanable_dirty_ratio: float = 0.5
-    # The metadata log: offsets without gaps, nothing lost that was flushed, and no producers to remember.
-    metadata: bool = False
-    # Settings of the broker.
-    producer_id_expiration_ms: int = 24 * 60 * 60 * 1000
-    transaction_partition_verification_enable: bool = True
 
 
 class Written(NamedTuple):
