@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.controller import elections, partitions
+from barnabas.controller import elections, operation_size
 from barnabas.wire import KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import BrokerRegistrationChangeRecord, ConfigRecord, PartitionChangeRecord
 from tests.controller.situations import TOPIC, Story, partition, topic
@@ -56,7 +56,7 @@ def test_there_are_two_types_of_elections(election_type: int) -> None:
 
 
 def test_an_election_that_is_too_large_for_one_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitions, "MAX_RECORDS_PER_USER_OPERATION", 1)
+    monkeypatch.setattr(operation_size, "MAX_RECORDS_PER_USER_OPERATION", 1)
     story = Story(topic(*(partition([2, 1], [1, 2]) for _ in range(2))))
     with pytest.raises(KafkaError, match="POLICY_VIOLATION: Unable to perform excessively large batch operation"):
         story.decide(elections.elect, 0, None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
+from barnabas.controller.operation_size import MAX_RECORDS_PER_USER_OPERATION, check_size
 from barnabas.controller.situation import Situation
 from barnabas.metadata.acls import to_record
 from barnabas.replicated.decision import Result

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from barnabas.controller.heartbeats import BrokerState, next_state
-from barnabas.controller.partitions import PartitionChanges, Versioned, check_size, select
+from barnabas.controller.operation_size import Versioned, check_size
+from barnabas.controller.partition_change import PartitionChanges, select
 from barnabas.controller.situation import Situation
 from barnabas.metadata.brokers import Broker
 from barnabas.metadata.image import MetadataImage

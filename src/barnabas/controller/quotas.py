@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from barnabas.config import quotas
 from barnabas.config.definitions import Definition
 from barnabas.config.hash_order import hash_order, text_hash
-from barnabas.controller.partitions import check_size
+from barnabas.controller.operation_size import check_size
 from barnabas.controller.situation import Situation
 from barnabas.metadata.quotas import QuotaEntity, quota_entity
 from barnabas.replicated.decision import Result

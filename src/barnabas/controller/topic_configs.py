@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Final
 
 from barnabas.config import topic
 from barnabas.config.definitions import Definition, Synonym, Value
 from barnabas.config.resolve import ConfigSource, Layers, topic_defaults
 from barnabas.config.resource_type import ConfigResourceType
-from barnabas.controller.partitions import broker_layers
+from barnabas.controller.configs import MAX_VALUE_LENGTH, MIN_INSYNC_REPLICAS, layers_of
 from barnabas.controller.situation import Situation
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.records.metadata import ClearElrRecord, ConfigRecord
-
-VALUE_LENGTH_MAX: Final = 2**15 - 1
-MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
 ShownConfig = CreateTopicsResponse.CreatableTopicConfigs
 
@@ -31,7 +27,7 @@ class TopicConfigs:
 
     def __init__(self, situation: Situation) -> None:
         self._elr = situation.image.is_elr_enabled
-        self._layers = broker_layers(situation)
+        self._layers = layers_of(situation.image, situation.config)
         self._remote_storage = situation.config.get("remote.log.storage.system.enable") is True
         self._defaults: Mapping[str, Value] | None = None
         self._inherited: Mapping[str, ShownConfig] | None = None
@@ -46,11 +42,11 @@ class TopicConfigs:
         configs = {each.name: each.value for each in given if each.value is not None}
         if not configs:
             return {}
-        if any(len(value) > VALUE_LENGTH_MAX for value in configs.values()):
+        if any(len(value) > MAX_VALUE_LENGTH for value in configs.values()):
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,
                 "The configuration value cannot be added because it exceeds the maximum value size of "
-                f"{VALUE_LENGTH_MAX} bytes.",
+                f"{MAX_VALUE_LENGTH} bytes.",
             )
         if self._defaults is None:
             self._defaults = topic_defaults(self._layers)

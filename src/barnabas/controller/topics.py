@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from barnabas.config import topic_names
 from barnabas.controller.mutation_quotas import UNBOUNDED, ChargeCounter, Charged, MutationQuota
-from barnabas.controller.partitions import MAX_RECORDS_PER_USER_OPERATION, check_size
+from barnabas.controller.operation_size import MAX_RECORDS_PER_USER_OPERATION, check_size
 from barnabas.controller.placement import default_directory, is_active, place, usable_brokers
 from barnabas.controller.situation import Situation
 from barnabas.controller.topic_configs import TopicConfigs

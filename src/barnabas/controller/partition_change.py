@@ -1,7 +1,7 @@
-"""How a partition changes: who leads, who is in sync, who could lead if nobody were, and when a reassignment is done.
+"""The change of a partition: its leader, its in-sync and eligible leader replicas, and the end of its reassignment.
 
-The one rule: every change of a partition is a PartitionChange, so that electing, the eligible leader replicas (KIP-966) and
-the end of a reassignment are the same whatever the cause. Why a partition is to change is known to the callers only.
+The one rule: every change of a partition is a PartitionChange, so that elections, eligible leader replicas (KIP-966) and
+the end of a reassignment follow the same rules whatever the cause. The cause is known to the callers only.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from barnabas.config import resolve
-from barnabas.config.resolve import Layers
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import MIN_INSYNC_REPLICAS, layers_of
+from barnabas.controller.operation_size import Versioned
 from barnabas.controller.placement import default_directory, is_active
 from barnabas.controller.situation import Situation
 from barnabas.metadata.image import MetadataImage
@@ -30,12 +30,9 @@ from barnabas.metadata.topics import (
     Topics,
 )
 from barnabas.metadata.versions import MetadataVersion
-from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
+from barnabas.wire import Uuid
 from barnabas.wire.records.metadata import PartitionChangeRecord
 
-Versioned = tuple[Message, int]
-
-MAX_RECORDS_PER_USER_OPERATION: Final = 10_000
 UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
 
 
@@ -46,7 +43,7 @@ class Election(Enum):
 
 
 class Rules(NamedTuple):
-    """What changes of the partitions of a topic depend on."""
+    """The settings and features that the changes of a topic's partitions depend on."""
 
     metadata_version: MetadataVersion
     is_elr_enabled: bool
@@ -56,9 +53,9 @@ class Rules(NamedTuple):
 
 
 class PartitionChange:
-    """One change in the making: set what is wanted, then `build`, once.
+    """A change of one partition: set the attributes, then call `build` once.
 
-    `is_acceptable_leader` tells of a broker whether it is alive and has the replica's directory.
+    `is_acceptable_leader` returns whether a broker is alive and has the replica's directory.
     """
 
     __slots__ = (
@@ -230,7 +227,7 @@ class PartitionChanges:
     def __init__(self, situation: Situation) -> None:
         self.image = situation.image
         self.metadata_version = situation.metadata_version
-        self._layers = broker_layers(situation)
+        self._layers = layers_of(situation.image, situation.config)
         self._rules: dict[Uuid, Rules] = {}
         self._defaults: tuple[int, bool] | None = None
 
@@ -306,11 +303,6 @@ class PartitionChanges:
                 yield built
 
 
-def broker_layers(situation: Situation) -> Layers:
-    """Where topics take their defaults from: what the active controller's own node has set, and all nodes have."""
-    return layers_of(situation.image, situation.config)
-
-
 def has_online_directory(image: MetadataImage, broker_id: int, directory: Uuid | None) -> bool:
     """Whether a replica in this directory can be served; a directory that is not known yet is taken to be well."""
     broker = image.brokers.get(broker_id)
@@ -326,9 +318,3 @@ def select(topics: Topics, wanted: Callable[[Partition], bool]) -> Iterator[Topi
         for partition_id, partition in enumerate(topic.partitions):
             if wanted(partition):
                 yield TopicPartition(topic, partition_id, partition)
-
-
-def check_size(records: Sequence[Versioned]) -> None:
-    """What one caller asks for must fit into one step of the log."""
-    if len(records) > MAX_RECORDS_PER_USER_OPERATION:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.controller.partitions import Election, PartitionChange, Rules
+from barnabas.controller.partition_change import Election, PartitionChange, Rules
 from barnabas.metadata.topics import RECOVERED, RECOVERING, UNASSIGNED_DIR, Partition
 from barnabas.metadata.versions import LATEST_VERSION, MetadataVersion
 from barnabas.wire import Uuid
