@@ -26,7 +26,7 @@ def apply_batch(image: MetadataImage, batch: Batch) -> MetadataImage:
 class ActiveController:
     """Implements `broker.context.Controller` over a `Loop`.
 
-    `monotonic_ms` is a clock that nobody sets; without one, that of `now_ms` serves. `kraft_version` is the voters'.
+    `monotonic_ms` defaults to `now_ms`. `kraft_version` returns the level of the voters.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ActiveController:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
 
     def raise_kraft_version(self, level: int) -> None:
-        """To a level that a decision has found possible, if it is not there; it is committed with what is written next."""
+        """Raise the level if it is lower. The raise is committed with the next records; a decision has allowed it."""
         if level > self._kraft_version():
             self._raise_kraft_version(self.loop.epoch)
 

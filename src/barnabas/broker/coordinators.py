@@ -1,4 +1,4 @@
-"""The coordinators of a node, groups and transactions, and what they need of it."""
+"""The coordinators of a node, for groups and for transactions, and the scheduler that both use."""
 
 from __future__ import annotations
 

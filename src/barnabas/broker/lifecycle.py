@@ -1,4 +1,4 @@
-"""The broker's relation to the active controller: it registers, stays in touch, and asks to leave.
+"""The broker's requests to the active controller: registration, heartbeats, producer ids, directories of replicas.
 
 It talks in Kafka's own requests over the controller's listener, also when the controller is in the same process. A broker
 is fenced until it has seen its own registration, and serves clients only after that; when it stops, it asks first, so that the

@@ -1,7 +1,7 @@
-"""Brokers and controllers: how they register, are let in, go, and are put out when they fall silent.
+"""Decisions about brokers and controllers: registration, heartbeats, fencing, controlled shutdown, unregistration.
 
-The one rule: a broker leads nothing, and is in no ISR, while it is fenced; so what changes of a broker and what changes of
-its partitions are records of one decision. When a broker was last heard of is soft state, in heartbeats.
+The one rule: a fenced broker leads nothing and is in no ISR; so the changes of a broker and of its partitions are records
+of one decision. The time of a broker's last heartbeat is soft state, in `heartbeats`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Who leads: elections that were asked for, and those that the controller holds by itself from time to time.
+"""Elections of leaders: those that a client asks for, and those that the controller holds at intervals.
 
-The one rule: an election is a PartitionChange of its kind; here is only decided which partitions want one.
+The one rule: an election is a PartitionChange; only the choice of the partitions is made here.
 """
 
 from __future__ import annotations

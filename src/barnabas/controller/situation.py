@@ -1,4 +1,8 @@
-"""What a decision may look at. It is all a decision may look at: no clock, no randomness, no state of its own."""
+"""Everything that a decision of the controller may rest on: it has no clock, no randomness and no state of its own.
+
+Its one rule: a decision changes nothing; its changes are in its Result, and whoever runs it applies them. There are two
+exceptions: a decision draws from `random`, and as its last step it notes in `heartbeats`, which are lost with leadership.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 
 
 class Situation(NamedTuple):
-    """The head image, the node's settings, the time and a source of chance; and what is known but not in the log."""
+    """The head image, the node's settings, the time, a source of randomness, and what is known but not in the log."""
 
     image: MetadataImage
     config: ServerConfig
@@ -21,20 +25,20 @@ class Situation(NamedTuple):
     random: Random
     heartbeats: Heartbeats = NO_HEARTBEATS
     monotonic_ms: int = 0
-    """A clock that nobody sets, to measure silence by."""
+    """Monotonic time, to measure how long a broker has been silent."""
     cluster_id: str = ""
     kraft_version: int = 0
     end_offset: int | None = None
-    """Of the log, where it is known: raft's own records are in the log, but not in the image."""
+    """The end of the log, if it is known: raft's own records are in the log, but not in the image."""
 
     @property
     def next_offset(self) -> int:
-        """Where the first record of this decision will be in the log."""
+        """The offset of the first record of this decision."""
         return self.image.offset + 1 if self.end_offset is None else self.end_offset
 
     @property
     def metadata_version(self) -> MetadataVersion:
-        """The finalized level; KafkaError before the first records have set it."""
+        """The finalized level. Raises KafkaError before the first records have set it."""
         version = self.image.metadata_version
         if version is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "metadata.version is not set yet")

@@ -1,5 +1,5 @@
-"""A day in the life of a small shop, played to a cluster so that there is something to look at.
+"""Half a day of a small shop, played to a cluster so that there is something to see.
 
-`shop` says what the shop has, `records` what it writes, `workload` what happens, in order. Nothing here knows the broker: it
-all goes through `barnabas.client`, and would do as well with Apache Kafka.
+`shop` holds its topics, ACLs, quotas and users, `records` makes its records, `workload` plays its hours in order, and `clock`
+is the wall clock of its node. Nothing here imports the broker: the workload goes through `barnabas.client`.
 """

@@ -1,4 +1,4 @@
-"""What a decision gives. It stands apart from the loop that runs decisions: who decides knows no event loop."""
+"""The result of a decision: records and a response. It is apart from the loop, so that decisions import no event loop."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 Needs CREATE on the cluster or on the topic. Each topic has its own row: a name given twice, or that of the metadata log, is
 INVALID_REQUEST, and of several faults the first of name, existence, settings, placement is told. Versions from 5 show the
 settings in force to those who may describe them (else topic_config_error_code is TOPIC_AUTHORIZATION_FAILED), version 7 the
-topic's id, even when only validating. More than 10,000 partitions in one request are refused altogether.
+topic's id, even when only validating. More than 10,000 partitions in one request are refused altogether. A client above its
+controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 6 on; before, its response is delayed.
 
 Not done: create.topic.policy.class.name.
 """

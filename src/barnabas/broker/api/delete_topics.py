@@ -3,7 +3,8 @@
 Needs DELETE on the topic or on the cluster. Topics are named, or from version 6 given by id. Ids that do not exist are
 UNKNOWN_TOPIC_ID, names UNKNOWN_TOPIC_OR_PARTITION; what is given twice, or by both, or by neither, is INVALID_REQUEST and
 not deleted. A topic that the caller may not describe is refused in the same row whether it exists or not.
-`delete.topic.enable=false` refuses everything. Rows of ids stand before those of names (Kafka shuffles them all).
+`delete.topic.enable=false` refuses everything. Rows of ids stand before those of names (Kafka shuffles them all). A client
+above its controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 5 on; before, its response is delayed.
 """
 
 from __future__ import annotations
