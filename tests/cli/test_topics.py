@@ -15,7 +15,6 @@ from barnabas.cli.main import main
 from barnabas.cli.terminal.times import parse_time_ms
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.admin.topics import PartitionDescription
-from barnabas.declared.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
 from barnabas.operations.quantities import parse_bytes
 from barnabas.operations.topics.facts import PartitionFacts
 from barnabas.operations.topics.partition_count import Load, plan_partitions
@@ -333,23 +332,6 @@ def test_the_largest_need_decides_and_room_to_grow_counts() -> None:
         == "it has 8 already, which is enough and cannot be decreased"
     )
     assert "many" in plan_partitions(Load(10_000, 1)).warnings[-1]
-
-
-def test_replicas_are_added_in_other_racks_and_where_there_are_fewest() -> None:
-    racks = {1: "a", 2: "a", 3: "b", 4: "b"}
-    assert with_replication_factor({0: Replicas([1])}, 2, racks, {3: 5, 4: 1}) == {0: [1, 4]}
-    assert with_replication_factor({0: Replicas([1])}, 3, racks, {2: 0, 3: 5, 4: 1}) == {0: [1, 4, 2]}
-    with pytest.raises(NotEnoughBrokersError):
-        with_replication_factor({0: Replicas([1])}, 5, racks)
-
-
-def test_replicas_are_taken_away_where_they_serve_least() -> None:
-    racks = {1: "a", 2: "a", 3: "b"}
-    assert with_replication_factor({0: Replicas([1, 2, 3])}, 2, racks) == {0: [1, 3]}  # 2 shares a rack with 1
-    assert with_replication_factor({0: Replicas([1, 3, 9])}, 2, racks) == {0: [1, 3]}  # 9 is gone
-    assert with_replication_factor({0: Replicas([9, 2, 3])}, 2, racks) == {0: [2, 3]}
-    assert with_replication_factor({0: Replicas([1, 2, 3], isr=[1, 2])}, 2, racks) == {0: [1, 2]}
-    assert with_replication_factor({0: Replicas([1, 2, 3])}, 3, racks) == {}
 
 
 def facts(leader: int, isr: tuple[int, ...], moving: PartitionReassignment | None = None) -> PartitionFacts:

@@ -109,6 +109,41 @@ def test_fewer_replicas_give_up_brokers_that_do_not_run_first() -> None:
     assert plan(topic((1, 9, 2)), {1: None, 2: None}, replication_factor=2).targets == topic((1, 2))
 
 
+def test_fewer_replicas_give_up_those_out_of_sync() -> None:
+    isr = {("t", 0): (1, 3), ("t", 1): (2, 1)}
+    made = plan(topic((1, 2, 3), (3, 2, 1)), THREE, replication_factor=2, isr=isr)
+    assert made.targets == topic((1, 3), (2, 1))
+    assert plan(topic((1, 2, 3)), THREE, replication_factor=1, leaders={("t", 0): 3}).targets == topic((3,))
+
+
+def test_another_number_of_replicas_alone_levels_nothing() -> None:
+    made = plan(topic(*[(1,)] * 6), THREE, replication_factor=3)
+    assert counts(after(made), THREE) == ([6, 6, 6], [6, 0, 0])
+
+
+def test_a_drained_replica_in_sync_is_copied_before_one_out_of_sync_takes_its_place() -> None:
+    current, isr = topic((1, 2, 3)), {("t", 0): (1, 2)}
+    four: dict[int, str | None] = {**THREE, 4: None}
+    assert plan(current, four, drain=[2], replication_factor=2, isr=isr).targets == topic((1, 4))
+    assert plan(current, four, drain=[3], replication_factor=2, isr=isr).targets == topic((1, 2))
+    assert plan(current, four, drain=[1, 2], replication_factor=1, isr=isr).targets == topic((4,))
+
+
+def test_where_there_is_no_broker_to_copy_to_the_rest_of_the_replicas_has_to_do() -> None:
+    isr = {("t", 0): (1, 2)}
+    assert plan(topic((1, 2, 3)), THREE, drain=[2], replication_factor=2, isr=isr).targets == topic((1, 3))
+    two: dict[int, str | None] = {1: None, 2: None}
+    assert plan(topic((1, 9, 2)), two, drain=[2], replication_factor=2, isr=isr).targets == topic((1, 9))
+
+
+def test_a_rebalance_does_not_mend_racks_with_a_replica_out_of_sync() -> None:
+    racks: dict[int, str | None] = {1: "a", 2: "a", 3: "b"}
+    isr = {("t", 0): (1, 2)}
+    assert plan(topic((1, 2, 3)), racks, rebalance=True, replication_factor=2, isr=isr).targets == topic((1, 2))
+    made = plan(topic((1, 2, 3)), {**racks, 4: "b"}, rebalance=True, replication_factor=2, isr=isr)
+    assert set(made.targets["t", 0]) in ({1, 4}, {2, 4}), "a new replica is in sync before the old one goes"
+
+
 def test_racks_are_mended_by_a_rebalance_and_only_where_they_are_broken() -> None:
     made = plan(topic((1, 2), (3, 5), (4, 1), (6, 3)), RACKS, rebalance=True)
     assert RACKS[after(made)["t", 0][0]] != RACKS[after(made)["t", 0][1]]
@@ -280,3 +315,28 @@ def test_new_brokers_get_replicas_and_only_they(situation: tuple[Assignment, dic
     assert all(set(made.adding(key)) <= {101, 102} for key in made.targets)
     replicas = Counter(each for row in after(made).values() for each in row)
     assert abs(replicas[101] - replicas[102]) <= 1 or brokers[1] != brokers[2]
+
+
+@PROPERTIES
+@given(situations(), st.data())
+def test_with_fewer_replicas_none_out_of_sync_is_kept_instead_of_one_in_sync(
+    situation: tuple[Assignment, dict[int, str | None]], data: st.DataObject
+) -> None:
+    current, known = situation
+    dead = data.draw(st.sets(st.sampled_from(sorted(known)), max_size=len(known) - 1))
+    brokers = {each: rack for each, rack in known.items() if each not in dead}
+    drain = data.draw(st.sets(st.sampled_from(sorted(known)), max_size=2))
+    factor = data.draw(st.integers(1, max(1, min(len(each) for each in current.values()))))
+    isr = {key: data.draw(st.lists(st.sampled_from(each), min_size=1, unique=True)) for key, each in current.items()}
+    if factor > min(len({*brokers, *each} - drain) for each in current.values()):
+        return
+    rebalance = data.draw(st.booleans())
+    made = plan(current, brokers, drain=drain, replication_factor=factor, rebalance=rebalance, isr=isr)
+    for key, replicas in after(made).items():
+        assert len(replicas) == len(set(replicas)) == factor
+        assert not drain.intersection(replicas)
+        running = {each for each in isr[key] if each in brokers}
+        spare = len(set(brokers) - drain - set(current[key]))
+        possible = min(factor, len(running - drain) + min(len(running & drain), spare))
+        new = set(replicas) - set(current[key])
+        assert len(running.intersection(replicas)) + len(new) >= possible, (key, replicas)

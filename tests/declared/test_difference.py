@@ -103,10 +103,10 @@ def test_another_replication_factor_moves_as_little_as_can_be() -> None:
     (change,) = plan("topics: {orders: {replicationFactor: 3}}").changes
     assert isinstance(change, ChangeReplicationFactor)
     assert str(change) == "alter topic orders: replicationFactor 2 -> 3"
-    assert change.replicas == {0: [1, 2, 3], 1: [2, 3, 1]}
+    assert change.replicas == {0: (1, 2, 3), 1: (2, 3, 1)}
     (change,) = plan("topics: {orders: {replicationFactor: 1}}").changes
     assert isinstance(change, ChangeReplicationFactor)
-    assert change.replicas == {0: [1], 1: [2]}
+    assert change.replicas == {0: (1,), 1: (2,)}
 
 
 def test_partitions_of_different_factors_are_made_alike() -> None:
@@ -114,7 +114,7 @@ def test_partitions_of_different_factors_are_made_alike() -> None:
     (change,) = plan("topics: {a: {replicationFactor: 2}}", observed=uneven).changes
     assert str(change) == "alter topic a: replicationFactor 1,2 -> 2"
     assert isinstance(change, ChangeReplicationFactor)
-    assert change.replicas == {0: [1, 2]}
+    assert change.replicas == {0: (1, 2)}
 
 
 def test_more_replicas_than_brokers_are_a_problem() -> None:

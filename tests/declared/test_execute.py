@@ -8,12 +8,21 @@ from pathlib import Path
 import pytest
 
 from barnabas.client.admin.part import TimedOutError
+from barnabas.client.admin.reassignments import Reassignments
 from barnabas.client.cluster import Cluster
-from barnabas.declared.difference import AddPartitions, Change, CreateTopic, DeleteTopic, SetUser
+from barnabas.declared.difference import (
+    AddPartitions,
+    Change,
+    ChangeReplicationFactor,
+    CreateTopic,
+    DeleteTopic,
+    SetUser,
+)
 from barnabas.declared.document import DeclaredTopic, Password
 from barnabas.declared.execute import Outcome, execute, read_passwords
 from barnabas.testing import Broker
 from barnabas.wire import ErrorCode, KafkaError
+from tests.client.admin.absent_brokers import create_topic, with_absent_brokers
 
 NEW = CreateTopic(DeclaredTopic("new", 1))
 
@@ -61,6 +70,22 @@ def test_a_cluster_that_has_gone_is_the_failure_of_the_change() -> None:
                 assert isinstance(found[0].error, OSError | KafkaError)
 
     asyncio.run(main())
+
+
+def test_partitions_added_a_moment_ago_get_the_declared_replication_factor() -> None:
+    async def main(broker: Broker) -> None:
+        async with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            change = ChangeReplicationFactor("t", (1,), 2, {0: (1, 2)})
+            assert [each.error for each in await outcomes(cluster, AddPartitions("t", 1, 3), change)] == [None, None]
+            moves = await Reassignments(cluster).list_partition_reassignments()
+            assert moves["t", 0].target_replicas == (1, 2)
+            targets = [move.target_replicas for _, move in sorted(moves.items())]
+            assert [len(each) for each in targets] == [2, 2, 2]
+            assert {each for target in targets for each in target} == {1, 2, 3}, "broker 3 has the fewest"
+
+    with with_absent_brokers({1: None, 2: None, 3: None}) as broker:
+        create_topic(broker, "t", [1])
+        asyncio.run(main(broker))
 
 
 @pytest.mark.parametrize(("happened", "is_done"), [(True, True), (False, False), (None, False)])

@@ -1,16 +1,18 @@
 """Where replicas should go: rebalance, add brokers, drain brokers, change the number of replicas. Pure.
 
 The one rule: nothing moves that need not. What must move (from a drained broker, to another number of replicas) is placed
-first: in the rack that the partition uses least, on the broker with least to do. Only then, and only if asked for, are
-replicas moved to level the brokers: one at a time, from a broker to one that has at least two fewer, never at the cost of
-racks. At last leaders are levelled by the order of replicas, which moves no bytes, in partitions that the plan touches anyway
-(or in all, if asked to rebalance). Replicas that stay keep their order, unless one of them is to lead.
+first, by `client.replication_factor`: in the rack that the partition uses least, on the broker with least to do. Only then,
+and only if asked for, are replicas moved to level the brokers: one at a time, from a broker to one that has at least two
+fewer, never at the cost of racks. At last leaders are levelled by the order of replicas, which moves no bytes, in partitions
+that the plan touches anyway (or in all, if asked to rebalance). Another number of replicas alone levels nothing. Replicas that
+stay keep their order, unless one of them is to lead.
 
 >>> plan({("orders", 0): (1, 2), ("orders", 1): (2, 1)}, {1: None, 2: None, 3: None}, drain={2}).targets
 {('orders', 0): (1, 3), ('orders', 1): (3, 1)}
 
-A replica on a broker that is not among `brokers`, because it is not running, stays there unless that broker is drained. It
-does not know sizes of disks, nor who is in sync: it counts replicas and leaders, and prefers small partitions to move.
+A replica on a broker that is not among `brokers`, because it is not running, stays there unless that broker is drained. With
+fewer replicas, none that is in sync is dropped in favour of one that is out of sync, drained or not. It does not know sizes of
+disks: it counts replicas and leaders, and prefers small partitions to move.
 """
 
 from __future__ import annotations
@@ -20,8 +22,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-Key: TypeAlias = tuple[str, int]
-"""A topic and the number of a partition."""
+from barnabas.client.replication_factor import (
+    BrokerLoad,
+    Key,
+    PartitionReplicas,
+    max_replicas,
+    new_replicas,
+    next_replica,
+    rack_of,
+)
+from barnabas.client.state import NO_LEADER
+
 Replicas: TypeAlias = tuple[int, ...]
 
 
@@ -84,25 +95,35 @@ def plan(
     rebalance: bool = False,
     sizes: Mapping[Key, int] | None = None,
     others: Mapping[int, int] | None = None,
+    isr: Mapping[Key, Collection[int]] | None = None,
+    leaders: Mapping[Key, int] | None = None,
 ) -> Plan:
     """The changes that make `current` as it is asked for; `brokers` are those that run, with their racks.
 
     `drain` takes everything from these brokers; `add` gives brokers their share, and moves replicas only to them;
     `replication_factor` adds or removes replicas; `rebalance` levels all brokers and mends racks. They can be combined.
-    `sizes` are bytes of partitions, `others` how many replicas of other topics each broker has: both only break ties.
+    `sizes` are bytes of partitions, `others` how many replicas of other topics each broker has: both only break ties among
+    brokers that have as many replicas of the topic.
+    `isr` and `leaders` decide which replicas stay if there are to be fewer; a partition without an ISR counts as in sync.
     """
     _check(current, brokers, drain, add, replication_factor)
-    state = _State(current, brokers, drain, sizes or {}, others or {})
+    isr, leaders = isr or {}, leaders or {}
+    known = {
+        key: PartitionReplicas(replicas, isr.get(key, ()), leaders.get(key, NO_LEADER))
+        for key, replicas in current.items()
+    }
+    state = _State(known, brokers, drain, sizes or {}, others or {})
     for key in sorted(state.replicas):
         state.place(key, replication_factor or len(state.replicas[key]))
     if rebalance:
         for key in sorted(state.replicas):
             state.mend_racks(key)
-    state.onto = state.usable if rebalance else frozenset(add) - frozenset(drain)
-    state.level_replicas()
-    for key, replicas in current.items():
-        state.restore_order(key, replicas)
-    state.level_leaders(state.replicas if rebalance else [key for key in state.replicas if state.is_touched(key)])
+    if rebalance or drain or add:
+        state.onto = state.usable if rebalance else frozenset(add) - frozenset(drain)
+        state.level_replicas()
+        for key, replicas in current.items():
+            state.restore_order(key, replicas)
+        state.level_leaders(state.replicas if rebalance else [key for key in state.replicas if state.is_touched(key)])
     targets = {key: tuple(state.replicas[key]) for key in sorted(state.replicas)}
     before = {key: tuple(replicas) for key, replicas in current.items()}
     return Plan(before, {key: each for key, each in targets.items() if each != before[key]}, dict(sizes or {}))
@@ -126,9 +147,8 @@ def _check(
         raise PlanError(f"a replication factor of {replication_factor}: it must be at least 1")
     remaining = set(brokers) - set(drain)
     for (topic, index), replicas in current.items():
-        staying = [each for each in replicas if each not in brokers and each not in drain]
         wanted = replication_factor or len(replicas)
-        if wanted > len(remaining) + len(staying):
+        if wanted > max_replicas(replicas, brokers, drain):
             raise PlanError(
                 f"{topic}-{index} needs {wanted} replicas, and only {len(remaining)} broker"
                 f"{'s are' if len(remaining) != 1 else ' is'} left to have them"
@@ -144,12 +164,14 @@ class _State:
 
     def __init__(
         self,
-        current: Mapping[Key, Sequence[int]],
+        known: Mapping[Key, PartitionReplicas],
         brokers: Mapping[int, str | None],
         drain: Collection[int],
         sizes: Mapping[Key, int],
         others: Mapping[int, int],
     ) -> None:
+        current = {key: each.replicas for key, each in known.items()}
+        self.known = known
         self.racks, self.sizes, self.others = brokers, sizes, others
         self.drained = frozenset(drain)
         self.usable = frozenset(brokers) - self.drained
@@ -162,6 +184,8 @@ class _State:
         self.on: dict[int, set[Key]] = defaultdict(set)
         self.on_the_way: dict[int, set[Key]] = defaultdict(set)  # what this plan has put there, and may put elsewhere
         self.had_to_move: set[Key] = set()
+        self.barred: dict[Key, frozenset[int]] = {}
+        """Brokers whose out-of-sync replicas were dropped: in-sync replicas must not be moved there."""
         self.changes: Counter[int] = Counter()
         self.nothing: dict[
             tuple[int, int], int
@@ -196,43 +220,25 @@ class _State:
 
     def place(self, key: Key, count: int) -> None:
         """Without replicas on drained brokers, and as many as there should be; who comes takes the place of who goes."""
-        kept: list[int | None] = [None if each in self.drained else each for each in self.replicas[key]]
-        while len(kept) > count:
-            del kept[self._least_wanted(key, kept)]
-        kept += [None] * (count - len(kept))
-        for place, each in enumerate(kept):
-            if each is None:
-                self.had_to_move.add(key)
-                kept[place] = self._best_broker(key, [other for other in kept if other is not None])
-        self._put(key, [each for each in kept if each is not None])
+        partition = self.known[key]
+        replicas = new_replicas(partition, count, self.racks, self._load_for(key), self.drained)
+        if not self.homes[key].issuperset(replicas):
+            self.had_to_move.add(key)
+        dropped = self.homes[key].difference(replicas, self.drained)
+        if barred := frozenset(each for each in dropped if not partition.is_in_sync(each)):
+            self.barred[key] = barred
+        self._put(key, replicas)
 
-    def _least_wanted(self, key: Key, kept: Sequence[int | None]) -> int:
-        """The place that is given up first: an empty one, a broker that does not run, a rack used twice, a full broker."""
-        used = Counter(self._rack(each) for each in kept if each is not None)
+    def _load_for(self, key: Key) -> BrokerLoad:
+        """Return a function that counts the replicas of a broker: of the topic, then of all topics."""
 
-        def order(place: int) -> tuple[object, ...]:
-            each = kept[place]
-            if each is None:
-                return (2,)
-            runs = each in self.racks
-            rack = used[self._rack(each)] if runs else 0
-            return (0 if runs else 1, rack, place > 0, self.load[each], self.topic_load[key[0], each], place)
+        def load(broker_id: int) -> tuple[int, ...]:
+            return self.topic_load[key[0], broker_id], self.load[broker_id] + self.others.get(broker_id, 0)
 
-        return max(range(len(kept)), key=order)
-
-    def _best_broker(self, key: Key, others: Sequence[int]) -> int:
-        used = Counter(self._rack(each) for each in others)
-
-        def order(broker_id: int) -> tuple[object, ...]:
-            is_new = broker_id not in self.homes[key]
-            load, topic_load = self.load[broker_id], self.topic_load[key[0], broker_id]
-            return (used[self._rack(broker_id)], is_new, load, topic_load, self.others.get(broker_id, 0), broker_id)
-
-        return min((each for each in self.usable if each not in others), key=order)
+        return load
 
     def _rack(self, broker_id: int) -> object:
-        """Of a broker that does not run nobody knows the rack: it is as if it had its own."""
-        return self.racks.get(broker_id, broker_id)
+        return rack_of(broker_id, self.racks)
 
     def _crowding(self, replicas: Iterable[int]) -> int:
         """How far from being spread over racks; as low as it can be when they are."""
@@ -245,6 +251,11 @@ class _State:
 
     def mend_racks(self, key: Key) -> None:
         """Replace one replica after the other by one of another rack, as long as that spreads them."""
+        candidates, load = self.usable - self.barred.get(key, frozenset()), self._load_for(key)
+
+        def home_first(broker_id: int) -> tuple[int, ...]:
+            return broker_id not in self.homes[key], *load(broker_id)
+
         while True:
             replicas = self.replicas[key]
             used = Counter(map(self._rack, replicas))
@@ -253,7 +264,7 @@ class _State:
                 return
             leaving = max(crowded, key=lambda each: (used[self._rack(each)], each != replicas[0], self.load[each]))
             staying = [each for each in replicas if each != leaving]
-            coming = self._best_broker(key, staying)
+            coming = next_replica(staying, candidates, self.racks, home_first)
             if self._crowding([*staying, coming]) >= self._crowding(replicas):
                 return
             self._put(key, [coming if each == leaving else each for each in replicas])
@@ -280,6 +291,8 @@ class _State:
             replicas, homes = self.replicas[key], self.homes[key]
             goes_home = taker in homes
             if taker in replicas or not (anywhere or goes_home or key in self.had_to_move):
+                continue
+            if goes_home and taker in self.barred.get(key, ()):
                 continue
             spread = self.topic_load[key[0], taker] - self.topic_load[key[0], giver]
             order = (not goes_home, giver in homes, spread, replicas[0] == giver, self.sizes.get(key, 0), key)

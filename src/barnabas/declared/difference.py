@@ -13,6 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from barnabas.client.replication_factor import (
+    NotEnoughBrokersError,
+    PartitionReplicas,
+    ReplicaCounts,
+    with_replication_factor,
+)
+from barnabas.client.state import NO_LEADER
 from barnabas.config import broker as broker_settings
 from barnabas.config import topic as topic_settings
 from barnabas.config.values import ConfigError
@@ -27,12 +34,6 @@ from barnabas.declared.document import (
     entity_text,
 )
 from barnabas.declared.observed import Observed, ObservedTopic
-from barnabas.declared.replication_factors import (
-    NotEnoughBrokersError,
-    Replicas,
-    replica_counts,
-    with_replication_factor,
-)
 from barnabas.declared.yaml_nodes import NOWHERE, Problem
 from barnabas.security.acl import AclEntry, AclPermissionType
 from barnabas.security.acl_text import entry_order, entry_text
@@ -319,7 +320,7 @@ def _turn(change: Change) -> tuple[int, bool]:
 
 def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: Observed) -> None:
     present = observed.topics or {}
-    loads = replica_counts(Replicas(each) for topic in present.values() for each in topic.replicas.values())
+    replicas = _replicas(declared, observed)
     for topic in declared.values():
         found = present.get(topic.name)
         if topic.absent:
@@ -332,7 +333,7 @@ def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: 
             finding.changes.append(CreateTopic(topic))
         else:
             _partitions(finding, topic, found)
-            _replication(finding, topic, found, observed.racks, loads)
+            _replication(finding, topic, found, replicas.get(topic.name))
             if topic.configs is not None:
                 _configs(finding, "topic", topic.name, topic.configs, found.configs)
     for name, found in sorted(present.items()):
@@ -352,24 +353,46 @@ def _partitions(finding: _Finding, topic: DeclaredTopic, found: ObservedTopic) -
     finding.problems.append(Problem(topic.place, f"{text}; {advice}"))
 
 
+_Replicas = dict[tuple[str, int], tuple[int, ...]]
+
+
+def _replicas(
+    declared: Mapping[str, DeclaredTopic], observed: Observed
+) -> dict[str, _Replicas | NotEnoughBrokersError]:
+    """The new replicas of topics that have another replication factor, in the order of names: loads add up."""
+    present = observed.topics or {}
+    counts = ReplicaCounts(
+        {(name, index): each for name, topic in present.items() for index, each in topic.replicas.items()}
+    )
+    chosen: dict[str, _Replicas | NotEnoughBrokersError] = {}
+    for name, topic in sorted(declared.items()):
+        found, factor = present.get(name), topic.replication_factor
+        if found is None or topic.absent or factor is None or _factors(found) == (factor,):
+            continue
+        partitions = {
+            (name, index): PartitionReplicas(replicas, found.isr.get(index, ()), found.leaders.get(index, NO_LEADER))
+            for index, replicas in found.replicas.items()
+        }
+        try:
+            chosen[name] = with_replication_factor(partitions, factor, observed.racks, counts)
+        except NotEnoughBrokersError as error:
+            chosen[name] = error
+    return chosen
+
+
+def _factors(topic: ObservedTopic) -> tuple[int, ...]:
+    return tuple(sorted({len(replicas) for replicas in topic.replicas.values()}))
+
+
 def _replication(
-    finding: _Finding,
-    topic: DeclaredTopic,
-    found: ObservedTopic,
-    racks: Mapping[int, str | None],
-    loads: dict[int, int],
+    finding: _Finding, topic: DeclaredTopic, found: ObservedTopic, replicas: _Replicas | NotEnoughBrokersError | None
 ) -> None:
-    factor = topic.replication_factor
-    before = tuple(sorted({len(replicas) for replicas in found.replicas.values()}))
-    if factor is None or before == (factor,):
-        return
-    partitions = {index: Replicas(replicas, found.isr.get(index, ())) for index, replicas in found.replicas.items()}
-    try:
-        replicas = with_replication_factor(partitions, factor, racks, loads)
-    except NotEnoughBrokersError as error:
-        finding.problems.append(Problem(topic.place, f"topic {topic.name}: {error}"))
-        return
-    finding.changes.append(ChangeReplicationFactor(topic.name, before, factor, replicas))
+    if isinstance(replicas, NotEnoughBrokersError):
+        finding.problems.append(Problem(topic.place, f"topic {topic.name}: {replicas}"))
+    elif replicas is not None and topic.replication_factor is not None:
+        by_index = {index: each for (_, index), each in replicas.items()}
+        change = ChangeReplicationFactor(topic.name, _factors(found), topic.replication_factor, by_index)
+        finding.changes.append(change)
 
 
 # --- settings

@@ -20,6 +20,12 @@ from barnabas.client.admin.reassignments import Reassignments
 from barnabas.client.admin.topics import NewTopic, Topics
 from barnabas.client.admin.users import ScramCredentialKey, ScramDeletion, ScramMechanism, ScramUpsertion, Users
 from barnabas.client.cluster import Cluster
+from barnabas.client.replication_factor import (
+    NotEnoughBrokersError,
+    PartitionReplicas,
+    ReplicaCounts,
+    with_replication_factor,
+)
 from barnabas.declared.difference import (
     AddPartitions,
     Change,
@@ -34,7 +40,6 @@ from barnabas.declared.difference import (
     SetUser,
 )
 from barnabas.declared.document import DEFAULT, Password
-from barnabas.declared.replication_factors import NotEnoughBrokersError, Replicas, with_replication_factor
 from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
 
@@ -125,17 +130,21 @@ async def _add_partitions(work: _Work, changes: Sequence[AddPartitions]) -> _Err
 async def _change_replication_factors(work: _Work, changes: Sequence[ChangeReplicationFactor]) -> _Errors:
     state = await work.cluster.metadata([change.topic for change in changes])
     racks = {node.id: node.rack for node in state.nodes.values()}
-    targets: dict[tuple[str, int], Sequence[int]] = {}
+    found = {
+        (name, index): partition
+        for name, topic in state.topics.items()
+        for index, partition in topic.partitions.items()
+    }
+    targets = {(change.topic, index): brokers for change in changes for index, brokers in change.replicas.items()}
+    counts = ReplicaCounts({key: targets.get(key, partition.replicas) for key, partition in found.items()})
     for change in changes:
-        found = state.topics.get(change.topic)
         # Partitions that were added a moment ago have as many replicas as the others had.
         new = {
-            index: Replicas(partition.replicas, partition.isr)
-            for index, partition in (found.partitions.items() if found is not None else ())
-            if index not in change.replicas and len(partition.replicas) != change.after
+            key: PartitionReplicas(partition.replicas, partition.isr, partition.leader_id)
+            for key, partition in found.items()
+            if key[0] == change.topic and key not in targets and len(partition.replicas) != change.after
         }
-        replicas = {**change.replicas, **(with_replication_factor(new, change.after, racks) if new else {})}
-        targets.update(((change.topic, index), brokers) for index, brokers in replicas.items())
+        targets |= with_replication_factor(new, change.after, racks, counts)
     results = await Reassignments(work.cluster).alter_partition_reassignments(targets)
     errors = {topic: error for (topic, _), error in results.items() if error is not None}
     return [errors.get(change.topic) for change in changes]

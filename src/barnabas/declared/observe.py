@@ -63,6 +63,7 @@ async def _topics(cluster: Cluster, state: ClusterState, declared: Document | No
             {index: found.isr for index, found in topic.partitions.items()},
             configs.get(ConfigResource.topic(name), {}),
             topic.is_internal,
+            {index: found.leader_id for index, found in topic.partitions.items()},
         )
         for name, topic in sorted(state.topics.items())
     }

@@ -18,6 +18,7 @@ class ObservedTopic:
     isr: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     configs: Mapping[str, str | None] = field(default_factory=dict)
     is_internal: bool = False
+    leaders: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

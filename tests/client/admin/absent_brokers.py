@@ -78,31 +78,63 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 async def _register(broker: Broker, racks: Mapping[int, str | None], ports: Sequence[int]) -> None:
-    of = BrokerRegistrationRequest
     async with Cluster({"bootstrap.controllers": broker.listeners["CONTROLLER"]}) as controllers:
         for (broker_id, rack), port in zip(racks.items(), ports, strict=True):
-            registered = await controllers.call(
-                of(
-                    broker_id=broker_id,
-                    cluster_id=broker.cluster_id,
-                    incarnation_id=Uuid(bytes([broker_id, 7]) * 8),
-                    listeners=[of.Listener(name="PLAINTEXT", host="127.0.0.1", port=port)],
-                    features=[
-                        of.Feature(name=name, min_supported_version=low, max_supported_version=high)
-                        for name, (low, high) in _FEATURES.items()
-                    ],
-                    rack=rack,
-                    log_dirs=[Uuid(bytes([broker_id, 9]) * 8)],
-                )
-            )
-            beat = BrokerHeartbeatRequest(
-                broker_id=broker_id,
-                broker_epoch=registered.broker_epoch,
-                current_metadata_offset=2**40,
-                want_fence=False,
-            )
-            answer = await controllers.call(beat)
-            assert not answer.is_fenced, answer
+            epoch = await _register_one(controllers, broker, broker_id, rack, port)
+            assert not await _beat(controllers, broker_id, epoch, want_fence=False)
+
+
+async def _register_one(controllers: Cluster, broker: Broker, broker_id: int, rack: str | None, port: int) -> int:
+    """Register a broker, again if it is registered already, and return its epoch."""
+    of = BrokerRegistrationRequest
+    registered = await controllers.call(
+        of(
+            broker_id=broker_id,
+            cluster_id=broker.cluster_id,
+            incarnation_id=Uuid(bytes([broker_id, 7]) * 8),
+            listeners=[of.Listener(name="PLAINTEXT", host="127.0.0.1", port=port)],
+            features=[
+                of.Feature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in _FEATURES.items()
+            ],
+            rack=rack,
+            log_dirs=[Uuid(bytes([broker_id, 9]) * 8)],
+        )
+    )
+    assert registered.error_code == 0, registered
+    return registered.broker_epoch
+
+
+async def _beat(controllers: Cluster, broker_id: int, epoch: int, *, want_fence: bool) -> bool:
+    """Send a heartbeat, and return whether the broker is fenced then."""
+    answer = await controllers.call(
+        BrokerHeartbeatRequest(
+            broker_id=broker_id, broker_epoch=epoch, current_metadata_offset=2**40, want_fence=want_fence
+        )
+    )
+    assert answer.error_code == 0, answer
+    return answer.is_fenced
+
+
+def take_out_of_sync(broker: Broker, broker_id: int, topics: Collection[str]) -> None:
+    """Fence an absent broker and unfence it: it leaves the ISR of its partitions, and does not come back by itself."""
+
+    async def take_out() -> None:
+        servers = {"bootstrap.servers": broker.bootstrap_servers}
+        controllers = {"bootstrap.controllers": broker.listeners["CONTROLLER"]}
+        async with Cluster(servers) as cluster, Cluster(controllers) as quorum:
+            node = (await cluster.metadata(None)).nodes[broker_id]
+            epoch = await _register_one(quorum, broker, broker_id, node.rack, node.port)
+            assert await _beat(quorum, broker_id, epoch, want_fence=True)
+            assert not await _beat(quorum, broker_id, epoch, want_fence=False)
+            while True:
+                state = await cluster.metadata(None)
+                found = [each for name in topics for each in state.topics[name].partitions.values()]
+                if broker_id in state.nodes and all(broker_id not in each.isr for each in found):
+                    return
+                await asyncio.sleep(0.01)
+
+    asyncio.run(take_out())
 
 
 def create_topic(broker: Broker, name: str, *assignments: Sequence[int]) -> None:

@@ -24,7 +24,8 @@ def _topic(name: str, topic_id: str = "T") -> dict[str, Any]:
 
 
 ORDERS = [
-    {"topic_name": "orders", "partition": p, "replicas": [1, 2], "isr": [1], "removing_replicas": [2]} for p in (0, 1)
+    {"topic_name": "orders", "partition": p, "replicas": [1, 2], "isr": [1], "removing_replicas": [2], "leader": 1}
+    for p in (0, 1)
 ]
 
 

@@ -60,9 +60,16 @@ def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None
             row.broker_id: row.rack
             for row in state["brokers"].where("not fenced").select("broker_id", "rack").collect()
         }
-        rows = state["partitions"].select("topic_name", "partition", "replicas").collect()
+        rows = state["partitions"].select("topic_name", "partition", "replicas", "isr", "leader").collect()
+    partitions = {(row.topic_name, row.partition): row for row in rows}
     try:
-        found = made({(row.topic_name, row.partition): row.replicas for row in rows}, racks, rebalance=True)
+        found = made(
+            {key: row.replicas for key, row in partitions.items()},
+            racks,
+            rebalance=True,
+            isr={key: row.isr for key, row in partitions.items()},
+            leaders={key: row.leader for key, row in partitions.items()},
+        )
     except PlanError as error:
         raise Failure(str(error)) from None
     moves = [

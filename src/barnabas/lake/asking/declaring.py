@@ -34,10 +34,12 @@ def observed(rows: Mapping[str, Rows]) -> Observed:
             broker_configs[row["resource_name"] or DEFAULT][row["name"]] = value
     replicas: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
     isr: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
+    leaders: dict[str, dict[int, int]] = defaultdict(dict)
     for row in rows["partitions"]:
         removing = set(row["removing_replicas"] or ())
         replicas[row["topic_name"]][row["partition"]] = tuple(each for each in row["replicas"] if each not in removing)
         isr[row["topic_name"]][row["partition"]] = tuple(row["isr"])
+        leaders[row["topic_name"]][row["partition"]] = row["leader"]
     topics = {
         row["name"]: ObservedTopic(
             row["name"],
@@ -45,6 +47,7 @@ def observed(rows: Mapping[str, Rows]) -> Observed:
             isr[row["name"]],
             topic_configs.get(row["name"], {}),
             row["name"] in INTERNAL_TOPICS,
+            leaders[row["name"]],
         )
         for row in rows["topics"]
     }

@@ -38,12 +38,17 @@ class Goal(NamedTuple):
 
 
 class PlanInput(NamedTuple):
-    """The selected partitions, the brokers with their racks, sizes in bytes, and the replicas per broker of the rest."""
+    """The selected partitions, the brokers with their racks, sizes in bytes, and the replicas per broker of the rest.
+
+    `isr` and `leaders` have the in-sync replicas and the leader of each selected partition.
+    """
 
     current: Mapping[Key, tuple[int, ...]]
     racks: Mapping[int, str | None]
     sizes: Mapping[Key, int]
     others: Mapping[int, int]
+    isr: Mapping[Key, tuple[int, ...]]
+    leaders: Mapping[Key, int]
     warnings: tuple[str, ...]
 
 
@@ -77,6 +82,8 @@ async def plan_moves(cluster: Cluster, selections: Iterable[Selection], goal: Go
             rebalance=goal.rebalance,
             sizes=found.sizes,
             others=found.others,
+            isr=found.isr,
+            leaders=found.leaders,
         )
     except PlanError as error:
         raise OperationError(str(error), advice=f"running brokers: {_ids(state.nodes)}") from None
@@ -112,8 +119,7 @@ async def collect(cluster: Cluster, state: ClusterState, keys: Sequence[Key], *,
         for index, partition in topic.partitions.items():
             if (name, index) not in chosen:
                 others.update(partition.replicas)
-    found = {key: state.partition(*key) for key in keys}
-    current = {key: each.replicas for key, each in found.items() if each is not None}
+    found = {key: each for key in keys if (each := state.partition(*key)) is not None}
     racks = {node.id: node.rack if rack_aware else None for node in state.nodes.values()}
     sizes: dict[Key, int] = {}
     warnings = []
@@ -122,7 +128,15 @@ async def collect(cluster: Cluster, state: ClusterState, keys: Sequence[Key], *,
             warnings.append(f"the sizes on broker {broker_id} are unknown: {told.message}")
         else:
             sizes |= {key: max(size, sizes.get(key, 0)) for key, size in told.items()}
-    return PlanInput(current, racks, sizes, others, tuple(warnings))
+    return PlanInput(
+        current={key: each.replicas for key, each in found.items()},
+        racks=racks,
+        sizes=sizes,
+        others=others,
+        isr={key: each.isr for key, each in found.items()},
+        leaders={key: each.leader_id for key, each in found.items()},
+        warnings=tuple(warnings),
+    )
 
 
 async def replica_sizes(

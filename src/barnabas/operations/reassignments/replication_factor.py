@@ -9,6 +9,7 @@ from typing import NamedTuple
 from barnabas.client.admin.reassignments import Reassignments
 from barnabas.client.cluster import Cluster
 from barnabas.client.reassignment_plan import PlanError, plan
+from barnabas.client.state import Partition
 from barnabas.operations.errors import OperationError, refused
 from barnabas.operations.proposal import Proposal
 from barnabas.wire import ErrorCode, KafkaError
@@ -32,19 +33,25 @@ async def propose_replication_factor(
         if name not in state.topics:
             raise refused(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), f"topic {name}")
     others: Counter[int] = Counter()
-    current: dict[Key, tuple[int, ...]] = {}
+    found: dict[Key, Partition] = {}
     for name, topic in state.topics.items():
         for number, partition in topic.partitions.items():
             if name in names:
-                current[name, number] = partition.replicas
+                found[name, number] = partition
             else:
                 others.update(partition.replicas)
-    racks = {node.id: node.rack for node in state.nodes.values()}
+    current = {key: each.replicas for key, each in found.items()}
     try:
-        targets = plan(current, racks, replication_factor=replication_factor, others=others).targets
+        targets = plan(
+            current,
+            {node.id: node.rack for node in state.nodes.values()},
+            replication_factor=replication_factor,
+            others=others,
+            isr={key: each.isr for key, each in found.items()},
+            leaders={key: each.leader_id for key, each in found.items()},
+        ).targets
     except PlanError as error:
         raise OperationError(str(error)) from None
-    targets = {key: target for key, target in targets.items() if set(target) != set(current[key])}
     if not targets:
         return Proposal({}, notes=(f"nothing to do: each partition has {replication_factor} replicas",))
 
