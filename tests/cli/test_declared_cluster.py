@@ -151,7 +151,7 @@ def test_adding_partitions_warns_that_keys_move(shared: Broker) -> None:
 def test_partitions_cannot_be_taken_away(shared: Broker) -> None:
     result = plan(shared, "topics: {shared: {partitions: 1}}")
     assert result.exit_code == 1
-    assert "Error: standard input:1:10: topic shared: 1 partitions are declared and there are " in result.stderr
+    assert "Error: standard input:1:10: topic shared: 1 partitions are declared, and it has " in result.stderr
     assert apply(shared, "topics: {shared: {partitions: 1}}", "--yes").exit_code == 1
 
 
@@ -192,7 +192,7 @@ def test_a_password_that_is_not_there_stops_it_before_anything_is_done(shared: B
     text = "topics: {early: }\nusers: {bob: {SCRAM-SHA-512: {password: {env: NOT_SET_ANYWHERE}}}}"
     result = apply(shared, text, "--yes")
     assert result.exit_code == 1
-    assert "Error: the password of user bob: the variable NOT_SET_ANYWHERE is not set\n" in result.stderr
+    assert "Error: the password of user bob: the environment variable NOT_SET_ANYWHERE is not set\n" in result.stderr
     path = tmp_path / "c.yaml"
     path.write_text("users: {bob: {SCRAM-SHA-512: {password: {file: nothing}}}}")
     result = run(shared, "apply", "-f", path, "--yes")

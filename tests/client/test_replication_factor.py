@@ -99,7 +99,7 @@ def test_full_brokers_give_replicas_up() -> None:
 def test_replicas_are_added_in_other_racks_and_where_there_are_fewest() -> None:
     assert resized([1], 2, RACKS, others={3: 5, 4: 1}) == (1, 4)
     assert resized([1], 3, RACKS, others={2: 0, 3: 5, 4: 1}) == (1, 4, 2)
-    with pytest.raises(NotEnoughBrokersError, match=r"^5 replicas need as many brokers, and there are 4$"):
+    with pytest.raises(NotEnoughBrokersError, match=r"^replication factor 5 needs 5 brokers, and there are 4$"):
         resized([1], 5, RACKS)
 
 

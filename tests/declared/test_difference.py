@@ -94,8 +94,8 @@ def test_a_null_takes_a_setting_away_and_is_nothing_where_it_is_not_set() -> Non
 
 def test_partitions_cannot_be_taken_away() -> None:
     assert problems("topics: {orders: {partitions: 1}}") == [
-        "c.yaml:1:10: topic orders: 1 partitions are declared and there are 2; partitions cannot be taken away:"
-        " declare as many, or copy the records to another topic"
+        "c.yaml:1:10: topic orders: 1 partitions are declared, and it has 2; partitions cannot be removed:"
+        " declare 2, or copy the records to another topic"
     ]
 
 
@@ -118,7 +118,7 @@ def test_partitions_of_different_factors_are_made_alike() -> None:
 
 
 def test_more_replicas_than_brokers_are_a_problem() -> None:
-    text = "4 replicas need as many brokers, and there are 3"
+    text = "replication factor 4 needs 4 brokers, and there are 3"
     assert problems("topics: {orders: {replicationFactor: 4}}") == [f"c.yaml:1:10: topic orders: {text}"]
     assert problems("topics: {new: {replicationFactor: 4}}") == [f"c.yaml:1:10: topic new: {text}"]
 
@@ -216,7 +216,7 @@ def test_a_credential_with_the_same_iterations_is_left_alone_whatever_its_passwo
 
 def test_a_credential_cannot_be_made_without_a_password() -> None:
     (text,) = problems("users: {bob: {SCRAM-SHA-256: {iterations: 8192}}}")
-    assert text.startswith("c.yaml:1:30: user bob: SCRAM-SHA-256: a password is needed to make this credential")
+    assert text.startswith("c.yaml:1:30: user bob: SCRAM-SHA-256: creating this credential needs a password")
 
 
 def test_acls_need_an_authorizer() -> None:
@@ -227,7 +227,7 @@ def test_acls_need_an_authorizer() -> None:
 
 def test_a_broker_that_is_not_there_cannot_have_settings() -> None:
     assert problems("brokers: {7: {log.cleaner.threads: 1}}") == [
-        "c.yaml:1:11: there is no broker 7 now; there are 1, 2, 3"
+        "c.yaml:1:11: broker 7 is not running; running brokers: 1, 2, 3"
     ]
 
 

@@ -50,7 +50,7 @@ def test_an_empty_file_declares_nothing_and_an_empty_section_declares_none() -> 
     assert read("") == Document(file="c.yaml")
     assert read("topics: {}").topics == {}
     assert problems("acls:") == [
-        "c.yaml:1:6: acls: nothing stands here: leave it out, or write [] if there are to be none"
+        "c.yaml:1:6: acls: this section is empty: remove it, or write [] to declare that there are none"
     ]
 
 
@@ -135,9 +135,9 @@ def test_everything_that_is_wrong_is_said_with_its_place() -> None:
         - {principal: User:a, operation: READ, resource: topic:x}
         - {principal: User:a, operation: READ, resource: topic:x}
     """) == [
-        "c.yaml:2:7: topic a: there is no partition here: expected partitions, replicationFactor, configs, state;"
+        "c.yaml:2:7: topic a: unknown field partition: expected partitions, replicationFactor, configs, state;"
         " did you mean partitions?",
-        "c.yaml:3:3: topics: a stands here a second time; the first is in line 2",
+        "c.yaml:3:3: topics: a is declared twice; the first is in line 2",
         "c.yaml:4:3: topic b!: a name has up to 249 letters, digits, dots, underscores and hyphens",
         "c.yaml:4:27: topic b!: replicationFactor: expected a whole number of at least 1, found many",
         "c.yaml:5:14: topic c: state: expected absent or present, found gone",
@@ -150,7 +150,7 @@ def test_everything_that_is_wrong_is_said_with_its_place() -> None:
         " ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS,"
         " DESCRIBE_TOKENS, TWO_PHASE_COMMIT; did you mean READ?",
         "c.yaml:11:3: acl: expected either operation or operations",
-        "c.yaml:13:3: acl: ALLOW User:a to READ topic:x: declared in line 12 already",
+        "c.yaml:13:3: acl: ALLOW User:a to READ topic:x: already declared in line 12",
     ]
 
 
@@ -170,19 +170,19 @@ def test_quotas_users_and_brokers_are_looked_at_as_closely() -> None:
           one: {}
         groups: {}
     """) == [
-        "c.yaml:2:12: quota: entity: expected user, client-id or both, or else ip",
-        "c.yaml:2:45: quota: rate: expected a number that is not negative, found -1",
-        "c.yaml:3:38: quota: rate: expected a number that is not negative, found fast",
-        "c.yaml:4:3: quota: user u: declared in line 3 already",
-        "c.yaml:6:7: user a: there is no SCRAM-SHA-1 here: expected SCRAM-SHA-256, SCRAM-SHA-512;"
+        "c.yaml:2:12: quota: entity: expected user, client-id, both of them, or ip",
+        "c.yaml:2:45: quota: rate: expected a number of at least 0, found -1",
+        "c.yaml:3:38: quota: rate: expected a number of at least 0, found fast",
+        "c.yaml:4:3: quota: user u: already declared in line 3",
+        "c.yaml:6:7: user a: unknown field SCRAM-SHA-1: expected SCRAM-SHA-256, SCRAM-SHA-512;"
         " did you mean SCRAM-SHA-512?",
         "c.yaml:7:35: user b: SCRAM-SHA-512: iterations: expected a whole number of at least 4096, found 10",
-        "c.yaml:8:33: user c: SCRAM-SHA-512: password: a password does not belong into this file:"
+        "c.yaml:8:33: user c: SCRAM-SHA-512: password: passwords must not be in this file:"
         " expected {env: VARIABLE} or {file: PATH}",
         "c.yaml:9:33: user d: SCRAM-SHA-512: password: expected {env: VARIABLE} or {file: PATH}",
-        "c.yaml:10:22: user e: SCRAM-SHA-512: is to be absent, so iterations cannot be declared",
-        "c.yaml:12:3: brokers: expected the id of a broker, or <default>, found 'one'",
-        "c.yaml:13:1: the file: there is no groups here: expected topics, acls, quotas, users, brokers",
+        "c.yaml:10:22: user e: SCRAM-SHA-512: it is declared absent, so it cannot have iterations",
+        "c.yaml:12:3: brokers: expected a broker id or <default>, found 'one'",
+        "c.yaml:13:1: the file: unknown field groups: expected topics, acls, quotas, users, brokers",
     ]
 
 
@@ -196,7 +196,7 @@ def test_quotas_users_and_brokers_are_looked_at_as_closely() -> None:
         ("topics: 3", "c.yaml:1:9: topics: expected a mapping, found '3'"),
         ("acls: {a: b}", "c.yaml:1:7: acls: expected a list, found a mapping"),
         ("- a", "c.yaml:1:1: the file: expected a mapping, found a list"),
-        ("[" * 100_000, "c.yaml:1:51: more than 50 lists and mappings lie within each other"),
+        ("[" * 100_000, "c.yaml:1:51: lists and mappings are nested more than 50 deep"),
         ("topics: &a\n  <<: *a", "c.yaml:1:9: topics: this mapping is merged into itself"),
         ("topics: {? [a] : b}", "c.yaml:1:12: topics: expected a name, found a list"),
     ],

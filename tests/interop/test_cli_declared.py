@@ -112,7 +112,7 @@ def test_a_file_is_planned_applied_exported_and_taken_back(node: ApacheKafka, fi
 
     ok(node.tool("kafka-topics", "--alter", "--topic", "plain", "--partitions", "2"))
     ok(node.tool("kafka-acls", "--remove", "--cluster", "--force"))
-    assert run(node, "plan", "-f", "-", "--delete", stdin=exported).exit_code == 1  # partitions cannot be taken away
+    assert run(node, "plan", "-f", "-", "--delete", stdin=exported).exit_code == 1  # partitions cannot be removed
     drift = run(node, "plan", "-f", file, "-o", "json")
     assert [row["name"] for row in json.loads(drift.stdout)] == ["ALLOW User:* to DESCRIBE cluster"]
 
@@ -160,4 +160,4 @@ def test_another_replication_factor_is_a_reassignment() -> None:
             done(run(first, "apply", "-f", "-", "--yes", stdin="topics: {moved: {replicationFactor: 1}}"))
             done(run(first, "plan", "-f", "-", stdin="topics: {moved: {replicationFactor: 1}}"))
             too_many = run(first, "plan", "-f", "-", stdin="topics: {moved: {replicationFactor: 3}}")
-            assert "3 replicas need as many brokers, and there are 2" in too_many.stderr
+            assert "replication factor 3 needs 3 brokers, and there are 2" in too_many.stderr

@@ -41,6 +41,11 @@ class PartitionReplicas(NamedTuple):
 class NotEnoughBrokersError(ValueError):
     """The replication factor is larger than the number of brokers."""
 
+    def __init__(self, replication_factor: int, broker_count: int) -> None:
+        super().__init__(
+            f"replication factor {replication_factor} needs {replication_factor} brokers, and there are {broker_count}"
+        )
+
 
 class ReplicaCounts:
     """Number of replicas on each broker: of each topic, and of all topics."""
@@ -79,9 +84,7 @@ def with_replication_factor(
         counts = ReplicaCounts({key: each.replicas for key, each in partitions.items()})
     for partition in partitions.values():
         if replication_factor > max_replicas(partition.replicas, brokers):
-            raise NotEnoughBrokersError(
-                f"{replication_factor} replicas need as many brokers, and there are {len(brokers)}"
-            )
+            raise NotEnoughBrokersError(replication_factor, len(brokers))
     changed: dict[Key, tuple[int, ...]] = {}
     for key, partition in sorted(partitions.items()):
         topic = key[0]

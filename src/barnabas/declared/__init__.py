@@ -1,5 +1,5 @@
-"""A cluster as a file declares it: read it, look at the cluster, find the difference, carry it out.
+"""Declared clusters: read a file, observe the cluster, compare the two, and make the changes.
 
-`document` (the file as values), `observe` (the cluster as values), `difference` (what to change, in which order), `execute`
-(doing it). Its one rule: nothing here knows the command line; commands show what these say.
+`document` reads the file into values, `observe` reads the cluster into values, `difference` lists the changes in order, and
+`execute` makes them. Its one rule: nothing here depends on the command line.
 """

@@ -1,10 +1,9 @@
-"""What has to change for a cluster to be as a file declares it: a list in the order in which it is safe to do. Pure.
+"""The changes that make a cluster match a file, in an order that is safe. Pure.
 
-Its one rule: nothing is changed that the file does not name, and nothing that is as it should be. First comes what gives
-(topics, partitions, replicas, settings, quotas, users, ACLs: those that deny before those that allow), then what takes away
-(ACLs: those that allow before those that deny; users, topics). Without `prune` only what the file itself declares absent is
-taken away; with it, whatever is there of the file's sections and not in them, but for settings of brokers: some of those
-brokers need, and set themselves.
+Its one rule: only what the file declares is changed, and only if it differs. Additions and alterations come first: topics,
+partitions, replicas, configs, quotas, users, then ACLs, DENY before ALLOW. Deletions follow: ACLs, ALLOW before DENY, then
+users and topics. Without `prune`, only what the file declares absent is deleted. With `prune`, whatever is not declared in
+the file's sections is deleted too, except broker configs: brokers need some of them, and set them themselves.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ from barnabas.security.acl_text import entry_order, entry_text
 
 DEFAULT_ITERATIONS = 4096
 HIDDEN = "[hidden]"
-"""What stands for a value that brokers keep to themselves."""
+"""Shown instead of a sensitive value, which brokers do not return."""
 
 
 class Value(NamedTuple):
-    """One value that changes; None is one that is not there."""
+    """One value that changes. None means that it is not set."""
 
     field: str
     before: Any
@@ -53,7 +52,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing to do. `values` has all that it changes, value by value."""
+    """One change of the cluster. `values` lists the values that it changes."""
 
     action: ClassVar[str] = "alter"
     kind: ClassVar[str] = ""
@@ -118,7 +117,7 @@ class AddPartitions(Change):
 
 @dataclass(frozen=True, slots=True)
 class ChangeReplicationFactor(Change):
-    """`replicas` has the new ones of the partitions that are there now."""
+    """`replicas` has the new replicas of those existing partitions that change."""
 
     kind: ClassVar[str] = "topic"
     topic: str
@@ -138,7 +137,7 @@ class ChangeReplicationFactor(Change):
 
 @dataclass(frozen=True, slots=True)
 class ChangeConfigs(Change):
-    """Settings of a topic or a broker: each with its value before and after."""
+    """Configs of a topic or a broker, each with its value before and after."""
 
     of: str
     resource: str
@@ -174,7 +173,7 @@ class ChangeQuotas(Change):
 
 @dataclass(frozen=True, slots=True)
 class SetUser(Change):
-    """A credential to make, or to make anew because it has another number of iterations."""
+    """A credential to create, or to replace because its number of iterations differs."""
 
     kind: ClassVar[str] = "user"
     user: str
@@ -254,15 +253,15 @@ class DeleteTopic(Change):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`changes` in the order to do them; `problems` are what cannot be done; `undeclared` is there and not in the file, and
-    stays."""
+    """`changes` are in the order to make them. `problems` are declarations that cannot be met. `undeclared` names what exists,
+    is not in the file, and stays."""
 
     changes: tuple[Change, ...] = ()
     problems: tuple[Problem, ...] = ()
     undeclared: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Value by value."""
+        """Yield a row for each value that changes, and one for each change without values."""
         for change in self.changes:
             start = {"action": change.action, "kind": change.kind, "name": change.name}
             end = {"description": change.description} if isinstance(change, CreateAcl) else {}
@@ -271,7 +270,7 @@ class Plan:
 
 
 def difference(declared: Document, observed: Observed, *, prune: bool = False) -> Plan:
-    """What to change. Of the cluster only what the file has a section for is looked at."""
+    """Compare a file with a cluster, as far as the file has sections."""
     finding = _Finding(prune)
     if declared.topics is not None:
         _topics(finding, declared.topics, observed)
@@ -288,7 +287,7 @@ def difference(declared: Document, observed: Observed, *, prune: bool = False) -
 
 
 class _Finding:
-    """What was found so far."""
+    """The changes and problems found so far."""
 
     def __init__(self, prune: bool) -> None:
         self.prune = prune
@@ -297,7 +296,7 @@ class _Finding:
         self.undeclared: list[str] = []
 
     def extra(self, what: str, delete: Change) -> None:
-        """Something that is there and not declared."""
+        """Note something that exists and is not declared; delete it if `prune` is set."""
         self.undeclared.append(what)
         if self.prune:
             self.changes.append(delete)
@@ -310,7 +309,7 @@ _ORDER = (
 
 
 def _turn(change: Change) -> tuple[int, bool]:
-    """Its place in the order; an ACL that denies is there before the others come, and until they are gone."""
+    """Sort key of a change. DENY ACLs are created before ALLOW ACLs, and deleted after them."""
     allows = isinstance(change, CreateAcl | DeleteAcl) and change.entry.permission == AclPermissionType.ALLOW
     return _ORDER.index(type(change)), allows is isinstance(change, CreateAcl)
 
@@ -328,8 +327,8 @@ def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: 
                 finding.changes.append(DeleteTopic(topic.name, len(found.replicas)))
         elif found is None:
             if topic.replication_factor is not None and topic.replication_factor > len(observed.racks) > 0:
-                text = f"{topic.replication_factor} replicas need as many brokers, and there are {len(observed.racks)}"
-                finding.problems.append(Problem(topic.place, f"topic {topic.name}: {text}"))
+                error = NotEnoughBrokersError(topic.replication_factor, len(observed.racks))
+                finding.problems.append(Problem(topic.place, f"topic {topic.name}: {error}"))
             finding.changes.append(CreateTopic(topic))
         else:
             _partitions(finding, topic, found)
@@ -348,8 +347,8 @@ def _partitions(finding: _Finding, topic: DeclaredTopic, found: ObservedTopic) -
     if wanted > present:
         finding.changes.append(AddPartitions(topic.name, present, wanted))
         return
-    text = f"topic {topic.name}: {wanted} partitions are declared and there are {present}"
-    advice = "partitions cannot be taken away: declare as many, or copy the records to another topic"
+    text = f"topic {topic.name}: {wanted} partitions are declared, and it has {present}"
+    advice = f"partitions cannot be removed: declare {present}, or copy the records to another topic"
     finding.problems.append(Problem(topic.place, f"{text}; {advice}"))
 
 
@@ -359,7 +358,7 @@ _Replicas = dict[tuple[str, int], tuple[int, ...]]
 def _replicas(
     declared: Mapping[str, DeclaredTopic], observed: Observed
 ) -> dict[str, _Replicas | NotEnoughBrokersError]:
-    """The new replicas of topics that have another replication factor, in the order of names: loads add up."""
+    """Choose new replicas for the topics whose replication factor differs, in the order of their names."""
     present = observed.topics or {}
     counts = ReplicaCounts(
         {(name, index): each for name, topic in present.items() for index, each in topic.replicas.items()}
@@ -395,7 +394,7 @@ def _replication(
         finding.changes.append(change)
 
 
-# --- settings
+# --- configs
 
 
 def _configs(
@@ -430,7 +429,7 @@ def shown_setting(present: Mapping[str, str | None], key: str) -> str | None:
 
 
 def same_setting(kind: str, key: str, one: str | None, other: str | None) -> bool:
-    """Whether two texts are the same value: `compact, delete` is `compact,delete`."""
+    """Return whether two texts have the same value, as `compact, delete` and `compact,delete` do."""
     if one == other:
         return True
     definition = topic_settings.definitions().get(key) if kind == "topic" else broker_settings.find(key)
@@ -447,7 +446,7 @@ def _brokers(finding: _Finding, declared: Document, observed: Observed) -> None:
     for name, broker in wanted.items():
         if name != DEFAULT and int(name) not in observed.racks:
             alive = ", ".join(str(each) for each in sorted(observed.racks))
-            finding.problems.append(Problem(broker.place, f"there is no broker {name} now; there are {alive}"))
+            finding.problems.append(Problem(broker.place, f"broker {name} is not running; running brokers: {alive}"))
         else:
             _configs(finding, "broker", name, broker.configs, present.get(name, {}))
 
@@ -473,7 +472,7 @@ def _quotas(finding: _Finding, declared: Document, present: Mapping[Entity, Mapp
 
 
 def number(value: float | None) -> float | int | None:
-    """Without a fraction that says nothing.
+    """Return a whole number as an integer.
 
     >>> number(1048576.0), number(12.5)
     (1048576, 12.5)
@@ -495,7 +494,7 @@ def _users(finding: _Finding, declared: Iterable[DeclaredUser], present: Mapping
         if before is not None and user.iterations in (None, before):
             continue
         if user.password is None:
-            text = f"user {user.user}: {user.mechanism}: a password is needed to make this credential"
+            text = f"user {user.user}: {user.mechanism}: creating this credential needs a password"
             finding.problems.append(
                 Problem(user.place, f"{text}: declare password: {{env: VARIABLE}} or {{file: PATH}}")
             )

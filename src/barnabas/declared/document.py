@@ -1,4 +1,4 @@
-"""A cluster as a file declares it: topics, ACLs, quotas, users, settings of brokers.
+"""The file that declares a cluster: topics, ACLs, quotas, users, broker configs.
 
     topics:
       orders:
@@ -24,9 +24,10 @@
       <default>: {log.cleaner.threads: 2}
       1: {log.cleaner.threads: 4}
 
-Its one rule: what is not declared is not meant. A section that is absent says nothing about its things, a field that is
-absent nothing about its value; a null takes a setting or a quota away, `state: absent` a thing. Passwords are never in it, only
-where they are to be found. It reads text into values, and refuses what no cluster can be, with the place; it asks no cluster.
+Its one rule: what is not declared stays as it is. That holds for a section that is left out, and for a field that is left out.
+A null removes a config or a quota, and `state: absent` removes a topic, an ACL or a user. The file never has passwords, only
+where to find them. This module reads text into values and reports every error with its line and column. It connects to no
+cluster.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissio
 T = TypeVar("T")
 
 DEFAULT = "<default>"
-"""The name of what holds for all that have no name of their own: users, clients, addresses, brokers."""
+"""The name that stands for the default of users, clients, IP addresses or brokers."""
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 LEAST_ITERATIONS = 4096
 SECTIONS = ("topics", "acls", "quotas", "users", "brokers")
 
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
-"""Whom a quota is for: types and names, sorted by type; no name is the default of the type."""
+"""The entity of a quota: pairs of type and name, sorted by type. None as the name means the default of the type."""
 Credential: TypeAlias = tuple[str, str]
 """A user and a mechanism."""
 
@@ -61,7 +62,7 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTopic:
-    """`None` leaves to the cluster, or to what is there, what it is. A config that is None is not to be set."""
+    """A topic. A field that is None is not declared; in `configs`, None removes the config."""
 
     name: str
     partitions: int | None = None
@@ -88,7 +89,7 @@ class DeclaredQuota:
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """Where a password is: the variable of this name, or the file at this path."""
+    """The source of a password: an environment variable, or a file."""
 
     env: str | None = None
     file: str | None = None
@@ -111,7 +112,7 @@ class DeclaredUser:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredBroker:
-    """Settings of one broker, or of all (DEFAULT)."""
+    """Configs of one broker, or of all brokers (DEFAULT)."""
 
     name: str
     configs: Mapping[str, str | None]
@@ -120,7 +121,7 @@ class DeclaredBroker:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file declares. A section that is None is not in it."""
+    """The content of a file. A section that is None is not in the file."""
 
     topics: Mapping[str, DeclaredTopic] | None = None
     acls: tuple[DeclaredAcl, ...] | None = None
@@ -130,12 +131,12 @@ class Document:
     file: str = ""
 
     def entries(self) -> list[AclEntry]:
-        """The ACLs that are to be there."""
+        """Return the declared ACLs, without those declared absent."""
         return [each.entry for each in self.acls or () if not each.absent]
 
 
 def load_document(path: Path) -> Document:
-    """Read a file. Raises `DocumentError` for what is in it, and `OSError`."""
+    """Read a file. Raises `DocumentError` if its content is wrong, and `OSError`."""
     return read_document(load_text(path), str(path))
 
 
@@ -147,7 +148,7 @@ def load_text(path: Path) -> str:
 
 
 def read_document(text: str, file: str = "cluster.yaml") -> Document:
-    """Read the text of a file. Raises `DocumentError` with all that is wrong."""
+    """Read the text of a file. Raises `DocumentError` with all problems."""
     reader = Reader(file)
     root = reader.parse(text)
     if root is None:
@@ -171,7 +172,7 @@ def _section(reader: Reader, sections: Mapping[str, Node], name: str, read: Call
         return None
     if is_null(node):
         empty = "[]" if name in ("acls", "quotas") else "{}"
-        reader.wrong(node, f"{name}: nothing stands here: leave it out, or write {empty} if there are to be none")
+        reader.wrong(node, f"{name}: this section is empty: remove it, or write {empty} to declare that there are none")
         return None
     return read(reader, node)
 
@@ -208,7 +209,7 @@ def _configs(reader: Reader, node: Node, what: str) -> dict[str, str | None]:
 
 
 def _is_absent(reader: Reader, fields: Mapping[str, Node], node: Node, what: str, beside: Iterable[str] = ()) -> bool:
-    """Whether `state: absent` is said, beside which nothing but `beside` has a meaning."""
+    """Return whether `state: absent` is declared. No other field is allowed then, except those in `beside`."""
     if "state" not in fields:
         return False
     state = reader.text(fields["state"], f"{what}: state", "absent or present")
@@ -216,7 +217,7 @@ def _is_absent(reader: Reader, fields: Mapping[str, Node], node: Node, what: str
         reader.wrong(fields["state"], f"{what}: state: expected absent or present, found {state}")
     others = [name for name in fields if name not in ("state", *beside)]
     if state == "absent" and others:
-        reader.wrong(node, f"{what}: is to be absent, so {', '.join(others)} cannot be declared")
+        reader.wrong(node, f"{what}: it is declared absent, so it cannot have {', '.join(others)}")
     return state == "absent"
 
 
@@ -241,13 +242,13 @@ def _acls(reader: Reader, node: Node) -> tuple[DeclaredAcl, ...]:
         for acl in _acl(reader, item):
             before = acls.setdefault(acl.entry, acl)
             if before is not acl:
-                text = f"{acl_text.entry_text(acl.entry)}: declared in line {before.place.line} already"
+                text = f"{acl_text.entry_text(acl.entry)}: already declared in line {before.place.line}"
                 reader.wrong(item, f"acl: {text}")
     return tuple(acls.values())
 
 
 def _acl(reader: Reader, node: Node) -> list[DeclaredAcl]:
-    """An item may stand for several entries: one for each operation, resource and principal."""
+    """Return one ACL for each operation, resource and principal of an item."""
     fields = reader.fields(node, "acl", _ACL_FIELDS, ("principal", "resource"))
     if not fields:
         return []
@@ -320,7 +321,7 @@ def _quotas(reader: Reader, node: Node) -> dict[Entity, DeclaredQuota]:
             for name, _, value in reader.entries(fields["quotas"], "quotas of an entity")
         }
         if entity in quotas:
-            reader.wrong(item, f"quota: {entity_text(entity)}: declared in line {quotas[entity].place.line} already")
+            reader.wrong(item, f"quota: {entity_text(entity)}: already declared in line {quotas[entity].place.line}")
         quotas[entity] = DeclaredQuota(entity, values, reader.place(item))
     return quotas
 
@@ -328,13 +329,13 @@ def _quotas(reader: Reader, node: Node) -> dict[Entity, DeclaredQuota]:
 def _entity(reader: Reader, node: Node) -> Entity:
     fields = reader.fields(node, "quota: entity", _ENTITY_TYPES)
     if not fields or ("ip" in fields and len(fields) > 1):
-        reader.wrong(node, "quota: entity: expected user, client-id or both, or else ip")
+        reader.wrong(node, "quota: entity: expected user, client-id, both of them, or ip")
     names = {of: reader.text(value, f"quota: {of}", f"a name or {DEFAULT}") for of, value in fields.items()}
     return tuple(sorted((of, None if name == DEFAULT else name) for of, name in names.items()))
 
 
 def entity_text(entity: Entity) -> str:
-    """`user billing, client-id <default>`."""
+    """Format an entity, as in `user billing, client-id <default>`."""
     names = {of: DEFAULT if name is None else name for of, name in entity}
     return ", ".join(f"{of} {names[of]}" for of in sorted(names, reverse=True))
 
@@ -349,7 +350,7 @@ def _positive(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise ValueError(f"expected a number that is not negative, found {text}")
+        raise ValueError(f"expected a number of at least 0, found {text}")
     return number
 
 
@@ -360,7 +361,7 @@ def _users(reader: Reader, node: Node) -> dict[Credential, DeclaredUser]:
     users = {}
     for name, key, value in reader.entries(node, "users"):
         if not name:
-            reader.wrong(key, "users: a name is missing")
+            reader.wrong(key, "users: the name of a user is empty")
         for mechanism, credential in reader.fields(value, f"user {name}", MECHANISMS).items():
             users[name, mechanism] = _user(reader, name, mechanism, credential)
     return users
@@ -381,7 +382,7 @@ def _user(reader: Reader, user: str, mechanism: str, node: Node) -> DeclaredUser
 def _password(reader: Reader, node: Node, what: str) -> Password | None:
     instead = "expected {env: VARIABLE} or {file: PATH}"
     if kind(node) != "a mapping":
-        reader.wrong(node, f"{what}: a password does not belong into this file: {instead}")
+        reader.wrong(node, f"{what}: passwords must not be in this file: {instead}")
         return None
     fields = reader.fields(node, what, ("env", "file"))
     if len(fields) != 1:
@@ -399,6 +400,6 @@ def _brokers(reader: Reader, node: Node) -> dict[str, DeclaredBroker]:
     brokers = {}
     for name, key, value in reader.entries(node, "brokers"):
         if name != DEFAULT and not name.isdecimal():
-            reader.wrong(key, f"brokers: expected the id of a broker, or {DEFAULT}, found {name!r}")
+            reader.wrong(key, f"brokers: expected a broker id or {DEFAULT}, found {name!r}")
         brokers[name] = DeclaredBroker(name, _configs(reader, value, f"broker {name}"), reader.place(key))
     return brokers

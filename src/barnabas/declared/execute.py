@@ -1,8 +1,7 @@
-"""Doing what `difference` has found, in its order.
+"""Make the changes found by `difference`, in their order.
 
-Its one rule: it stops at the first failure. Changes of one kind go out together; each is answered with what became of it, and
-those that were not tried are not answered at all. With `validate_only` nothing is done: brokers say what they would refuse, as
-far as they can, and all of it.
+Its one rule: it stops at the first failure. Changes of one kind are sent together. Each change that was tried has an outcome,
+the others have none. With `validate_only` nothing is changed: brokers validate what they can, and all failures are reported.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
 
 class Outcome(NamedTuple):
-    """What became of a change."""
+    """The result of a change."""
 
     change: Change
     error: Exception | None
@@ -57,7 +56,7 @@ class Outcome(NamedTuple):
 async def execute(
     cluster: Cluster, changes: Sequence[Change], passwords: Mapping[Password, str], *, validate_only: bool = False
 ) -> AsyncIterator[Outcome]:
-    """Do these changes. What goes wrong with a whole request is the error of all changes in it."""
+    """Make these changes. If a whole request fails, all changes in it have its error."""
     for kind, group in itertools.groupby(changes, type):
         some = list(group)
         if validate_only and kind not in _VALIDATED:
@@ -75,7 +74,7 @@ async def execute(
 
 
 def read_passwords(changes: Sequence[Change], variables: Mapping[str, str], folder: Path) -> dict[Password, str]:
-    """The passwords that changes need; paths are those beside the file. Raises ValueError with what is missing."""
+    """Read the passwords that the changes need. Paths are relative to `folder`. Raises ValueError if one is missing."""
     wanted = {change.password: change for change in changes if isinstance(change, SetUser)}
     found = {}
     for password, change in wanted.items():
@@ -83,7 +82,7 @@ def read_passwords(changes: Sequence[Change], variables: Mapping[str, str], fold
         if password.env is not None:
             text = variables.get(password.env)
             if not text:
-                raise ValueError(f"{what}: the variable {password.env} is not set")
+                raise ValueError(f"{what}: the environment variable {password.env} is not set")
         else:
             path = folder / str(password.file)
             try:
@@ -98,7 +97,7 @@ def read_passwords(changes: Sequence[Change], variables: Mapping[str, str], fold
 
 
 class _Work(NamedTuple):
-    """What every kind of change is done with."""
+    """The arguments of every function that makes changes."""
 
     cluster: Cluster
     passwords: Mapping[Password, str]
@@ -138,7 +137,7 @@ async def _change_replication_factors(work: _Work, changes: Sequence[ChangeRepli
     targets = {(change.topic, index): brokers for change in changes for index, brokers in change.replicas.items()}
     counts = ReplicaCounts({key: targets.get(key, partition.replicas) for key, partition in found.items()})
     for change in changes:
-        # Partitions that were added a moment ago have as many replicas as the others had.
+        # Partitions that were added a moment ago still have the old replication factor.
         new = {
             key: PartitionReplicas(partition.replicas, partition.isr, partition.leader_id)
             for key, partition in found.items()

@@ -1,7 +1,7 @@
-"""A live cluster as a value: what `difference` compares with a file, and what `export` writes.
+"""Read a live cluster into a value, which `difference` compares with a file and `export` writes.
 
-Its one rule: it only reads, and only what is asked for. What cannot be read is an error, because it would look as if it were
-not there; ACLs without an authorizer are the exception.
+Its one rule: it only reads, and only the sections asked for. What cannot be read is an error, because otherwise it would look
+absent. ACLs of a cluster without an authorizer are the exception.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 async def observe(
     cluster: Cluster, sections: Collection[str] = SECTIONS, *, declared: Document | None = None
 ) -> Observed:
-    """All of these sections; of topics and brokers only what the file names, if one is given."""
+    """Read these sections. If `declared` is given, only the configs of topics and brokers in it are read."""
     state = await cluster.metadata(None)
     topics, acls, quotas, users, brokers = await asyncio.gather(
         _topics(cluster, state, declared) if "topics" in sections else _nothing(),
@@ -41,7 +41,7 @@ async def observe(
 
 
 def sections_of(document: Document) -> list[str]:
-    """What a file is about."""
+    """Return the sections of a file."""
     return [name for name in SECTIONS if getattr(document, name) is not None]
 
 
@@ -70,14 +70,14 @@ async def _topics(cluster: Cluster, state: ClusterState, declared: Document | No
 
 
 def _asks_for_replicas(declared: Document | None) -> bool:
-    """To see moves one needs to be allowed to describe the cluster, which whoever looks after topics alone may not be."""
+    """Return whether replicas matter. Listing reassignments needs DESCRIBE on the cluster, so it is only done if they do."""
     if declared is None or declared.topics is None:
         return True
     return any(topic.replication_factor is not None for topic in declared.topics.values())
 
 
 async def _check_visible(cluster: Cluster, names: list[str]) -> None:
-    """A topic that may not be described would look as if it were not there."""
+    """Raise KafkaError if a topic may not be described: it would look absent."""
     if not names:
         return
     for name, code in (await cluster.metadata(names)).errors.items():
@@ -86,7 +86,7 @@ async def _check_visible(cluster: Cluster, names: list[str]) -> None:
 
 
 async def _moves(cluster: Cluster) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Where partitions will be that are being moved."""
+    """Return the target replicas of partitions that are being reassigned."""
     try:
         moves = await Reassignments(cluster).list_partition_reassignments()
     except UnsupportedByNodeError:
@@ -97,7 +97,7 @@ async def _moves(cluster: Cluster) -> dict[tuple[str, int], tuple[int, ...]]:
 async def _settings(
     cluster: Cluster, resources: Iterable[ConfigResource]
 ) -> dict[ConfigResource, dict[str, str | None]]:
-    """What was set on each of them, by name."""
+    """Return the configs that are set on each resource itself, by name."""
     found = checked(await Configs(cluster).describe_configs(resources))
     return {
         resource: {
@@ -129,7 +129,7 @@ async def _acls(cluster: Cluster) -> frozenset[AclEntry] | None:
         if error.code == ErrorCode.SECURITY_DISABLED:
             return None
         raise
-    # What a newer Kafka has made up can neither be declared nor be called undeclared.
+    # ACLs of a newer Kafka that this version does not know cannot be declared, so they are not undeclared either.
     return frozenset(entry for entry in found if validate_new(entry) is None)
 
 

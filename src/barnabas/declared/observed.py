@@ -1,4 +1,4 @@
-"""A cluster as it was found, as far as a file can declare it. A value; `observe` makes it from a live cluster."""
+"""The state of a cluster, as far as a file can declare it. A value; `observe` reads it from a live cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from barnabas.security.acl import AclEntry
 
 @dataclass(frozen=True, slots=True)
 class ObservedTopic:
-    """`replicas` has those of each partition, as they will be when moves that go on are done; `configs` what was set on it."""
+    """`replicas`, `isr` and `leaders` are by partition; `configs` are those set on the topic itself.
+
+    For a partition that is being reassigned, `replicas` has the target.
+    """
 
     name: str
     replicas: Mapping[int, tuple[int, ...]]
@@ -23,16 +26,16 @@ class ObservedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is None was not looked at, or cannot be: ACLs of a cluster without an authorizer.
+    """A section that is None was not read. `acls` is also None if the cluster has no authorizer.
 
-    Of settings, None is a value that brokers keep to themselves.
+    In configs, None stands for a sensitive value, which brokers do not return.
     """
 
     topics: Mapping[str, ObservedTopic] | None = None
     acls: frozenset[AclEntry] | None = None
     quotas: Mapping[Entity, Mapping[str, float]] | None = None
     users: Mapping[Credential, int] | None = None
-    """The iterations of each credential."""
+    """Number of iterations of each credential."""
     brokers: Mapping[str, Mapping[str, str | None]] | None = None
     racks: Mapping[int, str | None] = field(default_factory=dict)
-    """The brokers that are alive."""
+    """The running brokers, with their racks."""

@@ -1,4 +1,4 @@
-"""A declared cluster as the text of a file: what `read_document` reads. Pure."""
+"""Write a declared cluster as the text of a file that `read_document` reads. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Flow(list[str]):
-    """A list that is written in one line."""
+    """A list that is written on one line."""
 
 
 class _Writer(_Dumper):  # type: ignore[misc]
@@ -41,7 +41,7 @@ _Writer.add_representer(
 
 
 def document_of(observed: Observed, descriptions: Mapping[AclEntry, str] | None = None) -> Document:
-    """The file that declares a cluster as it is: of topics without internal ones, of users without passwords."""
+    """Return the document that declares a cluster as it is, without internal topics and without passwords."""
     known = descriptions or {}
     topics = acls = quotas = users = brokers = None
     if observed.topics is not None:
@@ -67,13 +67,13 @@ def document_of(observed: Observed, descriptions: Mapping[AclEntry, str] | None 
 
 
 def _one(numbers: Iterable[int]) -> int | None:
-    """The number that all of them are."""
+    """Return the number if all are equal, else None."""
     different = set(numbers)
     return different.pop() if len(different) == 1 else None
 
 
 def document_text(document: Document) -> str:
-    """The text of a file."""
+    """Format a document as YAML."""
     whole: dict[str, Any] = {}
     if document.topics is not None:
         whole["topics"] = {name: _topic(topic) for name, topic in document.topics.items()}
@@ -115,7 +115,7 @@ def _configs(configs: Mapping[str, str | None]) -> dict[str, Any]:
 
 
 def _scalar(text: str | None) -> Any:
-    """Numbers and truths without quotes."""
+    """Return a value that is written without quotes if it is a number or a boolean."""
     if text is not None and re.fullmatch(r"-?(0|[1-9]\d*)", text):
         return int(text)
     return {"true": True, "false": False}.get(text or "", text)
@@ -126,7 +126,7 @@ def _key(name: str) -> str | int:
 
 
 def _acls(acls: Iterable[DeclaredAcl]) -> list[dict[str, Any]]:
-    """Entries that differ in their operation alone stand together."""
+    """Return one item for all entries that differ only in their operation."""
     together: dict[tuple[AclEntry, str | None, bool], list[AclOperation]] = {}
     for acl in acls:
         key = (acl.entry._replace(operation=AclOperation.ANY), acl.description, acl.absent)

@@ -1,7 +1,7 @@
-"""YAML with the places of its values, so that whatever is wrong with one can be said with its line.
+"""Read YAML and keep the place of each value, so that a problem can be reported with its line.
 
-Its one rule: a reader goes on after something wrong, and says all of it at the end. Scalars stay the text that was written:
-what is a number or a name is for the one who asks to say. It knows nothing of clusters.
+Its one rule: a reader continues after a problem, and reports all problems at the end. Scalars stay text as written; the caller
+decides whether one is a number or a name. It knows nothing of clusters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Place(NamedTuple):
-    """Where something stands, counted from 1."""
+    """A place in a file. Lines and columns are counted from 1."""
 
     file: str
     line: int
@@ -37,11 +37,11 @@ class Place(NamedTuple):
 
 
 NOWHERE = Place("", 0, 0)
-"""The place of what was not read from a file."""
+"""The place of a value that was not read from a file."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with a file, and where."""
+    """A problem in a file, and its place."""
 
     place: Place
     message: str
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
 
 
 class DocumentError(ValueError):
-    """A file that cannot be used; `problems` has all there is to say of it, in the order of the file."""
+    """A file with errors. `problems` has all of them, in the order of the file."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
@@ -59,14 +59,14 @@ class DocumentError(ValueError):
 
 
 class Reader:
-    """Values from the nodes of one file; `None` stands for one that is wrong, and `finish` says what was."""
+    """Reads values from the nodes of one file. A wrong value is read as None, and `finish` raises all problems."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.problems: list[Problem] = []
 
     def parse(self, text: str) -> Node | None:
-        """The root of the document, None if there is nothing in it. Raises `DocumentError` for what is not YAML."""
+        """Return the root of the document, or None if it is empty. Raises `DocumentError` if it is not YAML."""
         try:
             _check_depth(self.file, text)
             root: Node | None = yaml.compose(text, Loader=_Loader)
@@ -89,10 +89,10 @@ class Reader:
     def wrong(self, node: Node, message: str) -> None:
         self.problems.append(Problem(self.place(node), message))
 
-    # --- what has members
+    # --- mappings and lists
 
     def entries(self, node: Node, what: str, _within: tuple[Node, ...] = ()) -> list[tuple[str, Node, Node]]:
-        """Of a mapping: each key as it was written, its node, and the node of its value."""
+        """Return each key of a mapping as written, the key's node, and the value's node."""
         if node in _within:
             self.wrong(node, f"{what}: this mapping is merged into itself")
             return []
@@ -109,13 +109,13 @@ class Reader:
                 self.wrong(key, f"{what}: expected a name, found {kind(key)}")
             elif key.value in found:
                 first = self.place(found[key.value][1])
-                self.wrong(key, f"{what}: {key.value} stands here a second time; the first is in line {first.line}")
+                self.wrong(key, f"{what}: {key.value} is declared twice; the first is in line {first.line}")
             else:
                 found[key.value] = (key.value, key, value)
         return list({**merged, **found}.values())
 
     def fields(self, node: Node, what: str, known: Collection[str], required: Collection[str] = ()) -> dict[str, Node]:
-        """Of a mapping with fixed keys: the nodes by key."""
+        """Return the values of a mapping by key. Keys that are not `known` are problems."""
         found: dict[str, Node] = {}
         for name, key, value in self.entries(node, what):
             if name in known:
@@ -123,7 +123,7 @@ class Reader:
                 continue
             close = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            self.wrong(key, f"{what}: there is no {name} here: expected {', '.join(known)}{hint}")
+            self.wrong(key, f"{what}: unknown field {name}: expected {', '.join(known)}{hint}")
         if isinstance(node, yaml.MappingNode):
             for name in required:
                 if name not in found:
@@ -136,10 +136,10 @@ class Reader:
             return []
         return list(node.value)
 
-    # --- what has none
+    # --- scalars
 
     def text(self, node: Node, what: str, expected: str = "a text") -> str | None:
-        """A scalar as it was written."""
+        """Return a scalar as written."""
         if isinstance(node, yaml.ScalarNode) and not is_null(node):
             return str(node.value)
         self.wrong(node, f"{what}: expected {expected}, found {kind(node)}")
@@ -161,7 +161,7 @@ class Reader:
         return None
 
     def parsed(self, node: Node, what: str, parse: Callable[[str], T], expected: str = "a text") -> T | None:
-        """What a function makes of the text; its ValueError is what is wrong."""
+        """Return the text of a scalar parsed by a function, whose ValueError is a problem."""
         text = self.text(node, what, expected)
         if text is None:
             return None
@@ -172,25 +172,25 @@ class Reader:
             return None
 
     def texts(self, node: Node, what: str) -> list[tuple[str, Node]]:
-        """One text, or a list of them."""
+        """Return one text, or the texts of a list, each with its node."""
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         found = [(self.text(each, what, "a text or a list of them"), each) for each in nodes]
         return [(text, each) for text, each in found if text is not None]
 
     def setting(self, node: Node, what: str) -> str | None:
-        """A value of a config as a broker wants it: numbers and truths as text, lists with commas; a null is None."""
+        """Return the value of a config as brokers expect it: a text, with commas between the items of a list. Null is None."""
         if is_null(node):
             return None
         if isinstance(node, yaml.SequenceNode):
             return ",".join(text for text, _ in self.texts(node, what))
         text = self.text(node, what, "a value, or a list of them")
-        if text is None or node.tag == _BOOL:  # which quoted ones are not
+        if text is None or node.tag == _BOOL:  # a quoted text has another tag
             return None if text is None else "true" if text.lower() in _TRUE else "false"
         return text.replace("_", "") if node.tag == _INT and re.fullmatch(r"[-+]?[\d_]+", text) else text
 
 
 def _check_depth(file: str, text: str) -> None:
-    """What composes nodes goes as deep as the text does, and ends the process where the stack ends."""
+    """Raise `DocumentError` if the text is nested too deep: composing nodes is recursive, and would overflow the stack."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -198,9 +198,7 @@ def _check_depth(file: str, text: str) -> None:
             if depth > _MAX_DEPTH:
                 mark = event.start_mark
                 place = Place(file, 1, 1) if mark is None else Place(file, mark.line + 1, mark.column + 1)
-                raise DocumentError(
-                    [Problem(place, f"more than {_MAX_DEPTH} lists and mappings lie within each other")]
-                )
+                raise DocumentError([Problem(place, f"lists and mappings are nested more than {_MAX_DEPTH} deep")])
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -210,7 +208,7 @@ def is_null(node: Node) -> bool:
 
 
 def kind(node: Node) -> str:
-    """What a node is, in words."""
+    """Describe a node for an error message."""
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
