@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from barnabas import wire
-from barnabas.groups.classic import FOLLOWS, ClassicGroup, ClassicSettings, State, Write
-from barnabas.groups.classic_member import Join, Leaver, Moment, Sync
+from barnabas.groups.classic import expiry, joining, sessions, syncing
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.requests import Join, Leaver, Moment, Sync, Write
+from barnabas.groups.classic.settings import ClassicSettings
+from barnabas.groups.classic.state import FOLLOWS, State
 from barnabas.groups.image import SIMPLE_GROUP, GroupMetadata, MemberMetadata
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -90,7 +93,7 @@ class World:
             needs_id,
             skips,
         )
-        waiter.write = self.group.join(request, lambda: next(self._ids), self.now, waiter)
+        waiter.write = joining.join(self.group, request, lambda: next(self._ids), self.now, waiter)
         self._note(waiter.write)
         return waiter
 
@@ -108,7 +111,7 @@ class World:
         waiter = Waiter()
         known = self.group.generation if generation is None else generation
         request = Sync(member_id, instance, known, protocol_type, protocol_name, assignments or {})
-        waiter.write = self.group.sync(request, self.now, waiter)
+        waiter.write = syncing.sync(self.group, request, self.now, waiter)
         self._note(waiter.write)
         if commits:
             self.commit(waiter.write)
@@ -120,10 +123,10 @@ class World:
 
     def heartbeat(self, member_id: str, generation: int | None = None, instance: str | None = None) -> ErrorCode:
         known = self.group.generation if generation is None else generation
-        return self.group.heartbeat(member_id, instance, known, self.time_ms)
+        return sessions.heartbeat(self.group, member_id, instance, known, self.time_ms)
 
     def leave(self, *leavers: tuple[str, str | None]) -> list[ErrorCode]:
-        errors, write = self.group.leave([Leaver(*each) for each in leavers], self.now)
+        errors, write = sessions.leave(self.group, [Leaver(*each) for each in leavers], self.now)
         self._note(write)
         return errors
 
@@ -132,7 +135,7 @@ class World:
         end_ms = self.time_ms + by_ms
         while self.group.wake_ms <= end_ms:
             self.time_ms = max(self.time_ms, self.group.wake_ms)
-            for write in self.group.tick(self.now):
+            for write in expiry.tick(self.group, self.now):
                 self._note(write)
         self.time_ms = end_ms
 
@@ -374,7 +377,7 @@ def test_members_that_do_not_sync_within_the_rebalance_timeout_are_out() -> None
     leader = world.sync("member-0", assignments={"member-0": b"0"})
     assert leader.error is ErrorCode.NONE
     world.pass_time(REBALANCE_MS)
-    assert list(world.group.members) == ["member-0"]
+    assert list(world.group.members.by_id) == ["member-0"]
     assert world.group.state is PREPARING
 
 
@@ -427,7 +430,7 @@ def test_dynamic_members_that_do_not_join_again_in_time_are_out_and_another_lead
     assert joining.is_waiting
     world.pass_time(1)
     assert joining.response.leader == follower
-    assert leader not in world.group.members
+    assert leader not in world.group.members.by_id
 
 
 def test_who_waits_in_vain_for_a_sync_is_told_of_the_next_rebalance() -> None:
@@ -460,7 +463,7 @@ def test_a_member_that_sends_no_heartbeat_for_a_session_is_out() -> None:
     world.pass_time(SESSION_MS - 1)
     assert world.heartbeat(leader) is ErrorCode.NONE
     world.pass_time(1)
-    assert list(world.group.members) == [leader]
+    assert list(world.group.members.by_id) == [leader]
     assert world.heartbeat(leader) is ErrorCode.REBALANCE_IN_PROGRESS
     assert world.heartbeat(follower) is ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -491,13 +494,13 @@ def test_a_new_member_that_is_not_answered_within_five_minutes_is_out() -> None:
     joining = world.join(rebalance_ms=1_000_000)
     world.pass_time(300_000)
     assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID
-    assert list(world.group.members) == [leader]
+    assert list(world.group.members.by_id) == [leader]
 
 
 def test_a_commit_of_offsets_keeps_a_session_alive() -> None:
     world, (leader,) = stable()
     world.pass_time(SESSION_MS - 1)
-    world.group.keep_session(leader, world.time_ms)
+    sessions.keep_session(world.group, leader, world.time_ms)
     world.pass_time(SESSION_MS - 1)
     assert world.group.state is STABLE
 
@@ -637,7 +640,7 @@ def test_a_new_id_that_cannot_be_written_is_taken_back() -> None:
     back = world.join(instance="i", protocols=[("range", b"other")])
     world.commit(back.write, KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert back.error is ErrorCode.NOT_COORDINATOR
-    assert list(world.group.members) == [old]
+    assert list(world.group.members.by_id) == [old]
     assert world.heartbeat(old, instance="i") is ErrorCode.NONE
 
 
@@ -646,7 +649,7 @@ def test_static_members_that_are_away_during_a_rebalance_stay_until_their_sessio
     joining = world.join(rebalance_ms=5000)
     world.pass_time(5000)
     assert joining.response.leader == joining.response.member_id
-    assert static in world.group.members
+    assert static in world.group.members.by_id
     assert [each.member_id for each in joining.response.members] == [static, "member-1"]
 
 
@@ -657,7 +660,7 @@ def test_a_rebalance_in_which_nobody_joins_goes_on_until_sessions_end() -> None:
     assert leaver.error is ErrorCode.UNKNOWN_MEMBER_ID
     world.pass_time(20_000)
     assert world.group.state is PREPARING
-    assert static in world.group.members
+    assert static in world.group.members.by_id
     world.pass_time(50_000)
     assert world.group.state is EMPTY
 
@@ -677,7 +680,7 @@ def test_a_group_that_was_loaded_too_large_rebalances_and_lets_the_last_ones_go(
     stored = GroupMetadata(4, "consumer", "range", "m0", NOW_MS, members)
     world = World(ClassicSettings(DELAY_MS, max_size=2), stored)
     assert world.group.state is STABLE
-    world.group.begin_sessions(world.now)
+    sessions.begin_sessions(world.group, world.now)
     assert world.group.state is PREPARING
     joins = [world.join(f"m{n}") for n in range(3)]
     assert joins[2].error is ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -697,7 +700,7 @@ def test_a_group_that_was_written_and_restored_is_the_same() -> None:
 def test_a_restored_group_is_stable_and_its_members_may_go_on() -> None:
     world, ids = stable(2)
     restored = World(stored=world.group.stored())
-    restored.group.begin_sessions(restored.now)
+    sessions.begin_sessions(restored.group, restored.now)
     assert [restored.heartbeat(each) for each in ids] == [ErrorCode.NONE] * 2
     assert restored.sync(ids[1]).response.assignment == ids[1].encode()
     restored.pass_time(SESSION_MS)

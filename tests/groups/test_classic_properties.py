@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
-from barnabas.groups.classic import ClassicGroup, ClassicSettings, State
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.settings import ClassicSettings
+from barnabas.groups.classic.state import State
 from barnabas.wire import KafkaError
 from barnabas.wire.errors import ErrorCode
 from tests.groups.test_classic import REBALANCE_MS, SESSION_MS, Waiter, World
@@ -15,22 +17,22 @@ STEPS = 60
 
 
 def check(group: ClassicGroup) -> None:
-    members = group.members.values()
-    assert group._awaiting_join == sum(member.answer_join is not None for member in members)
-    supported = {name: having for name, having in group._supported.items() if having}
+    members = group.members
+    assert members.awaiting_join == sum(member.answer_join is not None for member in members)
+    supported = {name: having for name, having in members.protocols.counts.items() if having}
     expected: dict[str, int] = {}
     for member in members:
         for name, _ in member.protocols:
             expected[name] = expected.get(name, 0) + 1
     assert supported == expected
-    assert group.static_members == {m.group_instance_id: m.member_id for m in members if m.group_instance_id}
-    assert (group.leader_id in group.members) if group.members else group.leader_id is None
-    assert group._pending_sync <= set(group.members)
-    assert not group._pending_members.keys() & group.members.keys()
+    assert members.static == {m.group_instance_id: m.member_id for m in members if m.group_instance_id}
+    assert (members.leader_id in members.by_id) if members else members.leader_id is None
+    assert members.pending_sync <= set(members.by_id)
+    assert not members.pending.keys() & members.by_id.keys()
     if group.state is State.EMPTY:
-        assert not group.members
+        assert not members
     if group.state in (State.EMPTY, State.COMPLETING_REBALANCE):
-        assert not group._awaiting_join
+        assert not members.awaiting_join
     if group.state is State.STABLE:
         assert not any(member.answer_sync for member in members)
         stored = group.stored()
@@ -39,12 +41,12 @@ def check(group: ClassicGroup) -> None:
 
 def step(world: World, random: Random, waiters: list[Waiter], known: list[str]) -> None:
     group = world.group
-    member_id = random.choice([*known, *group.members, "", "nobody"])
+    member_id = random.choice([*known, *group.members.by_id, "", "nobody"])
     protocols = random.sample([("range", b"1"), ("range", b"2"), ("sticky", b"1")], random.randint(1, 2))
     match random.randrange(8):
         case 0 | 1:
             instance = random.choice([None, None, "i", "j"])
-            known_id = member_id if instance is None else random.choice(["", group.static_members.get(instance, "")])
+            known_id = member_id if instance is None else random.choice(["", group.members.static.get(instance, "")])
             try:
                 waiters.append(
                     world.join(
@@ -54,7 +56,7 @@ def step(world: World, random: Random, waiters: list[Waiter], known: list[str]) 
             except KafkaError as error:
                 assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR
         case 2 | 3:
-            assignments = dict.fromkeys(group.members, b"a")
+            assignments = dict.fromkeys(group.members.by_id, b"a")
             waiters.append(world.sync(member_id, group.generation, assignments, commits=False))
         case 4:
             world.heartbeat(member_id)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas import wire
-from barnabas.groups.classic import ClassicGroup
+from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
@@ -214,7 +214,7 @@ def test_a_downgraded_group_is_the_same_after_a_restart() -> None:
             await clients.restart()
             found = clients.groups.committed_group("g")
             assert isinstance(found, ClassicGroup)
-            assert list(found.members) == [old.member_id]
+            assert list(found.members.by_id) == [old.member_id]
 
     run(story())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.groups.classic_member import UNKNOWN_MEMBER_ID, Join, Leaver, Sync, join_failed
+from barnabas.groups.classic.requests import UNKNOWN_MEMBER_ID, Join, Leaver, Sync, join_failed
 from barnabas.groups.consumer_decision import Decided, Draft, Outcome, RegexUpdate, Situation, Timer, TimerChange
 from barnabas.groups.consumer_group import (
     CONSUMER_PROTOCOL,

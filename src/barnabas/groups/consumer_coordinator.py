@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import classic_members, consumer_heartbeat, regular_expressions
-from barnabas.groups.classic import ClassicGroup, response_error
-from barnabas.groups.classic_member import NEVER, AnswerJoin, AnswerSync, Join, Leaver, Sync, join_failed, sync_failed
+from barnabas.groups.classic import rebalancing, sessions
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.member import NEVER
+from barnabas.groups.classic.requests import AnswerJoin, AnswerSync, Join, Leaver, Sync, join_failed, sync_failed
 from barnabas.groups.consumer_decision import Asker, Decided, Outcome, Situation, Timer, TimerChange
 from barnabas.groups.consumer_group import (
     LEAVE_EPOCH,
@@ -28,6 +30,7 @@ from barnabas.groups.consumer_group import (
     MemberState,
 )
 from barnabas.groups.consumer_settings import ConsumerSettings, consumer_settings
+from barnabas.groups.errors import response_error
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.metadata_hash import TopicHashes
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
@@ -274,7 +277,7 @@ class ConsumerCoordinator:
             self._downgrade(shard, outcome.downgraded, rebalance=outcome.rebalance)
             return
         if group_id in shard.classic and isinstance(shard.machine.head.groups.get(group_id), ConsumerGroup):
-            shard.classic[group_id].fail_all(ErrorCode.REBALANCE_IN_PROGRESS)
+            shard.classic[group_id].members.fail_all(ErrorCode.REBALANCE_IN_PROGRESS)
             shard.forget(group_id)
         for change in outcome.timers:
             self._set_timer(state, group_id, change)
@@ -292,9 +295,9 @@ class ConsumerCoordinator:
         state.checked.pop(group.group_id, None)
         shard.classic[group.group_id] = group
         now = self._coordinator.moment()
-        write = group.begin_sessions(now)
+        write = sessions.begin_sessions(group, now)
         if rebalance and write is None:
-            write = group.prepare_rebalance(now)
+            write = rebalancing.prepare_rebalance(group, now)
         self._coordinator.settle(shard, group, write)
 
     # --- time

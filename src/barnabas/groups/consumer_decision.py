@@ -40,7 +40,7 @@ from barnabas.replicated.decision import Result
 from barnabas.wire import Uuid
 
 if TYPE_CHECKING:
-    from barnabas.groups.classic import ClassicGroup
+    from barnabas.groups.classic.group import ClassicGroup
 
 R = TypeVar("R")
 

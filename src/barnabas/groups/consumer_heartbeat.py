@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from barnabas.groups import migration
-from barnabas.groups.classic import ClassicGroup
+from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.consumer_decision import Asker, Decided, Draft, Outcome, RegexUpdate, Situation, Timer, TimerChange
 from barnabas.groups.consumer_group import (
     JOIN_EPOCH,

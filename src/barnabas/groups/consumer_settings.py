@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups.assignors import ASSIGNORS
-from barnabas.groups.classic import ClassicSettings
+from barnabas.groups.classic.settings import ClassicSettings
 from barnabas.metadata.image import MetadataImage
 
 _CLASS_PREFIX = "org.apache.kafka.coordinator.group.assignor."

@@ -19,20 +19,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from barnabas.batches.format import Compression
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import offsets, replay
-from barnabas.groups.classic import ClassicGroup, ClassicSettings, State, Write, response_error
-from barnabas.groups.classic_member import (
-    NEVER,
+from barnabas.groups.classic import expiry, joining, sessions, syncing
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.member import NEVER
+from barnabas.groups.classic.records import group_record
+from barnabas.groups.classic.requests import (
     UNKNOWN_MEMBER_ID,
     AnswerJoin,
     Join,
     Leaver,
     Moment,
     Sync,
+    Write,
     join_failed,
     sync_failed,
 )
+from barnabas.groups.classic.settings import ClassicSettings
+from barnabas.groups.classic.state import State
 from barnabas.groups.consumer_coordinator import ConsumerCoordinator
-from barnabas.groups.group_metadata import group_record
+from barnabas.groups.errors import response_error
 from barnabas.groups.image import EMPTY_IMAGE, Group, GroupMetadata, GroupsImage, GroupType
 from barnabas.groups.shard import Shard, Timer
 from barnabas.metadata.image import MetadataImage
@@ -129,7 +134,7 @@ class GroupCoordinator:
         for group_id, stored in machine.image.groups.items():
             if isinstance(stored, GroupMetadata) and stored.members:
                 group = shard.revive(group_id, stored)
-                self.settle(shard, group, group.begin_sessions(self.moment()))
+                self.settle(shard, group, sessions.begin_sessions(group, self.moment()))
         self.consumer.loaded(shard)
         self._schedule_expiry(shard)
 
@@ -140,7 +145,7 @@ class GroupCoordinator:
         if shard.expiry is not None:
             shard.expiry.cancel()
         for group in list(shard.classic.values()):
-            group.fail_all(ErrorCode.NOT_COORDINATOR)
+            group.members.fail_all(ErrorCode.NOT_COORDINATOR)
             shard.forget(group.group_id)
         self.consumer.unloaded(shard)
 
@@ -226,7 +231,7 @@ class GroupCoordinator:
             shard.forget(group_id)  # what there was has been deleted
         now = self.moment()
         group = shard.revive(group_id, stored or GroupMetadata(state_timestamp_ms=now.now_ms))
-        write = group.join(request, partial(self._new_member_id, request), now, answer)
+        write = joining.join(group, request, partial(self._new_member_id, request), now, answer)
         if stored is None and write is None:
             write = self._creation(shard, group, before, answer)
         self.settle(shard, group, write)
@@ -255,7 +260,7 @@ class GroupCoordinator:
         future: asyncio.Future[SyncGroupResponse] = asyncio.get_running_loop().create_future()
         answer = partial(_set_result, future)
         if isinstance(group, ClassicGroup):
-            self.settle(shard, group, group.sync(request, self.moment(), answer))
+            self.settle(shard, group, syncing.sync(group, request, self.moment(), answer))
         elif group is None or group.is_empty:
             answer(sync_failed(ErrorCode.UNKNOWN_MEMBER_ID))
         else:
@@ -267,7 +272,7 @@ class GroupCoordinator:
         shard = self.shard(group_id)
         group = shard.group(shard.machine.head, group_id)
         if isinstance(group, ClassicGroup):
-            return group.heartbeat(member_id, group_instance_id, generation, self._steady_ms())
+            return sessions.heartbeat(group, member_id, group_instance_id, generation, self._steady_ms())
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return self.consumer.heartbeat(shard, group_id, group, member_id, group_instance_id, generation)
@@ -277,7 +282,7 @@ class GroupCoordinator:
         shard = self.shard(group_id)
         group = shard.group(shard.machine.head, group_id)
         if isinstance(group, ClassicGroup):
-            errors, write = group.leave(leavers, self.moment())
+            errors, write = sessions.leave(group, leavers, self.moment())
             self.settle(shard, group, write)
             if write is not None:
                 await self.wait_committed(shard)
@@ -305,7 +310,7 @@ class GroupCoordinator:
         if shard.classic.get(group.group_id) is not group:
             return
         del shard.timers[group.group_id]
-        for write in group.tick(self.moment()):
+        for write in expiry.tick(group, self.moment()):
             self._write(shard, group, write)
         self.settle(shard, group)
 
@@ -349,7 +354,7 @@ class GroupCoordinator:
             group = shard.group(head, request.group_id)
             result = offsets.commit(group, request, situation)
             if isinstance(group, ClassicGroup):
-                group.keep_session(request.member_id, self._steady_ms())
+                sessions.keep_session(group, request.member_id, self._steady_ms())
             return result
 
         return await self.write(shard, decide)

@@ -14,13 +14,13 @@ from typing import TypeVar
 from barnabas import wire
 from barnabas.groups import consumer_records
 from barnabas.groups.assignors import Assignment
-from barnabas.groups.classic import ClassicGroup
-from barnabas.groups.classic_member import NO_ASSIGNMENT, ClassicMember
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.member import NO_ASSIGNMENT, ClassicMember
+from barnabas.groups.classic.records import group_record
 from barnabas.groups.consumer_decision import Decided, Outcome, Situation
 from barnabas.groups.consumer_group import ClassicMetadata, ConsumerGroup, Member, with_member
 from barnabas.groups.consumer_records import Record
 from barnabas.groups.consumer_settings import ConsumerSettings
-from barnabas.groups.group_metadata import group_record
 from barnabas.groups.hash_tables import copied, number_hash, timeline_order, topic_order
 from barnabas.metadata.topics import Topics
 from barnabas.replicated.decision import Result
@@ -114,7 +114,7 @@ def _cannot_upgrade(classic: ClassicGroup, reason: str) -> KafkaError:
 def _upgraded(classic: ClassicGroup, situation: Situation) -> ConsumerGroup:
     epoch, topics = classic.generation, situation.metadata.topics
     group = ConsumerGroup(classic.group_id, group_epoch=epoch, assignment_epoch=epoch)
-    for member in classic.members.values():
+    for member in classic.members:
         assignment = _decode_assignment(member.assignment, topics)
         subscription = decode_subscription(_metadata(member, classic.protocol_name))
         group = with_member(

@@ -7,14 +7,15 @@ streams groups) are left alone.
 
 from __future__ import annotations
 
-from barnabas.groups import consumer_replay, group_metadata, offset_records
+from barnabas.groups import consumer_replay, offset_records
+from barnabas.groups.classic import records as classic_records
 from barnabas.groups.image import GroupsImage, Place, Replay
 from barnabas.replicated.loop import Batch
 from barnabas.wire import Message
 
 REPLAY: dict[type[Message], Replay] = {
     **offset_records.REPLAY,
-    **group_metadata.REPLAY,
+    **classic_records.REPLAY,
     **consumer_replay.REPLAY,
 }
 

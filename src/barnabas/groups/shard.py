@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from barnabas.groups.classic import ClassicGroup, ClassicSettings
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.settings import ClassicSettings
 from barnabas.groups.image import GroupMetadata, GroupsImage
 from barnabas.replicated.machines import Machine
 from barnabas.replicated.scheduler import Handle

@@ -9,7 +9,8 @@ table of partitions).
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.groups.classic import ClassicGroup, State
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.state import State
 from barnabas.groups.image import group_not_found
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
@@ -67,6 +68,6 @@ def _described(context: Context, group_id: str) -> Row:
                 member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
                 member_assignment=member.assignment,
             )
-            for member in group.members.values()
+            for member in group.members
         ],
     )

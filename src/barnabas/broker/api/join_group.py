@@ -11,7 +11,7 @@ a static leader that came back is told to skip that. The protocol type and one p
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.groups.classic_member import Join
+from barnabas.groups.classic.requests import Join
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse

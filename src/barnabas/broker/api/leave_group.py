@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 
 from barnabas.broker.context import Context
-from barnabas.groups.classic_member import Leaver
+from barnabas.groups.classic.requests import Leaver
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse

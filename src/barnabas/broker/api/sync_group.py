@@ -10,7 +10,7 @@ join again. From version 5 on the protocol that was chosen has to be named, and 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.groups.classic_member import Sync
+from barnabas.groups.classic.requests import Sync
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -1,7 +1,8 @@
-"""Classic groups as records: how they are written, and what their replay does to the image."""
+"""The stored form of classic groups: members to and from values, groups to records, and the replay of records."""
 
 from __future__ import annotations
 
+from barnabas.groups.classic.member import ClassicMember
 from barnabas.groups.image import GroupMetadata, GroupsImage, MemberMetadata, Place, Replay
 from barnabas.replicated.decision import KeyValue
 from barnabas.wire import Message
@@ -11,8 +12,42 @@ VERSION = 3
 NO_TIMESTAMP = -1
 
 
+# --- members
+
+
+def stored_member(member: ClassicMember, protocol_name: str | None, assignment: bytes) -> MemberMetadata:
+    """Return a member as it is written: with its metadata for the protocol of the group only."""
+    return MemberMetadata(
+        member.member_id,
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        member.session_timeout_ms,
+        member.metadata(protocol_name),
+        assignment,
+    )
+
+
+def restored_member(member: MemberMetadata, protocol_name: str | None) -> ClassicMember:
+    """Return a member as it was written. It supports only the protocol that its group had."""
+    return ClassicMember(
+        member.member_id,
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        member.session_timeout_ms,
+        ((protocol_name or "", member.subscription),),
+        member.assignment,
+    )
+
+
+# --- groups
+
+
 def group_record(group_id: str, group: GroupMetadata) -> tuple[KeyValue, int]:
-    """The record of a group, and its version."""
+    """Return the record of a group and its version."""
     timestamp_ms = group.state_timestamp_ms
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
