@@ -6,7 +6,8 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from barnabas.groups.coordinator import TOPIC, GroupCoordinator
+from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.shards import TOPIC
 from tests.replicated.manual_clock import ManualClock
 from tests.replicated.memory_log import MemoryLog
 

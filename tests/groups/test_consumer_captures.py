@@ -21,7 +21,7 @@ import pytest
 
 from barnabas import wire
 from barnabas.batches import decode_records, iterate_batches
-from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.classic_coordinator import ClassicCoordinator
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
 from barnabas.replicated.machines import decode_key_value
@@ -139,7 +139,7 @@ def records(data: bytes) -> Iterator[Any]:
 @pytest.mark.parametrize("name", ["consumer_walks", "consumer_mixed", "consumer_stories"])
 def test_kafka_s_answers_and_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = Capture(name)
-    monkeypatch.setattr(GroupCoordinator, "_new_member_id", capture.new_member_id)
+    monkeypatch.setattr(ClassicCoordinator, "_new_member_id", capture.new_member_id)
     monkeypatch.setattr("barnabas.groups.consumer_coordinator.random_uuid", capture.new_member_id)
     ours = list(records(b"".join(asyncio.run(capture.run()))))
     theirs = list(records(capture.log))

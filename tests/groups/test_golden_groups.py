@@ -45,7 +45,7 @@ def images() -> dict[str, GroupsImage]:
 
     async def load(node_id: int) -> None:
         async with Clients(node=golden_node(node_id)) as clients:
-            for shard in clients.groups.shards():
+            for shard in clients.groups.shards.all():
                 found.update(dict.fromkeys(shard.machine.image.groups, shard.machine.image))
 
     for node_id in (1, 2, 3, 4):

@@ -555,7 +555,7 @@ def test_offsets_expire_from_when_the_group_became_empty() -> None:
             for _ in range(30):
                 await node.pass_time(9000)
                 assert (await node.ask(heartbeat(member_id), 4)).error_code == 0
-            (shard,) = node.groups.shards()
+            (shard,) = node.groups.shards.all()
             assert shard.machine.image.offset("g", "t", 0) is not None, "a topic that is read"
             await node.ask(LeaveGroupRequest(group_id="g", member_id=member_id), 0)
             await node.pass_time(MINUTE_MS)
@@ -577,7 +577,7 @@ def test_a_stable_group_loses_old_offsets_of_topics_that_it_does_not_read() -> N
             for _ in range(20):
                 await node.pass_time(9000)
                 assert (await node.ask(heartbeat(member_id), 4)).error_code == 0
-            (shard,) = node.groups.shards()
+            (shard,) = node.groups.shards.all()
             assert list(shard.machine.image.offsets["g"]) == ["t"]
             assert isinstance(shard.machine.image.groups["g"], GroupMetadata)
 

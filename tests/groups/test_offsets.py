@@ -114,7 +114,7 @@ def test_a_commit_of_nobody_makes_a_simple_group_in_every_version(version: int) 
                 ("t", 0): (5, "note"),
                 ("t", 1): (6, "note"),
             }
-            (shard,) = node.groups.shards()
+            (shard,) = node.groups.shards.all()
             assert shard.machine.image.groups["g"] is SIMPLE_GROUP
             assert shard.machine.image.offsets["g"]["t"][0].topic_id == topic_id_of("t")
 
@@ -398,7 +398,7 @@ def test_an_offset_of_a_transaction_holds_once_that_is_committed(restarts: bool)
             if restarts:
                 await node.restart()
             assert (await committed(node, stable=True))["t", 0].committed_offset == 8
-            (shard,) = node.groups.shards()
+            (shard,) = node.groups.shards.all()
             assert not shard.machine.image.pending
             assert not shard.machine.image.open_transactions
 
@@ -523,7 +523,7 @@ def test_a_deleted_group_is_gone_with_its_offsets_and_those_of_open_transactions
                 "nope": ErrorCode.GROUP_ID_NOT_FOUND,
             }
             for _ in range(2):
-                (shard,) = node.groups.shards()
+                (shard,) = node.groups.shards.all()
                 image = shard.machine.image
                 assert not image.groups
                 assert not image.offsets
@@ -561,7 +561,7 @@ def test_offsets_of_a_simple_group_expire_after_their_last_commit_and_then_the_g
             assert list(await committed(node)) == [("t", 1)]
             await node.pass_time(MINUTE_MS)
             assert await committed(node) == {}
-            (shard,) = node.groups.shards()
+            (shard,) = node.groups.shards.all()
             assert "g" not in shard.machine.image.groups
 
     run(story())
@@ -652,7 +652,7 @@ def test_an_image_has_no_topic_or_group_without_an_offset() -> None:
         async with clients() as node:
             await node.ask(commit(offsets={("t", 0): 5, ("u", 0): 6}), 9)
             await node.ask(delete(t=[0]), 0)
-            (shard,) = node.groups.shards()
+            (shard,) = node.groups.shards.all()
             assert list(shard.machine.image.offsets["g"]) == ["u"]
             await node.ask(delete(u=[0]), 0)
             assert "g" not in shard.machine.image.offsets

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.groups.coordinator import TOPIC
+from barnabas.groups.shards import TOPIC
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import KafkaPrincipal
@@ -104,7 +104,7 @@ def test_from_version_5_on_a_commit_adds_the_group_to_the_transaction(tmp_path: 
             assert await node.ask(node.commit(), 5) == {("t", 0): 0}
             transaction = node.memory.transactions.describe("tx").transaction
             assert [tuple(each) for each in transaction.partitions] == [(TOPIC, 0)]
-            (shard,) = node.memory.groups.shards()
+            (shard,) = node.memory.groups.shards.all()
             assert shard.machine.image.has_open_transaction("g", "t", 0)
 
     run(story())
@@ -117,7 +117,7 @@ def test_a_producer_that_was_fenced_commits_nothing(tmp_path: Path) -> None:
             request.producer_epoch -= 1
             (code,) = (await node.ask(request, 5)).values()
             assert code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
-            (shard,) = node.memory.groups.shards()
+            (shard,) = node.memory.groups.shards.all()
             assert not shard.machine.image.groups
 
     run(story())

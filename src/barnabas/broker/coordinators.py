@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from barnabas.config.server_config import ServerConfig
-from barnabas.groups.coordinator import TOPIC as OFFSETS_TOPIC
 from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.shards import TOPIC as OFFSETS_TOPIC
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import touched_topics
 from barnabas.replicas.partition import Partition

@@ -1,8 +1,6 @@
-"""The consumer groups of a node: runs their decisions, keeps their timers, and resolves their regular expressions.
+"""The shell of consumer groups: runs their decisions, keeps their timers, and resolves their regular expressions.
 
-What it knows beside the log is lost with the leadership of a partition: deadlines
-of members, the metadata that a group was last compared with, and which expressions are being resolved. A heartbeat only
-notes a deadline; one timer for each partition wakes up when the earliest of them may be over.
+What it knows beside the log is in the `ConsumerSoftState` of each shard.
 """
 
 from __future__ import annotations
@@ -13,15 +11,14 @@ import math
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TypeVar
 
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import classic_members, consumer_heartbeat, regular_expressions
-from barnabas.groups.classic import rebalancing, sessions
-from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.classic.member import NEVER
 from barnabas.groups.classic.requests import AnswerJoin, AnswerSync, Join, Leaver, Sync, join_failed, sync_failed
+from barnabas.groups.classic_coordinator import ClassicCoordinator
 from barnabas.groups.consumer_decision import Asker, Decided, Outcome, Situation, Timer, TimerChange
 from barnabas.groups.consumer_group import (
     LEAVE_EPOCH,
@@ -30,15 +27,15 @@ from barnabas.groups.consumer_group import (
     MemberState,
 )
 from barnabas.groups.consumer_settings import ConsumerSettings, consumer_settings
-from barnabas.groups.errors import response_error
+from barnabas.groups.consumer_soft_state import Deadline, TimerKey
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.metadata_hash import TopicHashes
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
 from barnabas.groups.shard import Shard
+from barnabas.groups.shards import Shards
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topics import Topics
 from barnabas.replicated.decision import Result
-from barnabas.replicated.scheduler import Handle, Scheduler
+from barnabas.replicated.scheduler import Scheduler
 from barnabas.wire import ErrorCode, KafkaError, random_uuid
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -46,9 +43,6 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 )
 from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.sync_group import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from barnabas.groups.coordinator import GroupCoordinator
 
 log = logging.getLogger(__name__)
 
@@ -58,36 +52,21 @@ RETRY_MS = 500
 MAX_CACHED = 10_000
 
 
-class Deadline(NamedTuple):
-    at_ms: float
-    epoch: int = 0
-
-
-class SoftState:
-    """What is known of the consumer groups of one partition and stands in no record."""
-
-    def __init__(self) -> None:
-        self.deadlines: dict[tuple[str, str, Timer], Deadline] = {}
-        self.checked: dict[str, tuple[Topics, int]] = {}  # by group: what its hash was compared with, in which epoch
-        self.resolving: dict[str, asyncio.Task[None]] = {}  # by group
-        self.earliest_ms: float = NEVER  # no deadline is before this
-        self.wake_ms: float = NEVER
-        self.wake: Handle | None = None
-
-
 class ConsumerCoordinator:
-    """Belongs to a GroupCoordinator, as its `consumer`."""
+    """The consumer groups of a node. A group that is downgraded passes to `classic`."""
 
     def __init__(
         self,
-        coordinator: GroupCoordinator,
+        shards: Shards,
+        classic: ClassicCoordinator,
         config: Callable[[], ServerConfig],
         image: Callable[[], MetadataImage],
         scheduler: Scheduler,
         steady_ms: Callable[[], float],
         random: Random,
     ) -> None:
-        self._coordinator = coordinator
+        self._shards = shards
+        self._classic = classic
         self._config = config
         self._image = image
         self._scheduler = scheduler
@@ -102,27 +81,22 @@ class ConsumerCoordinator:
 
     def loaded(self, shard: Shard) -> None:
         """Everybody has the time of a session to come."""
-        state = shard.consumer = SoftState()
         if self._new_topics_version < 0:
             self._new_topics_version = self._image().offset  # nobody knows which topics came since it was resolved
         for group_id, group in shard.machine.image.groups.items():
             if isinstance(group, ConsumerGroup) and group.members:
                 session_ms = self.settings(group_id).session_timeout_ms
                 for member in group.members.values():
-                    self._set_timer(state, group_id, TimerChange(member.member_id, Timer.SESSION, session_ms))
+                    self._set_timer(shard, group_id, TimerChange(member.member_id, Timer.SESSION, session_ms))
                     if member.state is MemberState.UNREVOKED_PARTITIONS:
                         change = TimerChange(
                             member.member_id, Timer.REBALANCE, member.rebalance_timeout_ms, member.member_epoch
                         )
-                        self._set_timer(state, group_id, change)
+                        self._set_timer(shard, group_id, change)
         self._schedule(shard)
 
     def unloaded(self, shard: Shard) -> None:
-        state, shard.consumer = shard.consumer, None
-        if state.wake is not None:
-            state.wake.cancel()
-        for task in state.resolving.values():
-            task.cancel()
+        shard.consumer.close()
 
     def topics_came(self, image: MetadataImage) -> None:
         """Expressions have to be resolved again. Groups find out by themselves what else has changed."""
@@ -151,7 +125,7 @@ class ConsumerCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """Answer a member; its regular expression matches only topics that it may describe."""
         consumer_heartbeat.check_request(request, version, self.settings(request.group_id))
-        shard = self._coordinator.shard(request.group_id)
+        shard = self._shards.of(request.group_id)
         is_leaving = request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
         new_member_id = str(random_uuid(self._random))
 
@@ -230,7 +204,7 @@ class ConsumerCoordinator:
         may_describe: Callable[[str], bool] | None = None,
     ) -> R:
         response = self._decide_nowait(shard, group_id, decide, may_describe)
-        await self._coordinator.wait_committed(shard)
+        await self._shards.wait_committed(shard)
         return response
 
     def _decide_nowait(
@@ -240,11 +214,7 @@ class ConsumerCoordinator:
         decide: Callable[[GroupsImage], Decided[R]],
         may_describe: Callable[[str], bool] | None = None,
     ) -> R:
-        try:
-            outcome = shard.machine.write_nowait(decide)
-        except KafkaError as error:
-            code = response_error(error.code)
-            raise KafkaError(code, error.message if code is error.code else None) from error
+        outcome = self._shards.write_nowait(shard, decide)
         self._follow(shard, group_id, outcome, may_describe)
         return outcome.response
 
@@ -272,15 +242,16 @@ class ConsumerCoordinator:
         self, shard: Shard, group_id: str, outcome: Outcome[R], may_describe: Callable[[str], bool] | None = None
     ) -> None:
         """Do what a decision asks for, at once: the head has its records already."""
-        state: SoftState = shard.consumer
+        state = shard.consumer
         if outcome.downgraded is not None:
-            self._downgrade(shard, outcome.downgraded, rebalance=outcome.rebalance)
+            state.forget(group_id)
+            self._classic.adopt(shard, outcome.downgraded, rebalance=outcome.rebalance)
             return
         if group_id in shard.classic and isinstance(shard.machine.head.groups.get(group_id), ConsumerGroup):
             shard.classic[group_id].members.fail_all(ErrorCode.REBALANCE_IN_PROGRESS)
             shard.forget(group_id)
         for change in outcome.timers:
-            self._set_timer(state, group_id, change)
+            self._set_timer(shard, group_id, change)
         self._schedule(shard)
         if outcome.checked_epoch is not None:
             state.checked[group_id] = (self._image().topics, outcome.checked_epoch)
@@ -288,31 +259,15 @@ class ConsumerCoordinator:
             work = self._resolve(shard, group_id, outcome.resolve, may_describe)
             state.resolving[group_id] = self._start(work)
 
-    def _downgrade(self, shard: Shard, group: ClassicGroup, *, rebalance: bool) -> None:
-        state: SoftState = shard.consumer
-        for key in [key for key in state.deadlines if key[0] == group.group_id]:
-            del state.deadlines[key]
-        state.checked.pop(group.group_id, None)
-        shard.classic[group.group_id] = group
-        now = self._coordinator.moment()
-        write = sessions.begin_sessions(group, now)
-        if rebalance and write is None:
-            write = rebalancing.prepare_rebalance(group, now)
-        self._coordinator.settle(shard, group, write)
-
     # --- time
 
-    def _set_timer(self, state: SoftState, group_id: str, change: TimerChange) -> None:
-        key = (group_id, change.member_id, change.timer)
-        if change.delay_ms is None:
-            state.deadlines.pop(key, None)
-        elif not (change.if_absent and key in state.deadlines):
-            state.deadlines[key] = Deadline(self._steady_ms() + change.delay_ms, change.epoch)
-            state.earliest_ms = min(state.earliest_ms, state.deadlines[key].at_ms)
+    def _set_timer(self, shard: Shard, group_id: str, change: TimerChange) -> None:
+        shard.consumer.set_timer(group_id, change, self._steady_ms())
 
     def _schedule(self, shard: Shard) -> None:
-        state: SoftState = shard.consumer
-        if state.earliest_ms >= state.wake_ms or state.earliest_ms == NEVER:
+        """Make sure that the shard is woken by its earliest deadline."""
+        state = shard.consumer
+        if state.is_closed or state.earliest_ms >= state.wake_ms or state.earliest_ms == NEVER:
             return
         if state.wake is not None:
             state.wake.cancel()
@@ -321,23 +276,24 @@ class ConsumerCoordinator:
         state.wake = self._scheduler.call_later(delay_ms, partial(self._woken, shard))
 
     def _woken(self, shard: Shard) -> None:
-        """Take out those whose time is over."""
-        state: SoftState = shard.consumer
-        if state is None:
+        """Fence the members whose timers are over."""
+        state = shard.consumer
+        if state.is_closed:
             return
         state.wake, state.wake_ms = None, NEVER
-        now_ms = self._steady_ms()
-        for key in [key for key, deadline in state.deadlines.items() if deadline.at_ms <= now_ms]:
+        for key in state.due(self._steady_ms()):
             deadline = state.deadlines.pop(key, None)
             if deadline is not None:
-                self._expire(shard, *key, deadline)
+                self._expire(shard, key, deadline)
         groups = shard.machine.head.groups
         for group_id in [group_id for group_id in state.checked if group_id not in groups]:
             del state.checked[group_id]
-        state.earliest_ms = min((deadline.at_ms for deadline in state.deadlines.values()), default=NEVER)
+        state.find_earliest()
         self._schedule(shard)
 
-    def _expire(self, shard: Shard, group_id: str, member_id: str, timer: Timer, deadline: Deadline) -> None:
+    def _expire(self, shard: Shard, key: TimerKey, deadline: Deadline) -> None:
+        group_id, member_id, timer = key
+
         def decide(head: GroupsImage) -> Decided[bool]:
             group = head.groups.get(group_id)
             member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
@@ -358,7 +314,7 @@ class ConsumerCoordinator:
         except KafkaError as error:
             log.warning("group %s: member %s cannot be taken out now: %s", group_id, member_id, error)
             again = TimerChange(member_id, timer, RETRY_MS, deadline.epoch)
-            self._set_timer(shard.consumer, group_id, again)
+            self._set_timer(shard, group_id, again)
 
     # --- regular expressions
 
@@ -391,8 +347,7 @@ class ConsumerCoordinator:
         except KafkaError as error:
             log.warning("group %s: its regular expressions cannot be resolved now: %s", group_id, error)
         finally:
-            if shard.consumer is not None:
-                shard.consumer.resolving.pop(group_id, None)
+            shard.consumer.resolving.pop(group_id, None)
 
 
 def _consumer_group(head: GroupsImage, group_id: str) -> ConsumerGroup:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.groups import consumer_records
 from barnabas.groups.assignors import Assignment
 from barnabas.groups.image import CheckPartition, CommittedOffset, GroupType
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
@@ -251,8 +252,6 @@ class ConsumerGroup(NamedTuple):
         return lambda offset: offset.commit_timestamp_ms
 
     def tombstones(self, group_id: str) -> Records:
-        from barnabas.groups import consumer_records  # noqa: PLC0415
-
         return consumer_records.group_tombstones(self)
 
 

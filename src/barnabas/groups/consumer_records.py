@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from barnabas.groups.assignors import Assignment
-from barnabas.groups.consumer_group import ConsumerGroup, Member, PartitionEpochs
 from barnabas.groups.hash_tables import timeline_order
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
 from barnabas.replicated.decision import KeyValue
@@ -25,6 +25,9 @@ from barnabas.wire.records.group import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+
+if TYPE_CHECKING:
+    from barnabas.groups.consumer_group import ConsumerGroup, Member, PartitionEpochs
 
 Record = tuple[KeyValue, int]
 VERSION = 0
