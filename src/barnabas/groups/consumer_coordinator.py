@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
-from barnabas.groups import classic_members, consumer_heartbeat, regular_expressions
+from barnabas.groups import consumer_classic_members, consumer_heartbeat, regular_expressions
 from barnabas.groups.classic.member import NEVER
 from barnabas.groups.classic.requests import AnswerJoin, AnswerSync, Join, Leaver, Sync, join_failed, sync_failed
 from barnabas.groups.classic_coordinator import ClassicCoordinator
@@ -160,14 +160,14 @@ class ConsumerCoordinator:
 
         def decide(head: GroupsImage) -> Decided[JoinGroupResponse]:
             situation = self._situation(shard, head, group_id)
-            return classic_members.join(_consumer_group(head, group_id), request, new_member_id, situation)
+            return consumer_classic_members.join(_consumer_group(head, group_id), request, new_member_id, situation)
 
         self._answer(self._decide(shard, group_id, decide), answer, join_failed)
 
     def sync(self, shard: Shard, group_id: str, request: Sync, answer: AnswerSync) -> None:
         def decide(head: GroupsImage) -> Decided[SyncGroupResponse]:
             situation = self._situation(shard, head, group_id)
-            return classic_members.sync(_consumer_group(head, group_id), request, situation)
+            return consumer_classic_members.sync(_consumer_group(head, group_id), request, situation)
 
         self._answer(self._decide(shard, group_id, decide), answer, sync_failed)
 
@@ -181,7 +181,7 @@ class ConsumerCoordinator:
         generation: int,
     ) -> ErrorCode:
         try:
-            outcome = classic_members.heartbeat(group, member_id, group_instance_id, generation)
+            outcome = consumer_classic_members.heartbeat(group, member_id, group_instance_id, generation)
         except KafkaError as error:
             return error.code
         self._follow(shard, group_id, outcome)
@@ -190,7 +190,7 @@ class ConsumerCoordinator:
     async def leave(self, shard: Shard, group_id: str, leavers: Sequence[Leaver]) -> list[ErrorCode]:
         def decide(head: GroupsImage) -> Decided[list[ErrorCode]]:
             situation = self._situation(shard, head, group_id)
-            return classic_members.leave(_consumer_group(head, group_id), leavers, situation)
+            return consumer_classic_members.leave(_consumer_group(head, group_id), leavers, situation)
 
         return await self._decide(shard, group_id, decide)
 

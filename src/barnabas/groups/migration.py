@@ -1,8 +1,9 @@
-"""Groups between the two protocols: a classic group becomes a consumer group when a member of the new protocol joins it,
-and a consumer group becomes a classic one when the last member of the new protocol leaves, if the broker lets them.
+"""Migration of groups between the two protocols.
 
-In between, members of both protocols are in one consumer group (`classic_members`). An empty group simply gives way. Only
-groups of consumers can change, for the coordinator has to understand what the members assigned to each other.
+A classic group becomes a consumer group when a member of the consumer protocol joins it. A consumer group becomes a
+classic one when its last member of the consumer protocol leaves. Both happen only if the broker's migration policy allows
+it. In between, members of both protocols are in one consumer group (`consumer_classic_members`). An empty group is simply
+replaced. Only groups of consumers can migrate, because the coordinator has to read the assignments of their members.
 """
 
 from __future__ import annotations
