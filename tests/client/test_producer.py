@@ -135,9 +135,9 @@ def test_send_waits_while_the_buffer_is_full_and_not_for_ever(broker: Broker) ->
     async def scenario(producer: Producer) -> None:
         for _ in range(500):
             await producer.send("room", b"x" * 500)
-            assert producer._buffered <= 20_000
+            assert producer._accumulator.buffered <= 20_000
         await producer.flush()
-        assert producer._buffered == 0
+        assert producer._accumulator.buffered == 0
 
     produce(broker, scenario, buffer_memory=20_000, batch_size=4_000)
     assert len(values(broker, "room")) == 500
@@ -298,7 +298,9 @@ def test_a_gap_in_the_order_is_healed_by_a_new_epoch(broker: Broker) -> None:
         for partition in range(2):
             await producer.send_and_wait("gap", b"before", partition=partition)
         old = producer._identity.producer
-        producer._queues[TopicPartition("gap", 0)].next_sequence = 100  # as if batches had been lost on the way
+        producer._accumulator.queues[
+            TopicPartition("gap", 0)
+        ].next_sequence = 100  # as if batches had been lost on the way
         deliveries = [await producer.send("gap", b"%d" % number, partition=0) for number in range(50)]
         await producer.send("gap", b"other", partition=1)
         await producer.flush()

@@ -1,7 +1,7 @@
-"""Which partition a record goes to, as Kafka's clients say it. Pure: chance is passed in.
+"""The partition of each record, chosen as Kafka's clients do. Pure: randomness is passed in.
 
-The same key goes to the same partition from every client: murmur2 of its bytes. What has no key stays with one partition until
-a batch's worth of bytes went there, and then goes on to another one.
+Every client sends the same key to the same partition: by murmur2 of its bytes. Records without a key go to one partition until
+it got a batch's worth of bytes, and then to another one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from barnabas.client.state import NO_LEADER, Topic
+
 _M = 0x5BD1E995
 _SEED = 0x9747B28C
 _MASK = 0xFFFFFFFF
@@ -17,7 +19,7 @@ _MASK = 0xFFFFFFFF
 
 @lru_cache(maxsize=1 << 14)
 def murmur2(data: bytes) -> int:
-    """The hash by which Kafka's clients spread keys, as an unsigned number.
+    """Return the hash that Kafka's clients use for keys, as an unsigned number.
 
     >>> [murmur2(key) - (1 << 32 if murmur2(key) >> 31 else 0) for key in (b"21", b"foobar", b"a-little-bit-long-string")]
     [-973932308, -790332482, -985981536]
@@ -36,7 +38,8 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """
+    """Return the partition of a key.
+
     >>> partition_of(b"key", 12)
     1
     """
@@ -44,7 +47,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 class StickyPartitioner:
-    """Where records without a key go in one topic. `random` gives numbers between 0 and 1."""
+    """Chooses the partitions of records without a key in one topic. `random` returns numbers from 0 to 1."""
 
     def __init__(self, sticky_bytes: int, random: Callable[[], float]) -> None:
         self._sticky_bytes = sticky_bytes
@@ -54,7 +57,7 @@ class StickyPartitioner:
         self._bytes = sticky_bytes
 
     def partition(self, size: int, available: Sequence[int]) -> int:
-        """The partition for the next record of this size, of those that can be written to now."""
+        """Return the partition of the next record, which has this size, from those that can be written to now."""
         if available is not self._available:
             self._available = available
             if self._partition not in available:
@@ -65,3 +68,40 @@ class StickyPartitioner:
             self._bytes = 0
         self._bytes += size
         return self._partition
+
+
+class Partitioner:
+    """Chooses the partition of each record: by its key if it has one, otherwise by the sticky partitioner of its topic."""
+
+    def __init__(self, batch_size: int, ignore_keys: bool, random: Callable[[], float]) -> None:
+        self._sticky_bytes = max(batch_size, 1)
+        self._ignore_keys = ignore_keys
+        self._random = random
+        self._topics: dict[str, _WritablePartitions] = {}
+
+    def partition(self, topic: Topic, key: bytes | None, size: int) -> int:
+        """Return the partition of a record of this size."""
+        if key is not None and not self._ignore_keys:
+            return partition_of(key, len(topic.partitions))
+        writable = self._topics.get(topic.name)
+        if writable is None:
+            sticky = StickyPartitioner(self._sticky_bytes, self._random)
+            writable = self._topics[topic.name] = _WritablePartitions(topic, sticky)
+        elif writable.topic is not topic:
+            writable.follow(topic)
+        return writable.sticky.partition(size, writable.available)
+
+
+class _WritablePartitions:
+    """The partitions of a topic that have a leader, or all of them if none has one. Found anew when the topic changes."""
+
+    __slots__ = ("available", "sticky", "topic")
+
+    def __init__(self, topic: Topic, sticky: StickyPartitioner) -> None:
+        self.sticky = sticky
+        self.follow(topic)
+
+    def follow(self, topic: Topic) -> None:
+        self.topic = topic
+        led = tuple(index for index, each in topic.partitions.items() if each.leader_id != NO_LEADER)
+        self.available = led or tuple(topic.partitions)
