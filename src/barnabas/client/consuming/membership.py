@@ -116,3 +116,14 @@ class Membership:
     def is_poll_late(self) -> bool:
         idle_s = asyncio.get_running_loop().time() - self.reader.last_poll_s()
         return idle_s * 1000 > self.settings.max_poll_interval_ms
+
+
+def new_membership(cluster: Cluster, settings: ConsumerSettings, reader: Reader, random: Any) -> Membership:
+    """Return a membership in the protocol that `group.protocol` names."""
+    if settings.group_protocol == "consumer":
+        from barnabas.client.consuming.heartbeats import HeartbeatMembership  # noqa: PLC0415  (one protocol of two)
+
+        return HeartbeatMembership(cluster, settings, reader, random)
+    from barnabas.client.consuming.classic import ClassicMembership  # noqa: PLC0415
+
+    return ClassicMembership(cluster, settings, reader, random)

@@ -1,0 +1,149 @@
+"""The subscription of a consumer: topics or a pattern, the rebalance listener, and the membership in the group.
+
+Rebalances happen in the background. Records that were returned before the last poll count as processed; their offsets are
+committed when partitions are revoked, if automatic commits are enabled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.consuming.assignment import Assignment
+from barnabas.client.consuming.commits import Commits
+from barnabas.client.consuming.membership import Membership, new_membership
+from barnabas.client.consuming.settings import ConsumerSettings
+from barnabas.client.records import GroupMetadata, TopicPartition
+from barnabas.client.shared import begin, end
+
+log = logging.getLogger(__name__)
+
+
+class Subscription:
+    """What a consumer subscribes to. Implements `membership.Reader`: the consumer as its membership sees it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ConsumerSettings,
+        assignment: Assignment,
+        commits: Commits,
+        random: Callable[[], float],
+        on_error: Callable[[], None],
+        topics: Iterable[str],
+    ) -> None:
+        self.membership: Membership | None = None
+        self.polled_at_s = 0.0  # time of the last poll
+        self._cluster = cluster
+        self._settings = settings
+        self._assignment = assignment
+        self._commits = commits
+        self._random = random
+        self._on_error = on_error
+        self._topics = tuple(topics)
+        self._pattern: re.Pattern[str] | None = None
+        self._listener: Any = None
+        self._task: asyncio.Task[None] | None = None
+
+    def topics(self) -> tuple[str, ...]:
+        """Return the topics that are subscribed to now: those given, or those that match the pattern."""
+        if self._pattern is None:
+            return self._topics
+        return tuple(
+            sorted(
+                name
+                for name, topic in self._cluster.state.topics.items()
+                if not topic.is_internal and self._pattern.fullmatch(name)
+            )
+        )
+
+    async def change(self, topics: Iterable[str] | re.Pattern[str], listener: Any) -> None:
+        """Subscribe to other topics, and join the group unless the consumer is a member already."""
+        self._listener = listener if listener is not None else self._listener
+        self._pattern = topics if isinstance(topics, re.Pattern) else None
+        self._topics = () if isinstance(topics, re.Pattern) else tuple(dict.fromkeys(topics))
+        if self._pattern is not None:
+            self._cluster.follow_all()
+            await self._cluster.refresh()
+        else:
+            if self._settings.allow_auto_create_topics:
+                await self._cluster.metadata(self._topics, allow_auto_topic_creation=True)
+            await self._cluster.refresh(self._topics)
+        if self.membership is None:
+            self.membership = new_membership(self._cluster, self._settings, self, self._random)
+            self.membership.on_error = self._on_error
+            self._task = begin(self.membership.run())
+        else:
+            self.membership.subscription_changed()
+
+    async def end(self) -> None:
+        """Leave the group and subscribe to nothing."""
+        membership, self.membership = self.membership, None
+        await self.stop()
+        self._task = None
+        if membership is not None:
+            if self._assignment.states:
+                await self.take_away(list(self._assignment.states))
+            await membership.leave()
+        self._topics, self._pattern = (), None
+
+    async def stop(self) -> None:
+        """End the task of the membership, without leaving the group."""
+        await end([self._task])
+
+    async def leave(self) -> None:
+        """Leave the group, if the consumer is a member."""
+        if self.membership is not None:
+            await self.membership.leave()
+
+    def group_metadata(self) -> GroupMetadata:
+        """Return the member that commits. Raises INVALID_GROUP_ID without a group."""
+        if self.membership is not None:
+            return self.membership.metadata()
+        return GroupMetadata(self._commits.require_group_id())
+
+    # --- membership.Reader
+
+    def subscribed_topics(self) -> tuple[str, ...]:
+        return tuple(sorted(self.topics()))
+
+    def owned(self) -> tuple[TopicPartition, ...]:
+        return tuple(sorted(self._assignment.states))
+
+    def last_poll_s(self) -> float:
+        return self.polled_at_s
+
+    async def take_away(self, partitions: Collection[TopicPartition]) -> None:
+        if self._settings.enable_auto_commit:
+            await self._commits.commit_processed(partitions)
+        await self._call_listener("on_partitions_revoked", partitions)
+        self._assignment.remove(partitions)
+
+    async def give(self, partitions: Collection[TopicPartition]) -> None:
+        self._assignment.add(partitions)
+        await self._call_listener("on_partitions_assigned", partitions)
+
+    async def lose_all(self) -> None:
+        places = list(self._assignment.states)
+        if not places:
+            return
+        self._assignment.remove(places)
+        has_lost = hasattr(self._listener, "on_partitions_lost")
+        await self._call_listener("on_partitions_lost" if has_lost else "on_partitions_revoked", places)
+
+    async def _call_listener(self, name: str, partitions: Collection[TopicPartition]) -> None:
+        """Call a method of the listener, if it has it. An exception of it is only logged."""
+        method = getattr(self._listener, name, None)
+        if method is None:
+            return
+        try:
+            result = method(sorted(partitions))
+            if inspect.isawaitable(result):
+                await result
+        except Exception:
+            log.exception("%s of a listener failed", name)
