@@ -17,16 +17,15 @@ from barnabas.client.cluster import Cluster
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.testing import Broker
 from barnabas.wire.messages.create_acls import CreateAclsRequest
-from tests.client.admin.group_scenes import WAIT_S, commit, committed, fill, member, transaction
+from tests.client.admin.group_scenes import commit, committed, fill, member
 
-TOPICS = {"orders": 2, "stock": 1, "packed": 1, "empty": 1, "ended": 1}
+TOPICS = {"orders": 2, "stock": 1, "empty": 1}
 
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
     with Broker(TOPICS, config={"group.initial.rebalance.delay.ms": 0}) as running:
         fill(running.bootstrap_servers, "orders", 1, 4, age_s=600)
-        fill(running.bootstrap_servers, "packed", 0, 10, age_s=600, batch=True)
         yield running
 
 
@@ -67,45 +66,6 @@ def test_groups_are_listed_by_state_and_type(broker: Broker) -> None:
     shown = run(broker, "list").stdout.splitlines()
     assert shown[0].split() == ["GROUP-ID", "TYPE", "STATE", "PROTOCOL-TYPE", "COORDINATOR-ID"]
     assert run(broker, "list", "--state", "nonsense").exit_code == 2
-
-
-@pytest.mark.parametrize("topic", ["orders", "packed"])
-def test_lag_is_in_records_and_in_time(broker: Broker, topic: str) -> None:
-    commit(broker.bootstrap_servers, f"lags-{topic}", {(topic, 0): 7})
-    (row,) = rows(broker, "describe", f"lags-{topic}")
-    assert (row["currentOffset"], row["logEndOffset"], row["lag"], row["lagMs"]) == (7, 10, 3, 3000)
-    commit(broker.bootstrap_servers, f"lags-{topic}", {(topic, 0): 10})
-    (row,) = rows(broker, "describe", f"lags-{topic}")
-    assert (row["lag"], row["lagMs"]) == (0, 0)
-
-
-def test_what_is_unread_from_the_start_lags_as_old_as_the_first_record(broker: Broker) -> None:
-    commit(broker.bootstrap_servers, "at-start", {("orders", 0): 0})
-    (row,) = rows(broker, "describe", "at-start")
-    assert (row["lag"], row["lagMs"]) == (10, 9000)
-    (row,) = rows(broker, "describe", "at-start", "--no-time")
-    assert (row["lag"], row["lagMs"]) == (10, None)
-
-
-def test_the_end_of_a_transaction_counts_as_the_last_that_was_read(broker: Broker) -> None:
-    server = broker.bootstrap_servers
-    transaction(server, "lagging", ("ended", 0)).commit_transaction(WAIT_S)
-    fill(server, "ended", 0, 1, age_s=-60)
-    commit(server, "after-marker", {("ended", 0): 2})
-    (row,) = rows(broker, "describe", "after-marker")
-    assert (row["lag"], 30_000 < row["lagMs"] <= 120_000) == (1, True)
-
-
-def test_many_groups_of_one_partition_are_shown_each_with_its_own_lag(broker: Broker) -> None:
-    for offset in (3, 7):
-        commit(broker.bootstrap_servers, f"many-{offset}", {("orders", 0): offset, ("orders", 1): 4})
-    found = rows(broker, "describe", "many-7", "many-3")
-    assert [(row["groupId"], row["partition"], row["lagMs"]) for row in found] == [
-        ("many-7", 0, 3000),
-        ("many-7", 1, 0),
-        ("many-3", 0, 7000),
-        ("many-3", 1, 0),
-    ]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

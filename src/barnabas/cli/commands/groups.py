@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from barnabas.client.admin.groups import GroupDescription, GroupMember, MemberToRemove
     from barnabas.client.cluster import Cluster
     from barnabas.client.records import TopicPartition
-    from barnabas.operations.groups.positions import PartitionPosition
+    from barnabas.operations.groups.lag import PartitionPosition
     from barnabas.operations.groups.reset_plan import Reset
     from barnabas.operations.groups.resets import OffsetChange
     from barnabas.operations.partitions import Selection
@@ -140,9 +140,7 @@ def list_(
 @groups.command("describe", short_help="Offsets of groups, and their lag in records and time.")
 @_GROUPS
 @_ALL_GROUPS
-@click.option(
-    "--time/--no-time", "with_time", default=True, help="Whether to find the lag in time: a Fetch a partition."
-)
+@click.option("--time/--no-time", "with_time", default=True, help="Also show lag in time (one Fetch per partition).")
 @watch_option
 @common_options
 def describe(
@@ -155,7 +153,7 @@ def describe(
 ) -> None:
     """Show where groups are in each partition, and how far behind its end.
 
-    The lag in time is between the last record that the group has read and the newest one. A dash: it is not known.
+    Lag in time is the age of the oldest record that the group has not read. A dash: it is not known.
     """
     _need_groups(group_ids, all_groups)
 
@@ -243,7 +241,7 @@ async def _positions(
         for group_id, result in offsets.items()
         if not isinstance(result, KafkaError)
     }
-    return await positions(cluster, found, with_time=with_time)
+    return await positions(cluster, found, now_ms=int(time.time() * 1000) if with_time else None)
 
 
 def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -> None:

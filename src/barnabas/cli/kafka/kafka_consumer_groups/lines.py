@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from barnabas.cli.kafka.java_text import csv_line, hash_order, padded, partition_hash, string_hash
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription, GroupMember
 from barnabas.client.records import TopicPartition
+from barnabas.operations.groups.lag import offsets_between
 from barnabas.operations.partitions import parse_selection
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")
@@ -167,9 +168,8 @@ class OffsetRow(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        if self.committed is None or self.log_end_offset is None:
-            return None
-        return self.log_end_offset - self.committed.offset
+        # Kafka's tool prints a negative lag for an offset past the end.
+        return offsets_between(self.committed.offset if self.committed else None, self.log_end_offset)
 
 
 def state_text(group: GroupDescription) -> str | None:
