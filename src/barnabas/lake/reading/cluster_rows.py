@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.client import Admin, UnsupportedByNodeError
 from barnabas.client.admin.brokers import ClusterDescription
 from barnabas.client.admin.config_values import ConfigResource
-from barnabas.client.admin.groups import CommittedOffset, GroupDescription, GroupListing, GroupMember
+from barnabas.client.admin.groups import GroupDescription, GroupListing, GroupMember, GroupOffsets
 from barnabas.client.admin.part import pieces
 from barnabas.client.admin.quorum import QuorumInfo, ReplicaState
-from barnabas.client.admin.records import ListedOffset, OffsetSpec
 from barnabas.client.admin.topics import TopicDescription
-from barnabas.client.records import TopicPartition
 from barnabas.client.settings import read_file
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigError
 from barnabas.lake.reading.cluster_tables import ClusterOptions, Observation
+from barnabas.operations.groups.lag import PartitionPosition
+from barnabas.operations.groups.positions import positions
 from barnabas.wire import ZERO_UUID, Uuid
 from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
@@ -57,7 +58,7 @@ class ClusterReadError(RuntimeError):
 def read(options: ClusterOptions, schema: pa.Schema, observation: Observation) -> Iterator[pa.RecordBatch]:
     """The rows of one observation, in the columns of the schema."""
     with asyncio.Runner() as runner:
-        rows = _observe(options, observation, with_errors=_ERROR in schema.names)
+        rows = _observe(options, observation, columns=schema.names)
         try:
             while (some := runner.run(_next(rows))) is not None:
                 for piece in pieces(some, ROWS_IN_A_BATCH):
@@ -80,9 +81,10 @@ def record_batch(schema: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> pa.Rec
 
 
 async def _observe(
-    options: ClusterOptions, observation: Observation, *, with_errors: bool
+    options: ClusterOptions, observation: Observation, *, columns: Sequence[str]
 ) -> AsyncGenerator[list[Row]]:
     """The table's rows with what they all have; failures as the options want them."""
+    with_errors = _ERROR in columns
     common: Row = {
         "observation_id": observation.id,
         "observed_at": datetime.now(UTC),
@@ -96,7 +98,10 @@ async def _observe(
             common["cluster_id"] = cluster.cluster_id
             if cluster.has_controllers and options.table not in OF_CONTROLLERS:
                 raise UnsupportedByNodeError("these are controllers, which do not know it: set bootstrap.servers")
-            async for rows in READERS[options.table](admin, cluster):
+            read_rows = READERS[options.table]
+            if read_rows is _group_lag and "lag_minutes" in columns:  # without the column, nothing is fetched
+                read_rows = partial(_group_lag, now_ms=round(common["observed_at"].timestamp() * 1000))
+            async for rows in read_rows(admin, cluster):
                 yield [common | row for row in rows if _ERROR not in row or _is_wanted(row, options, with_errors)]
     except FAILURES as error:
         if not with_errors:
@@ -373,49 +378,45 @@ def _member(member: GroupMember) -> Row:
     }
 
 
-async def _group_lag(admin: Admin, _: ClusterDescription) -> Rows:
+async def _group_lag(admin: Admin, _: ClusterDescription, *, now_ms: int | None = None) -> Rows:
+    """Yield the position of each group in each partition; with `now_ms` also its lag in time at that moment."""
     listings = [each for each in await admin.list_groups() if each.type != "Share"]
     for some in pieces(listings, _GROUPS_AT_ONCE):
         described = await admin.describe_consumer_groups([each.group_id for each in some if _is_of_consumers(each)])
         committed = await admin.list_consumer_group_offsets([each.group_id for each in some])
+        asked: dict[str, tuple[GroupDescription | None, GroupOffsets]] = {}
         rows: list[Row] = []
         for listing in some:
-            rows += _positions(listing, described.get(listing.group_id), committed[listing.group_id])
-        places = {TopicPartition(row["topic_name"], row["partition"]) for row in rows if _ERROR not in row}
-        ends = await admin.list_offsets(dict.fromkeys(sorted(places), OffsetSpec.LATEST))
-        yield [row if _ERROR in row else _lag(row, ends) for row in rows]
+            group, offsets = described.get(listing.group_id), committed[listing.group_id]
+            if isinstance(group, KafkaError):
+                rows.append({**_state(listing), _ERROR: f"group {listing.group_id}: {group}"})
+            elif isinstance(offsets, KafkaError):
+                rows.append({**_state(listing), _ERROR: f"group {listing.group_id}: {offsets}"})
+            else:
+                asked[listing.group_id] = group, offsets
+        found = await positions(admin.cluster, asked, now_ms=now_ms)
+        rows += (_position(each, at) for each in some for at in found.get(each.group_id, ()))
+        yield rows
 
 
-def _positions(listing: GroupListing, described: GroupDescription | KafkaError | None, offsets: Any) -> Iterator[Row]:
-    """Of each partition that the group has an offset in, or that a member of it has."""
-    place = {"group_id": listing.group_id, "state": listing.state}
-    for error in (described, offsets):
-        if isinstance(error, KafkaError):
-            yield {**place, _ERROR: f"group {listing.group_id}: {error}"}
-            return
-    members = described.members if isinstance(described, GroupDescription) else ()
-    owners = {each: member for member in members for each in member.assignment}
-    for each in sorted({*offsets, *owners}):
-        row: Row = {**place, "topic_name": each.topic, "partition": each.partition}
-        found, owner = offsets.get(each), owners.get(each)
-        if isinstance(found, KafkaError):
-            yield {**row, _ERROR: f"offset of group {listing.group_id} in {each.topic}-{each.partition}: {found}"}
-            continue
-        if isinstance(found, CommittedOffset):
-            row |= {"committed_offset": found.offset, "committed_leader_epoch": found.leader_epoch}
-        if owner is not None:
-            row |= {"member_id": owner.member_id, "client_id": owner.client_id}
-        yield row
+def _state(listing: GroupListing) -> Row:
+    return {"group_id": listing.group_id, "state": listing.state}
 
 
-def _lag(row: Row, ends: Mapping[TopicPartition, ListedOffset | KafkaError]) -> Row:
-    end = ends[TopicPartition(row["topic_name"], row["partition"])]
-    if isinstance(end, KafkaError):
+def _position(listing: GroupListing, at: PartitionPosition) -> Row:
+    row: Row = {**_state(listing), "topic_name": at.topic, "partition": at.partition}
+    if at.committed_error is not None:
+        text = f"offset of group {listing.group_id} in {at.topic}-{at.partition}: {at.committed_error}"
+        return {**row, _ERROR: text}
+    if at.committed is not None:
+        row |= {"committed_offset": at.committed.offset, "committed_leader_epoch": at.committed.leader_epoch}
+    if at.member is not None:
+        row |= {"member_id": at.member.member_id, "client_id": at.member.client_id}
+    if at.log_end_error is not None:
         # The offset stays true though the end of the partition is not to be had: a topic that is gone, no right to it.
-        log.warning("the end of %s-%s is not known: %s", row["topic_name"], row["partition"], end)
-        return row
-    offset = row.get("committed_offset")
-    return {**row, "end_offset": end.offset, "lag": None if offset is None else max(end.offset - offset, 0)}
+        log.warning("the end of %s-%s is not known: %s", at.topic, at.partition, at.log_end_error)
+    lag_minutes = None if at.lag_ms is None else at.lag_ms / 60_000
+    return {**row, "end_offset": at.log_end_offset, "lag": at.lag, "lag_minutes": lag_minutes}
 
 
 READERS: dict[str, Callable[[Admin, ClusterDescription], Rows]] = {

@@ -121,7 +121,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("committed_offset", "bigint", "What it will read next; null if it has not committed."),
         Column("committed_leader_epoch", "int", "The epoch of the last record that it has read, where it told that."),
         Column("end_offset", "bigint", "The end of the partition for consumers; null if it is not to be had."),
-        Column("lag", "bigint", "The records between the two."),
+        Column("lag", "bigint", "The end minus the committed offset, at least 0."),
+        Column(
+            "lag_minutes",
+            "double",
+            "The age of its oldest unread record when it was observed; 0 if nothing is unread, null if it is not known. "
+            "One Fetch per partition that lags, which needs the right to read the topic; none in a schema without the column.",
+        ),
         Column("member_id", "string", "The member that is assigned the partition, if one is."),
         Column("client_id", "string", "The client id of that member."),
     ),
