@@ -364,6 +364,7 @@ def _consumption(rng: random.Random, topics: list[str], groups: int) -> dict[str
                     "lag": behind,
                     "committed_at": END - timedelta(minutes=3 if trend != "stopped" else 900),
                     "lag_minutes": 0.0 if trend == "none" else (900.0 if trend == "stopped" else 3.0),
+                    "lag_is_interpolated": trend != "none",
                     "lag_before": None if trend == "unknown" else int(behind * (0.6 if trend == "growing" else 1.3)),
                     "trend": trend,
                 }
@@ -497,6 +498,7 @@ def _lag_by_group(rows: list[Row]) -> list[Row]:
             "group_id": group,
             "lag": sum(row["lag"] for row in mine),
             "lag_minutes": max(row["lag_minutes"] for row in mine),
+            "lag_is_interpolated": any(row["lag_is_interpolated"] for row in mine),
             "lag_before": None if mine[0]["lag_before"] is None else sum(row["lag_before"] for row in mine),
             "partitions_behind": sum(row["lag"] > 0 for row in mine),
             "trend": mine[0]["trend"],

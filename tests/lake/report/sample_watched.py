@@ -104,7 +104,7 @@ def watched_rows() -> dict[str, list[Row]]:
             "lag": {"growing": 8_400_000, "stopped": 2_100_000, "falling": 12_000, "steady": 61_000}.get(verdict, 0),
             "most_lag": 8_400_000,
             "records_per_minute": {"growing": 816.4, "falling": -87.2}.get(verdict, 0.0),
-            "behind_minutes": {"growing": 4_021.0, "none": 0.0}.get(verdict),
+            "lag_minutes": {"growing": 4_021.0, "none": 0.0}.get(verdict),
             "verdict": verdict,
         }
         for group, verdict in verdicts.items()

@@ -141,7 +141,11 @@ def test_captions_say_the_finding_with_its_number() -> None:
     text = Document(render(ReportContent((cluster,)))).text
     traffic, lag = cluster.tables["topic_traffic"].rows[0], cluster.answers["lag_by_group"][0]
     assert f"{traffic['topic']} takes 31 % of all bytes" in text
-    assert f"{lag['group_id']} is {lag['lag']:,} records behind" in text
+    assert (
+        f"{lag['group_id']} is {lag['lag']:,} records behind, the oldest about 3 min old; its trend is growing" in text
+    )
+    watched = cluster.tables["group_lag_growth"].rows[0]
+    assert f"{watched['group_id']} is 8,400,000 records behind, the oldest 2 d 19 h old (growing, " in text
     assert "1,800 changes; most at " in text
 
 

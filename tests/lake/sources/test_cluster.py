@@ -31,6 +31,8 @@ ENTRY = AclEntry(
     ResourceType.TOPIC, "orders", PatternType.PREFIXED, "User:alice", "*", AclOperation.READ, AclPermissionType.ALLOW
 )
 SECRET = "not-for-everyone"
+SENT_MS = int(datetime.now(UTC).timestamp()) * 1000 - 3_600_000
+"""The time of the first record; the others follow in milliseconds."""
 
 Load = Callable[..., "DataFrame"]
 
@@ -41,7 +43,7 @@ def broker() -> Iterator[Broker]:
     with Broker({"orders": 3, "payments": 1}, config=SECURED) as node:
         with sync.Producer({"bootstrap.servers": node.bootstrap_servers}) as producer:
             for number in range(9):
-                producer.send("orders", f"value {number}".encode(), partition=number % 3)
+                producer.send("orders", f"value {number}".encode(), partition=number % 3, timestamp_ms=SENT_MS + number)
             producer.flush()
         with sync.Admin({"bootstrap.servers": node.bootstrap_servers}) as admin:
             admin.create_acls([ENTRY])
@@ -124,6 +126,22 @@ def test_acls_groups_and_their_lag(load: Load) -> None:
         ("app", "orders", 0, 1, 3, 2),
         ("app", "orders", 2, 3, 3, 0),
     ]
+    behind, done = lag.orderBy("partition").collect()
+    oldest_ms = behind.observed_at.timestamp() * 1000 - behind.lag_minutes * 60_000
+    assert (round(oldest_ms - SENT_MS), done.lag_minutes) == (3, 0.0)  # the second record of partition 0
+    assert rows(load("group_lag", "partition int, lag bigint"), "partition", "lag") == [(0, 2), (2, 0)]
+
+
+def test_records_are_fetched_for_the_lag_in_time_only_if_its_column_is_wanted(broker: Broker) -> None:
+    from barnabas.lake.sources import cluster_rows
+    from barnabas.lake.sources.cluster import Observation
+
+    async def observed(*columns: str) -> list[Any]:
+        asked = ClusterOptions.of({"table": "group_lag", "bootstrap.servers": broker.bootstrap_servers})
+        return [row async for some in cluster_rows._observe(asked, Observation("1"), columns=columns) for row in some]
+
+    assert {row["lag_minutes"] for row in asyncio.run(observed("lag"))} == {None}
+    assert None not in {row["lag_minutes"] for row in asyncio.run(observed("lag", "lag_minutes"))}
 
 
 def test_log_dirs_have_sizes_and_nodes_are_seen(load: Load, admin: Any, broker: Broker) -> None:
@@ -261,7 +279,7 @@ def test_without_the_column_a_missing_part_is_left_out_or_fails(caplog: pytest.L
 
     async def observed(**given: str) -> list[Any]:
         asked = options(**given)
-        return [row async for some in cluster_rows._observe(asked, Observation("1"), with_errors=False) for row in some]
+        return [row async for some in cluster_rows._observe(asked, Observation("1"), columns=()) for row in some]
 
     async def two_rows(*_: object) -> Any:
         yield [{"topic_name": "a"}, {"topic_name": "b", "error": "topic b: TOPIC_AUTHORIZATION_FAILED"}]
@@ -280,7 +298,7 @@ def test_controllers_are_asked_only_for_what_they_know() -> None:
 
     async def observed(table: str, controllers: str) -> list[Any]:
         asked = ClusterOptions.of({"table": table, "bootstrap.controllers": controllers})
-        return [row async for some in cluster_rows._observe(asked, Observation("1"), with_errors=True) for row in some]
+        return [row async for some in cluster_rows._observe(asked, Observation("1"), columns=["error"]) for row in some]
 
     with Broker({"orders": 1}, config=SECURED) as node:
         found = {table: asyncio.run(observed(table, node.listeners["CONTROLLER"])) for table in TABLES}

@@ -113,18 +113,21 @@ def test_how_much_a_topic_takes_and_how_unevenly(spark: SparkSession) -> None:
 
 
 def test_which_groups_fall_behind_while_they_are_watched(spark: SparkSession) -> None:
-    def place(minute: int, group: str, committed: int, end: int, partition: int = 0) -> dict[str, Any]:
+    def place(
+        minute: int, group: str, committed: int, end: int, partition: int = 0, *, age: float | None = None
+    ) -> dict[str, Any]:
         known = {"minute": minute, "group_id": group, "state": "Stable", "topic_name": "orders", "partition": partition}
-        return {**known, "committed_offset": committed, "end_offset": end, "lag": end - committed}
+        return {**known, "committed_offset": committed, "end_offset": end, "lag": end - committed, "lag_minutes": age}
 
     rows = group_lag_growth(
         observed(
             spark,
             "group_lag",
-            *(place(0, "growing", 100, 100), place(1, "growing", 150, 200), place(2, "growing", 190, 300)),
-            *(place(0, "stopped", 100, 100), place(2, "stopped", 100, 300)),
-            *(place(0, "stopped", 50, 60, 1), place(2, "stopped", 50, 60, 1)),
-            *(place(0, "falling", 10, 100), place(2, "falling", 290, 300)),
+            *(place(0, "growing", 100, 100), place(1, "growing", 150, 200), place(2, "growing", 190, 300, age=1.5)),
+            *(place(0, "stopped", 100, 100), place(2, "stopped", 100, 300, age=2.0)),
+            *(place(0, "stopped", 50, 60, 1, age=9.0), place(2, "stopped", 50, 60, 1, age=11.0)),
+            *(place(0, "falling", 10, 100, age=7.0), place(2, "falling", 290, 300, age=0.5)),
+            *(place(0, "falling", 10, 100, 1, age=7.0), place(2, "falling", 98, 100, 1)),
             *(place(0, "done", 10, 100), place(2, "done", 300, 300)),
             place(2, "once", 10, 300),
             {"minute": 2, "group_id": "nothing", "topic_name": "orders", "partition": 0},
@@ -136,6 +139,11 @@ def test_which_groups_fall_behind_while_they_are_watched(spark: SparkSession) ->
     }  # fmt: skip
     growing = found["growing"]
     assert (growing.first_lag, growing.lag, growing.most_lag, growing.records_per_minute) == (0, 110, 110, 55.0)
-    assert growing.behind_minutes == 2.0  # at minute 0 the partition ended at 100, after it at more than 190
-    assert (found["stopped"].lag, found["stopped"].behind_minutes) == (210, None)  # partition 1 has waited from before
-    assert (found["done"].behind_minutes, found["once"].records_per_minute) == (0.0, None)
+    assert {name: row.lag_minutes for name, row in found.items()} == {
+        "growing": 1.5,
+        "stopped": 11.0,  # of two partitions the older
+        "falling": None,  # of partition 1 it is not known any more
+        "done": 0.0,
+        "once": None,
+    }
+    assert (found["stopped"].lag, found["once"].records_per_minute) == (210, None)

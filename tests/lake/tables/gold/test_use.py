@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as f
 
 from barnabas.lake.declared_column import ddl
-from barnabas.lake.tables.gold.consumption import group_lag, hanging_transactions, topic_use
+from barnabas.lake.tables.gold.consumption import group_lag, hanging_transactions, topic_use, with_oldest_unread
 from barnabas.lake.tables.gold.traffic import (
     TARGET_BYTES_PER_SECOND,
     hot_partitions,
@@ -16,6 +19,7 @@ from barnabas.lake.tables.gold.traffic import (
     topic_traffic,
 )
 from barnabas.lake.tables.traffic import KEY_COUNTS, TRAFFIC
+from barnabas.operations.groups.lag import Interval, interpolated_time
 from tests.lake.tables.gold.histories import CLUSTER, Histories, at
 
 if TYPE_CHECKING:
@@ -28,15 +32,25 @@ def histories(spark: SparkSession) -> Histories:
 
 
 def _traffic(histories: Histories, *rows: dict[str, object]) -> DataFrame:
-    """Each row: partition, minute, first and last offset, bytes."""
+    """Each row: partition, minute (and until which), first and last offset, bytes; records, if not one for each offset."""
     made = []
     for row in rows:
         time = at(float(row["minute"]))  # type: ignore[arg-type]
+        until = at(float(row.get("until", row["minute"])))  # type: ignore[arg-type]
         hour = time.replace(minute=0)
-        records = int(row["last"]) - int(row["first"]) + 1  # type: ignore[call-overload]
+        records = row.get("records", int(row["last"]) - int(row["first"]) + 1)  # type: ignore[call-overload]
         topic = row.get("topic", "orders")
         place = (CLUSTER, topic, row.get("topic_id", topic), row.get("partition", 0), hour)
-        made.append((*place, row["first"], records, row.get("bytes", 0), row["last"], time, time))
+        made.append(
+            (
+                *place,
+                row["first"],
+                records,
+                row.get("bytes", 0),
+                row["last"],
+                *((time, until) if records else (None, None)),
+            )
+        )
     return histories.spark.createDataFrame(made, ddl(TRAFFIC.columns))
 
 
@@ -169,14 +183,15 @@ def test_lag_its_trend_and_topics_that_nobody_uses(histories: Histories) -> None
     end = histories.log_until(450)
     rows = {row.group_id: row for row in group_lag(offsets, traffic, topics, end).collect()}
     assert {group: (row.lag, row.lag_before, row.trend, row.lag_minutes) for group, row in rows.items()} == {
-        "behind": (90, 10, "growing", 1.0),
-        "catching up": (50, 95, "falling", 0.0),
-        "even": (50, 50, "steady", 0.0),
+        "behind": (90, 10, "growing", 5.0),  # the log ends at minute 45, and offset 110 was written at minute 40
+        "catching up": (50, 95, "falling", 5.0),
+        "even": (50, 50, "steady", 5.0),
         "there": (0, None, "none", 0.0),
-        "stopped": (110, 80, "stopped", 37.0),
-        "stuck": (110, 10, "stopped", 0.0),
-        "new": (190, None, "unknown", 0.0),
+        "stopped": (110, 80, "stopped", 44.0),  # offset 90 was written at minute 1
+        "stuck": (110, 10, "stopped", 44.0),
+        "new": (190, None, "unknown", 44.0),
     }
+    assert {row.lag_is_interpolated for row in rows.values()} == {False}  # each hour has one time
     use = topic_use(topics, traffic, offsets, end).collect()
     assert {row.topic: (row.verdict, row.groups) for row in use} == {
         "orders": ("used", 7),
@@ -187,6 +202,95 @@ def test_lag_its_trend_and_topics_that_nobody_uses(histories: Histories) -> None
     }
     unknown = topic_use(topics, traffic.where("false"), offsets, end).collect()
     assert {row.verdict for row in unknown} == {"unknown"}
+
+
+def test_lag_in_time_is_the_age_of_the_oldest_unread_record_at_the_end_of_the_log(histories: Histories) -> None:
+    before_1970 = -(at(0).timestamp() + 0.001) / 60
+    traffic = _traffic(
+        histories,
+        {"partition": 0, "minute": 10, "until": 30, "first": 100, "last": 200},
+        {"partition": 0, "minute": 60, "first": 300, "last": 399},
+        {"partition": 0, "minute": 70, "first": 400, "last": 400, "records": 0},  # a marker
+        {"partition": 1, "minute": before_1970, "first": 0, "last": 9},  # timestamps of -1
+        {"partition": 2, "minute": 110, "until": 120, "first": 0, "last": 10},
+        {"partition": 3, "minute": 10, "until": 20, "first": 0, "last": 10, "records": 6},
+        {"partition": 3, "minute": 5, "until": 15, "first": 5, "last": 15, "records": 6},
+    )
+    topics = histories.table("topics", {"topic_id": "orders", "name": "orders", "begin": 0})
+    cases = {
+        # partition, committed offset: lag, lag in minutes, whether it is interpolated, trend
+        (0, 0): (401, 90.0, True, "stopped"),  # below the first: the first that exists
+        (0, 100): (301, 90.0, True, "stopped"),
+        (0, 150): (251, 80.0, True, "stopped"),  # half way from minute 10 to 30
+        (0, 250): (151, 40.0, False, "stopped"),  # between two: the next, and all of these are of minute 60
+        (0, 350): (51, 40.0, False, "stopped"),
+        (0, 400): (1, 0.0, False, "none"),  # only the marker is left
+        (0, 401): (0, 0.0, False, "none"),
+        (0, 500): (0, 0.0, False, "none"),  # past the end
+        (1, 5): (5, None, None, "stopped"),
+        (2, 0): (11, 0.0, True, "unknown"),  # from the future
+        (3, 7): (9, 93.0, True, "stopped"),  # of the times that it may have, the earliest
+    }
+    offsets = histories.table(
+        "group_offsets",
+        *(
+            {
+                "group_id": f"at {partition} {offset}", "topic": "orders", "partition": partition,
+                "committed_offset": offset, "commit_time": at(75), "begin": 750,
+            }
+            for partition, offset in cases
+        ),
+    )  # fmt: skip
+    found = group_lag(offsets, traffic, topics, histories.log_until(1000)).collect()
+    assert {
+        (row.partition, row.committed_offset): (row.lag, row.lag_minutes, row.lag_is_interpolated, row.trend)
+        for row in found
+    } == cases
+
+
+def test_spark_interpolates_as_the_definition_does(histories: Histories) -> None:
+    rng = random.Random(20)
+    second, hour = 1_000_000, 3_600_000_000
+
+    def interval(width: int) -> Interval:
+        first = rng.randrange(width)
+        last = first + rng.choice((0, 1, rng.randrange(width)))
+        records = rng.choice((0, 1, last - first + 1, last - first + 1))
+        begin = rng.choice((-1000, 0, rng.randrange(5) * hour, 1_700_000_000 * second + rng.randrange(hour)))
+        times = (begin, begin + rng.choice((0, 1, rng.randrange(hour)))) if records else (None, None)
+        return Interval(first, last, records, *times)
+
+    cases = []
+    for number in range(2000):
+        width = rng.choice((5, 30, 10**12))
+        intervals = [interval(width) for _ in range(rng.randrange(6))]
+        edges = [edge for each in intervals for edge in (each.first_offset, each.last_offset)]
+        near = [edge + rng.choice((-1, 0, 1)) for edge in edges]
+        cases.append((number, rng.choice((0, rng.randrange(2 * width), *near)), intervals))
+    fields = ("first_offset", "last_offset", "records", "first_micros", "last_micros")
+    kind = ", ".join(f"{name}: bigint" for name in fields)
+    hours = f.expr(
+        "transform(intervals, i -> named_struct('first_offset', i.first_offset, 'last_offset', i.last_offset, 'records',"
+        " i.records, 'first_time', timestamp_micros(i.first_micros), 'last_time', timestamp_micros(i.last_micros)))"
+    )
+    schema = f"number int, committed_offset bigint, intervals array<struct<{kind}>>"
+    frame = histories.spark.createDataFrame(cases, schema).withColumn("hours", hours)
+    found = with_oldest_unread(frame).withColumn("micros", f.unix_micros("unread_time")).collect()
+    assert len(found) == len(cases)
+    kinds: Counter[str] = Counter()
+    for row in found:
+        _, offset, intervals = cases[row.number]
+        expected = interpolated_time(offset, intervals)
+        if expected is None:
+            kinds["nothing unread"] += 1
+            assert not row.is_unread, (offset, intervals)
+            continue
+        assert (row.is_unread, row.micros) == (True, expected.time), (offset, intervals)
+        if expected.time is not None:
+            assert row.is_interpolated == expected.is_interpolated, (offset, intervals)
+        kinds[f"{expected.time is not None}, {expected.is_interpolated}"] += 1
+    assert min(kinds.values()) > 100, kinds
+    assert len(kinds) == 4
 
 
 def test_a_transaction_hangs_when_it_is_open_for_longer_than_it_may(histories: Histories) -> None:

@@ -24,7 +24,9 @@ _TRENDS = {
 # --- lag of groups, from what they have committed
 
 _BY_GROUP = """
-select cluster_id, group_id, sum(lag) as lag, max(lag_minutes) as lag_minutes,
+select cluster_id, group_id, sum(lag) as lag,
+  if(count(lag_minutes) = count(*), max(lag_minutes), null) as lag_minutes,
+  bool_or(lag_is_interpolated) as lag_is_interpolated,
   if(count(lag_before) = count(*), sum(lag_before), null) as lag_before,
   count_if(lag > 0) as partitions_behind,
   case when count_if(trend = 'stopped') > 0 then 'stopped' when count_if(trend = 'growing') > 0 then 'growing'
@@ -41,7 +43,8 @@ LAG_BY_GROUP = Query(
         CLUSTER,
         Column("group_id", "string", "The group."),
         Column("lag", "bigint", "Over all of its partitions."),
-        Column("lag_minutes", "double", "At the worst."),
+        Column("lag_minutes", "double", "The age of its oldest unread record; null: not known of all."),
+        Column("lag_is_interpolated", "boolean", "Whether one of these ages is an estimate."),
         Column("lag_before", "bigint", "Its lag at the commits before the last; null: not known of all."),
         Column("partitions_behind", "bigint", "Partitions that it has not read to the end."),
         Column("trend", "string", "The worst of its partitions."),
@@ -74,7 +77,8 @@ def group_lag_chart(cluster: ClusterContent, name: str) -> str:
     ]
     behind = f"{counted(worst['lag'], 'record')} behind"
     if worst["lag_minutes"]:
-        behind += f" ({duration(worst['lag_minutes'])})"
+        about = "about " if worst["lag_is_interpolated"] else ""
+        behind += f", the oldest {about}{duration(worst['lag_minutes'])} old"
     finding = f"{worst['group_id']} is {behind}; its trend is {worst['trend']}"
     if worst["trend"] == "stopped":
         finding = f"{worst['group_id']} has stopped, {behind}"
@@ -105,6 +109,7 @@ GROUP_LAG = Section(
         "partition",
         "lag",
         "lag_minutes",
+        "lag_is_interpolated",
         "trend",
         "committed_at",
         "lag_before",
@@ -130,7 +135,8 @@ def group_lag_growth_chart(cluster: ClusterContent, name: str) -> str:
     worst = rows[0]
     speed = worst["records_per_minute"]
     how = "" if speed is None or worst["verdict"] != "growing" else f", {short(round(speed, 1))} more each minute"
-    finding = f"{worst['group_id']} is {counted(worst['lag'], 'record')} behind ({worst['verdict']}{how})"
+    age = f", the oldest {duration(worst['lag_minutes'])} old" if worst["lag_minutes"] else ""
+    finding = f"{worst['group_id']} is {counted(worst['lag'], 'record')} behind{age} ({worst['verdict']}{how})"
     bars = [
         Bar(
             row["group_id"],
@@ -172,7 +178,7 @@ GROUP_LAG_GROWTH = Section(
         "first_lag",
         "most_lag",
         "records_per_minute",
-        "behind_minutes",
+        "lag_minutes",
         "state",
         "last_seen",
         "observations",

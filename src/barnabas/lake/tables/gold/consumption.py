@@ -1,8 +1,8 @@
 """What is read, and what is not: topics that nobody writes to or reads, groups that fall behind, transactions that hang.
 
-The end of a partition is that of its log as the lake has seen it (`traffic`), or of the last observation of the live cluster.
-Times are those of the logs: a lag in time is how much later the last record came than the last commit. As `traffic` is by the
-hour, where within an hour a record is, or was, follows from its place between the first and the last one.
+The end of a partition is that of its log as the lake has seen it (`traffic`). Lag is defined in `operations.groups.lag`, and
+measured at the end of the metadata log. As `traffic` is by the hour, where within an hour a record is, or was, follows from its
+place between the first and the last one.
 """
 
 from __future__ import annotations
@@ -90,15 +90,24 @@ GROUP_LAG = (
     Column("partition", "int", "The partition."),
     Column("committed_offset", "bigint", "From where on it has still to read."),
     Column("end_offset", "bigint", "The end of the partition."),
-    Column("lag", "bigint", "The records between them."),
+    Column("lag", "bigint", "The end minus the committed offset, at least 0."),
     Column("committed_at", "timestamp", "When it last committed."),
-    Column("lag_minutes", "double", "From its last commit to the last record; 0 if it has read all."),
+    Column(
+        "lag_minutes",
+        "double",
+        "The age of its oldest unread record at the end of the log; 0 if nothing is unread, null if the record has no time.",
+    ),
+    Column(
+        "lag_is_interpolated",
+        "boolean",
+        "Whether lag_minutes is an estimate, from the record's place among those of its hour; null where that is null.",
+    ),
     Column("lag_before", "bigint", f"The lag {TREND_MINUTES} minutes before, or at its first commit; null: not known."),
     Column(
         "trend",
         "string",
-        f"none (no lag), falling, steady, growing, stopped (it has read nothing for {TREND_MINUTES} minutes, though there is"
-        " more), or unknown.",
+        f"none (nothing unread), falling, steady, growing, stopped (it has read nothing for {TREND_MINUTES} minutes, though"
+        " there is more), or unknown.",
     ),
 )
 
@@ -108,10 +117,9 @@ def group_lag(
 ) -> DataFrame:
     rows = _last_commits(_commits(group_offsets, topics)).join(_ends(traffic), ["cluster_id", "topic_id", "partition"])
     committed, before = f.col("committed_offset"), f.col("before")
-    rows = rows.withColumns(
+    rows = with_oldest_unread(rows).withColumns(
         {
             "end_before": f.expr(f"aggregate(hours, 0L, (most, hour) -> greatest(most, {_END_AT}))"),
-            "next_time": f.expr(f"array_min(transform(hours, hour -> {_TIME_OF}))"),
             "lag": f.greatest(f.lit(0).cast("bigint"), f.col("end_offset") - committed),
         }
     )
@@ -119,18 +127,48 @@ def group_lag(
         "lag_before",
         f.when(f.col("end_before") > 0, f.greatest(f.lit(0).cast("bigint"), f.col("end_before") - before["offset"])),
     ).join(f.broadcast(log_ends(metadata_records)), "cluster_id")
-    idle = minutes_between(f.greatest("since", "next_time"), f.col("last_time"))
+    idle = minutes_between(f.greatest("since", "unread_time"), f.col("last_time"))
     trend = (
-        f.when(f.col("lag") == 0, "none")
+        f.when(~f.col("is_unread"), "none")
         .when(idle > TREND_MINUTES, "stopped")
         .when(f.col("lag_before").isNull(), "unknown")
         .when(f.col("lag") > f.col("lag_before"), "growing")
         .when(f.col("lag") < f.col("lag_before"), "falling")
         .otherwise("steady")
     )
-    behind = minutes_between(f.col("committed_at"), f.col("last_written"))
-    return rows.withColumns({"lag_minutes": f.when(f.col("lag") > 0, behind).otherwise(0.0), "trend": trend}).select(
-        *(column.name for column in GROUP_LAG)
+    age = minutes_between(f.col("unread_time"), f.col("last_time"))
+    lag_minutes = f.when(f.col("is_unread"), age).otherwise(0.0)
+    is_interpolated = f.when(lag_minutes.isNotNull(), f.col("is_interpolated"))
+    return rows.withColumns(
+        {"lag_minutes": lag_minutes, "lag_is_interpolated": is_interpolated, "trend": trend}
+    ).select(*(column.name for column in GROUP_LAG))
+
+
+def with_oldest_unread(rows: DataFrame) -> DataFrame:
+    """Add `is_unread`, `unread_time` and `is_interpolated` to rows with `committed_offset` and `hours`.
+
+    This is `operations.groups.lag.interpolated_time` as expressions of Spark: a test holds them together.
+    """
+    return (
+        rows.withColumn("unread", f.expr("filter(hours, h -> h.records > 0 and h.last_offset >= committed_offset)"))
+        .withColumn(
+            "next_offset", f.expr("array_min(transform(unread, h -> greatest(h.first_offset, committed_offset)))")
+        )
+        .withColumn("holding", f.expr("filter(unread, h -> h.first_offset <= next_offset)"))
+        .withColumns(
+            {
+                "is_unread": f.size("unread") > 0,
+                "unread_time": f.expr(
+                    "if(exists(holding, h -> coalesce(unix_micros(h.first_time), -1) < 0), null,"
+                    f" array_min(transform(holding, h -> {_TIME_OF})))"
+                ),
+                "is_interpolated": f.expr(
+                    "exists(holding, h -> h.records <= h.last_offset - h.first_offset"
+                    " or h.first_time <> holding[0].first_time or h.last_time <> holding[0].first_time)"
+                ),
+            }
+        )
+        .drop("unread", "next_offset", "holding")
     )
 
 
@@ -163,18 +201,16 @@ _END_AT = """case when hour.last_time <= before.time then hour.last_offset + 1
   when hour.first_time <= before.time then hour.first_offset + cast((hour.last_offset - hour.first_offset)
     * (unix_micros(before.time) - unix_micros(hour.first_time))
     / (unix_micros(hour.last_time) - unix_micros(hour.first_time)) as bigint) + 1 else 0L end"""
-_TIME_OF = """case when committed_offset between hour.first_offset and hour.last_offset
-  then timestamp_micros(unix_micros(hour.first_time) + cast(coalesce(try_divide(
-    (committed_offset - hour.first_offset) * (unix_micros(hour.last_time) - unix_micros(hour.first_time)),
-    hour.last_offset - hour.first_offset), 0) as bigint)) end"""
+_TIME_OF = """timestamp_micros(unix_micros(h.first_time) + cast(
+    coalesce(try_divide(next_offset - h.first_offset, h.last_offset - h.first_offset), 0D)
+    * (unix_micros(h.last_time) - unix_micros(h.first_time)) as bigint))"""
 
 
 def _ends(traffic: DataFrame) -> DataFrame:
-    """The end of each partition, when it was last written, and its `hours`."""
-    hour = f.struct("first_offset", "last_offset", "first_time", "last_time")
+    """The end of each partition, and its `hours`."""
+    hour = f.struct("first_offset", "last_offset", "records", "first_time", "last_time")
     return traffic.groupBy("cluster_id", "topic_id", "partition").agg(
         (f.max("last_offset") + 1).alias("end_offset"),
-        f.max("last_time").alias("last_written"),
         f.collect_list(hour).alias("hours"),
     )
 

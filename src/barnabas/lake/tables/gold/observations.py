@@ -170,9 +170,9 @@ GROUP_LAG_GROWTH = (
     Column("most_lag", "bigint", "And at the worst."),
     Column("records_per_minute", "double", "How fast its lag grew over all observations; null: there is only one."),
     Column(
-        "behind_minutes",
+        "lag_minutes",
         "double",
-        "How old at most what it has to read next is: since its partition ended there; null: that was before all observations.",
+        "The age of its oldest unread record, when it was last seen; 0 if nothing is unread, null if one age is not known.",
     ),
     Column("verdict", "string", "none (no lag), growing, falling, steady, stopped (it reads nothing), or unknown."),
 )
@@ -181,11 +181,13 @@ GROUP_LAG_GROWTH = (
 def group_lag_growth(observed_group_lag: DataFrame) -> DataFrame:
     group = ["cluster_id", "group_id"]
     known = observed_group_lag.where("lag is not null")
+    age = f.expr("if(lag = 0, 0D, lag_minutes)")  # lag_minutes is younger than the other columns: old rows have none
     each = known.groupBy(*group, "observation_id").agg(
         f.max("observed_at").alias("observed_at"),
         f.max("state").alias("state"),
         f.sum("lag").alias("lag"),
         f.sum("committed_offset").alias("read"),
+        f.when(f.every(age.isNotNull()), f.max(age)).alias("lag_minutes"),
     )
     minutes = f.expr("unix_millis(observed_at) / 60000D")
     rows = each.groupBy(*group).agg(
@@ -196,6 +198,7 @@ def group_lag_growth(observed_group_lag: DataFrame) -> DataFrame:
         f.min_by("lag", "observed_at").alias("first_lag"),
         f.max_by("lag", "observed_at").alias("lag"),
         f.max("lag").alias("most_lag"),
+        f.max_by("lag_minutes", "observed_at").alias("lag_minutes"),
         f.regr_slope("lag", minutes).alias("records_per_minute"),
         (f.min_by("read", "observed_at") == f.max_by("read", "observed_at")).alias("reads_nothing"),
     )
@@ -207,31 +210,7 @@ def group_lag_growth(observed_group_lag: DataFrame) -> DataFrame:
         .when(f.col("lag") < f.col("first_lag"), "falling")
         .otherwise("steady")
     )
-    return (
-        rows.join(_behind(known), group, "left")
-        .withColumn("behind_minutes", f.when(f.col("lag") == 0, 0.0).otherwise(f.col("behind_minutes")))
-        .withColumn("verdict", verdict)
-        .select(*(column.name for column in GROUP_LAG_GROWTH))
-    )
-
-
-def _behind(known: DataFrame) -> DataFrame:
-    """Of each group, the longest that a partition's next record has waited, as far as observations tell."""
-    place = ["cluster_id", "group_id", "topic_name", "partition"]
-    last = known.groupBy(*place).agg(
-        f.max("observed_at").alias("last_seen"),
-        f.max_by("committed_offset", "observed_at").alias("next"),
-        f.max_by("lag", "observed_at").alias("last_lag"),
-    )
-    ended_there = (
-        known.join(last.where("last_lag > 0"), place)
-        .groupBy(*place, "last_seen")
-        .agg(f.max(f.when(f.col("end_offset") <= f.col("next"), f.col("observed_at"))).alias("at_end"))
-    )
-    waited = ended_there.withColumn("minutes", minutes_between(f.col("at_end"), f.col("last_seen")))
-    # One that waits since before the first observation waits longest, and nobody knows how long.
-    all_known = f.count_if(f.col("minutes").isNull()) == 0
-    return waited.groupBy("cluster_id", "group_id").agg(f.when(all_known, f.max("minutes")).alias("behind_minutes"))
+    return rows.withColumn("verdict", verdict).select(*(column.name for column in GROUP_LAG_GROWTH))
 
 
 TABLES = (
