@@ -12,7 +12,6 @@ from typing import Any
 from barnabas import wire
 from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.server import Limits, Server
-from barnabas.broker.surroundings import listening_socket
 from barnabas.metadata.image import EMPTY_IMAGE
 from barnabas.wire import APIS, Message
 from barnabas.wire.messages.header import RequestHeader
@@ -82,7 +81,7 @@ class RawClient:
 @contextlib.asynccontextmanager
 async def running_server(**limits: Any) -> AsyncIterator[tuple[Server, tuple[str, int], tuple[str, int]]]:
     """A server with a broker and a controller listener, and their addresses."""
-    server = Server(Services(), Limits(**limits), listening_socket)
+    server = Server(Services(), Limits(**limits))
     broker = server.bind(Listener("PLAINTEXT", is_controller=False), "127.0.0.1", 0)
     controller = server.bind(Listener("CONTROLLER", is_controller=True), "127.0.0.1", 0)
     server.start()

@@ -17,7 +17,6 @@ from barnabas.broker import dispatch as dispatching
 from barnabas.broker.context import Listener
 from barnabas.broker.served import served_keys
 from barnabas.broker.server import Limits, Server
-from barnabas.broker.surroundings import listening_socket
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tests.broker.clients import RawClient, Services, running_server
 
@@ -301,7 +300,7 @@ def test_an_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
 
 def test_a_request_before_the_server_is_ready_waits_for_it() -> None:
     async def scenario() -> None:
-        server = Server(Services(), Limits(), listening_socket)
+        server = Server(Services(), Limits())
         address = server.bind(Listener("PLAINTEXT", is_controller=False), "127.0.0.1", 0)
         client = await RawClient.connect(address)
         early: Awaitable[bytes] = asyncio.create_task(client.call(request(correlation_id=4)))

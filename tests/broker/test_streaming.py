@@ -15,7 +15,6 @@ from barnabas import wire
 from barnabas.broker.connection import STREAMED_BYTES_MAX
 from barnabas.broker.context import Listener
 from barnabas.broker.server import Limits, Server
-from barnabas.broker.surroundings import listening_socket
 from barnabas.replicas.reading import CHUNK_BYTES
 from barnabas.wire import APIS
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -50,7 +49,7 @@ def node(tmp_path: Path) -> ReadingNode:
 
 @contextlib.asynccontextmanager
 async def serving(node: ReadingNode, **limits: int) -> AsyncIterator[tuple[Server, tuple[str, int]]]:
-    server = Server(node, Limits(**limits), listening_socket)
+    server = Server(node, Limits(**limits))
     address = server.bind(Listener("PLAINTEXT", is_controller=False), "127.0.0.1", 0)
     server.start()
     try:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from barnabas.broker.connection import Connection
 from barnabas.broker.context import Listener, Services
-from barnabas.broker.surroundings import Listen
+from barnabas.broker.surroundings import Listen, listening_socket
 from barnabas.wire.frame import SCRATCH_BYTES
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 class Server:
     """All endpoints of a node; `max.connections` counts over all of them. `listen` makes the listening sockets."""
 
-    def __init__(self, services: Services, limits: Limits, listen: Listen) -> None:
+    def __init__(self, services: Services, limits: Limits, listen: Listen = listening_socket) -> None:
         self.services = services
         self.limits = limits
         self._listen = listen
