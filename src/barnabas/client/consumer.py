@@ -1,4 +1,4 @@
-"""A consumer: records of partitions, in order, alone or as a member of a group.
+"""A consumer: reads the records of partitions in order, alone or as a member of a group.
 
 >>> import asyncio
 >>> from barnabas.client.producer import Producer
@@ -18,9 +18,10 @@ orders 0 b'alice' b'two apples'
 
 `getmany` is the fast way: records by partition, whole batches at once. The parts of a consumer are in `consuming/`:
 `partition` has the position and buffer of a partition, `fetching` fills buffers, `collector` takes records out of them,
-`positions` finds where to begin, `commits` keeps offsets in the group, and `subscription` has the membership in the group.
-Rebalances happen in the background: records that were returned before the last poll count as processed, and their offsets are
-committed when partitions are revoked. APIs: Fetch, ListOffsets, OffsetFetch, OffsetCommit, and those of groups.
+`positions` finds where to begin, `commits` keeps offsets in the group, and `subscription` has the membership in the
+group. Rebalances happen in the background: records that were returned before the last poll count as processed, and
+their offsets are committed when partitions are revoked. APIs: Fetch, ListOffsets, OffsetFetch, OffsetCommit, and those
+of groups.
 """
 
 from __future__ import annotations
@@ -71,11 +72,13 @@ _new = tuple.__new__
 
 
 class Consumer:
-    """`async with Consumer({"bootstrap.servers": ..., "group.id": ...}, topics=["orders"]) as consumer`; or
-    `Consumer(cluster, {"isolation.level": "read_committed"})` on a client that is there already, and stays.
+    """A consumer: `async with Consumer({"bootstrap.servers": ..., "group.id": ...}, topics=["orders"]) as consumer`, or
+    `Consumer(cluster, {"isolation.level": "read_committed"})` on a `Cluster` that
+    exists already and is not closed with it.
 
-    For one event loop; one task reads. A `listener` may have `on_partitions_revoked`, `on_partitions_assigned` and
-    `on_partitions_lost`, each called with a list of `TopicPartition`, plain or asynchronous.
+    It belongs to one event loop, and one task reads. A `listener` may have the methods `on_partitions_revoked`,
+    `on_partitions_assigned` and `on_partitions_lost`, plain or asynchronous. Each is called with a list of
+    `TopicPartition`.
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class Consumer:
         topics: Iterable[str] = (),
         random: Callable[[], float] = random.random,
     ) -> None:
-        """Settings by the names of Kafka's consumer. Raises `ConfigError`, which names the setting."""
+        """Settings have the names of Kafka's consumer. Raises `ConfigError`, which names the setting."""
         given: dict[str, object] = {**(config if isinstance(config, Mapping) else {}), **(more or {})}
         base = config.settings if isinstance(config, Cluster) else None if isinstance(config, Mapping) else config
         loaded = client_settings.load_over(base, given, definitions())
@@ -119,7 +122,7 @@ class Consumer:
     # --- lifetime
 
     async def start(self) -> Self:
-        """Reach the cluster, and join the group if topics were given. Raises as `Cluster.start`."""
+        """Connect to the cluster, and join the group if topics were given. Raises as `Cluster.start`."""
         if self._owns_cluster:
             await self._cluster.start()
         self._is_started = True
@@ -131,7 +134,7 @@ class Consumer:
         return self
 
     async def close(self) -> None:
-        """Commit if that happens by itself, leave the group, hang up."""
+        """Commit if automatic commits are enabled, leave the group, and disconnect."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -162,7 +165,7 @@ class Consumer:
     # --- assignment and subscription
 
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these partitions, without a group's say; what they were read at before is kept."""
+        """Read these partitions, without a group. Partitions that were assigned before keep their positions."""
         self._check_open()
         if self._subscription.membership is not None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "assign and subscribe exclude each other: unsubscribe first")
@@ -181,7 +184,7 @@ class Consumer:
         self._news.set()
 
     async def subscribe(self, topics: Iterable[str] | re.Pattern[str], listener: Any = None) -> None:
-        """Read these topics, or all that match a pattern, together with the other members of the group."""
+        """Read these topics, or all that match a pattern, as a member of the group."""
         self._check_open()
         if self.settings.group_id is None:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "a group.id is needed to subscribe to topics")
@@ -190,24 +193,24 @@ class Consumer:
         await self._subscription.change(topics, listener)
 
     async def unsubscribe(self) -> None:
-        """Leave the group, and read nothing."""
+        """Leave the group, and stop reading."""
         await self._subscription.end()
         self._assignment.clear()
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are read now."""
+        """Return the partitions that are assigned now."""
         return frozenset(self._states)
 
     def subscription(self) -> tuple[str, ...]:
-        """The topics that are subscribed to now."""
+        """Return the topics that are subscribed to now."""
         return self._subscription.topics()
 
     def group_metadata(self) -> GroupMetadata:
-        """Who commits, for `Producer.send_offsets_to_transaction`."""
+        """Return the member that commits, for `Producer.send_offsets_to_transaction`."""
         return self._subscription.group_metadata()
 
     def pause(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Hand out nothing of these until `resume`; they stay assigned."""
+        """Return no records of these partitions until `resume`. They stay assigned."""
         for place in partitions:
             self._assignment.state(place).is_paused = True
 
@@ -225,8 +228,10 @@ class Consumer:
     async def getmany(
         self, *, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[Record]]:
-        """The next records by partition, as soon as there are some, or none when the time is over; no more than
-        `max_records` (`max.poll.records`). Raises what went wrong in the background, once."""
+        """Return the next records by partition as soon as there are some, or none after `timeout_ms`.
+
+        Returns at most `max_records`, by default `max.poll.records`. Raises an error from the background once.
+        """
         now_s = self._begin_poll()
         if now_s >= self._commits.due_s:
             await self._commits.commit_automatically(now_s)
@@ -248,7 +253,7 @@ class Consumer:
             self._check_open()
 
     async def poll(self, timeout_ms: float = 0, *, max_records: int | None = None) -> list[ConsumerRecord]:
-        """As `getmany`, in one list, each record with where it was."""
+        """Return the next records as `getmany` does, in one list, each with its topic and partition."""
         found = await self.getmany(timeout_ms=timeout_ms, max_records=max_records)
         return [
             _new(ConsumerRecord, (topic, partition, *record))
@@ -257,7 +262,7 @@ class Consumer:
         ]
 
     async def getone(self) -> ConsumerRecord:
-        """The next record, however long it takes."""
+        """Return the next record. Waits without a timeout."""
         now_s = self._begin_poll()
         if now_s >= self._commits.due_s:
             await self._commits.commit_automatically(now_s)
@@ -271,7 +276,7 @@ class Consumer:
             self._check_open()
 
     def has_buffered(self) -> bool:
-        """Whether the next record can be had without waiting, unless it is one that is passed over."""
+        """Whether records are buffered. They may all be skipped: markers, or records of aborted transactions."""
         return self._collector.has_buffered
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
@@ -281,7 +286,7 @@ class Consumer:
         return await self.getone()
 
     def _begin_poll(self) -> float:
-        """Start a poll: what the last one returned is processed now. Returns the time."""
+        """Start a poll: records that the last one returned count as processed. Returns the time."""
         self._check_open()
         now_s = self._subscription.polled_at_s = asyncio.get_running_loop().time()
         if self._collector.touched:
@@ -298,16 +303,16 @@ class Consumer:
     # --- positions
 
     def seek(self, partition: tuple[str, int], offset: int) -> None:
-        """Read on at this offset."""
+        """Continue at this offset."""
         self._assignment.state(partition).seek(offset)
         self._fetcher.interrupt()
 
     def seek_to_beginning(self, *partitions: tuple[str, int]) -> None:
-        """Read on at the first record there is; of all that is assigned, if none are given."""
+        """Continue at the first record of these partitions, or of all assigned ones if none are given."""
         self._seek_to("earliest", partitions)
 
     def seek_to_end(self, *partitions: tuple[str, int]) -> None:
-        """Read on after the last record there is."""
+        """Continue after the last record of these partitions, or of all assigned ones if none are given."""
         self._seek_to("latest", partitions)
 
     def _seek_to(self, where: str, partitions: Collection[tuple[str, int]]) -> None:
@@ -316,7 +321,7 @@ class Consumer:
         self._positions.find_soon()
 
     async def position(self, partition: tuple[str, int]) -> int:
-        """The offset of the next record that will be handed out. Raises `KafkaError` when there is none to begin with."""
+        """Return the offset of the next record. Waits until it is known. Raises `KafkaError` if it cannot be found."""
         while (position := self._assignment.state(partition).position) is None:
             await asyncio.wait([self._positions.find_soon()])
             self._raise_errors()
@@ -324,19 +329,19 @@ class Consumer:
         return position
 
     def high_watermark(self, partition: tuple[str, int]) -> int:
-        """Where the partition ended when it was read last, -1 if it was not."""
+        """Return the high watermark in the last response for the partition, or -1 before the first one."""
         return self._assignment.state(partition).high_watermark
 
     def timestamp_type(self, partition: tuple[str, int]) -> TimestampType:
-        """Whose clock the timestamp of the record is of that was handed out last."""
+        """Return the timestamp type of the last record that was returned: set by the producer or by the broker."""
         return self._assignment.state(partition).timestamp_type
 
     async def beginning_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
-        """Raises `KafkaError`."""
+        """Return the first offsets of partitions. Raises `KafkaError`."""
         return await self._ends(partitions, EARLIEST)
 
     async def end_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
-        """Where partitions end, for this isolation level. Raises `KafkaError`."""
+        """Return the end offsets of partitions at the isolation level of this consumer. Raises `KafkaError`."""
         return await self._ends(partitions, LATEST)
 
     async def _ends(self, partitions: Iterable[tuple[str, int]], which: int) -> dict[TopicPartition, int]:
@@ -346,14 +351,17 @@ class Consumer:
     async def offsets_for_times(
         self, times_ms: Mapping[tuple[str, int], int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record of each partition at or after a time, or None. Raises `KafkaError`."""
+        """Return offset and timestamp of the first record at or after a time in each partition, or None.
+
+        Raises `KafkaError`.
+        """
         found = await self._lookup.find({TopicPartition(*place): each for place, each in times_ms.items()})
         return {place: each if each.offset >= 0 else None for place, each in found.items()}
 
     # --- commits
 
     async def commit(self, offsets: Mapping[Any, int | OffsetAndMetadata] | None = None) -> None:
-        """Keep in the group what was handed out so far, or these offsets. Raises `KafkaError`."""
+        """Commit these offsets, or the positions of all assigned partitions. Raises `KafkaError`."""
         self._commits.require_group_id()
         if offsets is None:
             wanted = {
@@ -369,9 +377,9 @@ class Consumer:
         await self._commits.commit(wanted)
 
     async def committed(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed of these, None where nothing. Raises `KafkaError`."""
+        """Return the committed offsets of partitions, None where there is none. Raises `KafkaError`."""
         return await self._commits.committed(partitions)
 
     def cluster_state(self) -> ClusterState:
-        """What is known of the cluster now."""
+        """Return the metadata of the cluster that the client has now."""
         return self._cluster.state

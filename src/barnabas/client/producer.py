@@ -1,4 +1,4 @@
-"""A producer: records in, written once each and in order, in batches, to the leaders of their partitions.
+"""A producer: writes records in batches to the leaders of their partitions, each once and in order.
 
 >>> import asyncio
 >>> from barnabas.testing import Broker
@@ -14,10 +14,10 @@
 orders 0 0
 True
 
-`send` waits for room in the buffer and returns a `Delivery`. Await it to learn where the record was written. Records are
-gathered in `producing.accumulator`, sent in `producing.sender`, and retried or failed in `producing.completion`. The producer's
-id and the state of its transaction are in `producing.identity`, requests to the transaction coordinator in
-`producing.transactions`. APIs: Produce, InitProducerId, and those of transactions.
+`send` waits for room in the buffer and returns a `Delivery`. Await it to learn where the record was written. Records
+are gathered in `producing.accumulator`, sent in `producing.sender`, and retried or failed in `producing.completion`.
+The producer's id and the state of its transaction are in `producing.identity`, requests to the transaction coordinator
+in `producing.transactions`. APIs: Produce, InitProducerId, and those of transactions.
 """
 
 from __future__ import annotations
@@ -50,8 +50,11 @@ __all__ = ["Delivery", "GroupMetadata", "OffsetAndMetadata", "Producer", "Record
 
 
 class Producer:
-    """`async with Producer({"bootstrap.servers": ...}) as producer`; or `Producer(cluster, {"linger.ms": 0})` on a client that
-    is there already, and stays. For one event loop; many tasks may use it, but a transaction is one for all of them."""
+    """A producer: `async with Producer({"bootstrap.servers": ...}) as producer`, or
+    `Producer(cluster, {"linger.ms": 0})` on a `Cluster` that exists already and is not closed with it.
+
+    It belongs to one event loop. Many tasks may use it, but they share one transaction.
+    """
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class Producer:
         *,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """Settings by the names of Kafka's producer. Raises `ConfigError`, which names the setting."""
+        """Settings have the names of Kafka's producer. Raises `ConfigError`, which names the setting."""
         given: dict[str, object] = {**(config if isinstance(config, Mapping) else {}), **(more or {})}
         base = config.settings if isinstance(config, Cluster) else None if isinstance(config, Mapping) else config
         loaded = client_settings.load_over(base, given, definitions())
@@ -88,7 +91,7 @@ class Producer:
     # --- lifetime
 
     async def start(self) -> Self:
-        """Reach the cluster. Raises as `Cluster.start`."""
+        """Connect to the cluster. Raises as `Cluster.start`."""
         if self._owns_cluster:
             await self._cluster.start()
         self._sender.start()
@@ -96,7 +99,10 @@ class Producer:
         return self
 
     async def close(self, timeout_ms: float | None = None) -> None:
-        """Write what waits, for as long as it may take, or `timeout_ms`; then what is left fails with `ClosedError`."""
+        """Write all waiting records, for at most `timeout_ms`, and close.
+
+        Records that are left fail with `ClosedError`. An open transaction is aborted.
+        """
         if self._is_closed:
             return
         if self._identity.state in (State.OPEN, State.FAILED):
@@ -132,10 +138,10 @@ class Producer:
         headers: HeadersLike = NO_HEADERS,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Take a record; waits for room and for the topic, no longer than `max.block.ms`. What is returned can be awaited
-        for its `RecordMetadata`, now or later or never.
+        """Accept a record, and return a `Delivery` that can be awaited for its `RecordMetadata` at any time, or never.
 
-        Raises `KafkaError` for what cannot be sent: a topic that is not there, a record that is too large, no transaction.
+        Waits for room in the buffer and for the metadata of the topic, at most `max.block.ms`. Raises `KafkaError` for
+        a record that cannot be sent: its topic does not exist, it is too large, or there is no transaction.
         """
         delivery = self._accumulator.append(topic, value, key, partition, headers, timestamp_ms)
         while delivery is None:
@@ -165,17 +171,17 @@ class Producer:
         headers: HeadersLike = NO_HEADERS,
         timestamp_ms: int | None = None,
     ) -> RecordMetadata:
-        """As `send`, and wait until the record is written."""
+        """Send a record as `send` does, and wait until it is written."""
         return await (
             await self.send(topic, value, key, partition=partition, headers=headers, timestamp_ms=timestamp_ms)
         )
 
     async def flush(self) -> None:
-        """Returns when everything that was sent before is written, or has failed."""
+        """Wait until all records that were sent before are written or have failed."""
         await self._accumulator.flush()
 
     async def partitions_for(self, topic: str) -> Topic:
-        """What is known of a topic; it is created if brokers do that. Raises `KafkaError`."""
+        """Return the metadata of a topic. Brokers that create topics automatically create it. Raises `KafkaError`."""
         found = self._cluster.state.topics.get(topic)
         if found is None:
             await self._wait_for_topic(topic)
@@ -185,19 +191,22 @@ class Producer:
     # --- transactions
 
     async def init_transactions(self) -> None:
-        """Make the transactional id this producer's: what another one left open is aborted, and it is fenced."""
+        """Take over the transactional id. Another producer that has it is fenced, and its open transaction aborted."""
         await self._transactions().init()
 
     def begin_transaction(self) -> None:
-        """What is sent from now on is seen together or not at all, by consumers that read what is committed."""
+        """Start a transaction. Consumers with `isolation.level=read_committed` see all of its records or none."""
         self._transactions()
         if self._identity.state is State.NEW:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "init_transactions comes first")
         self._identity.begin()
 
     async def commit_transaction(self) -> None:
-        """Write what waits, then commit. Raises what went wrong: then only `abort_transaction` is left, unless no answer
-        came; then it may be committed, and this may be called again."""
+        """Write all waiting records, then commit.
+
+        Raises the error that failed the transaction; then only `abort_transaction` is possible. If no response came,
+        the transaction may be committed, and this method may be called again.
+        """
         transactions, identity = self._transactions(), self._identity
         identity.check_usable()
         if identity.state not in (State.OPEN, State.COMMITTING):
@@ -209,7 +218,7 @@ class Producer:
         await transactions.finish(committed=True)
 
     async def abort_transaction(self) -> None:
-        """Drop what waits, and undo what was written."""
+        """Drop waiting records, and abort the transaction."""
         transactions, identity = self._transactions(), self._identity
         if identity.state is State.FENCED:
             identity.check_usable()
@@ -227,7 +236,7 @@ class Producer:
     async def send_offsets_to_transaction(
         self, offsets: Mapping[tuple[str, int], int | OffsetAndMetadata], group: str | GroupMetadata
     ) -> None:
-        """Commit what a group has read together with what this transaction writes."""
+        """Commit offsets of a group together with the records of this transaction."""
         transactions, identity = self._transactions(), self._identity
         identity.check_usable()
         if identity.state is not State.OPEN:
@@ -242,7 +251,7 @@ class Producer:
         if self._identity.transactional_id is None:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "transactions need a transactional.id")
         if self._coordinator is None:
-            from barnabas.client.producing.transactions import Transactions  # noqa: PLC0415  (few producers have any)
+            from barnabas.client.producing.transactions import Transactions  # noqa: PLC0415  (few producers use them)
 
             self._coordinator = Transactions(self._cluster, self.settings, self._identity, self._random)
         return self._coordinator

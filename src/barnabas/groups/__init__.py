@@ -1,1 +1,1 @@
-"""Groups of consumers: who belongs to them, what each member reads, and the offsets they commit."""
+"""Groups of consumers: their members, the partitions that each member reads, and committed offsets."""

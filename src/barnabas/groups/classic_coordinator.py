@@ -1,4 +1,4 @@
-"""The shell of classic groups: runs the decisions of `classic`, writes what they return, and sets the timers of groups."""
+"""The shell of classic groups: runs the decisions of `classic`, writes their records, and keeps the timers."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class ClassicCoordinator:
         return sessions.heartbeat(group, member_id, group_instance_id, generation, self._steady_ms())
 
     def keep_session(self, group: ClassicGroup, member_id: str) -> None:
-        """Start the session of a member anew after a commit of offsets."""
+        """Restart the session of a member after a commit of offsets."""
         sessions.keep_session(group, member_id, self._steady_ms())
 
     async def leave(self, shard: Shard, group: ClassicGroup, leavers: Sequence[Leaver]) -> list[ErrorCode]:
@@ -137,7 +137,7 @@ class ClassicCoordinator:
     # --- writes and timers
 
     def _settle(self, shard: Shard, group: ClassicGroup, write: Write | None = None) -> None:
-        """Write what a decision returned, and set the timer of the group. Called after every decision."""
+        """Write the records of a decision, and set the timer of the group. Called after every decision."""
         if write is not None:
             self._write(shard, group, write)
         timer = shard.timers.get(group.group_id)

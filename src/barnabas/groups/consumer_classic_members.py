@@ -1,7 +1,8 @@
 """Decisions about members of a consumer group that speak the classic protocol, while their group migrates.
 
-To such a member the group looks like a classic one that the coordinator leads: its generation is its member epoch, a join
-is answered at once, the sync tells what the coordinator has assigned to it, and a heartbeat tells it when to join again.
+To such a member the group looks like a classic group with the coordinator as its leader. Its generation is its member
+epoch. A JoinGroup is answered at once, SyncGroup returns the assignment of the coordinator, and Heartbeat tells it when to
+join again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ NOT_GIVEN = -1
 
 
 def join(group: ConsumerGroup, request: Join, new_member_id: str, situation: Situation) -> Decided[JoinGroupResponse]:
-    """A member joins, or joins again because it was told to."""
+    """Handle the JoinGroup of a member that is new or joins again."""
     settings = situation.settings
     if not settings.can_migrate:
         message = (
@@ -79,7 +80,7 @@ def join(group: ConsumerGroup, request: Join, new_member_id: str, situation: Sit
 def _join_and_downgrade(
     draft: Draft, updated: Member, owned: Owned, *, subscription_changed: bool
 ) -> Decided[JoinGroupResponse]:
-    """The last member of the new protocol comes back with the classic one."""
+    """Let the last member of the consumer protocol join with the classic one: the group becomes a classic group."""
     group = draft.group
     rebalance = group.assignment_epoch < draft.group_epoch
     if not rebalance:
@@ -101,7 +102,7 @@ def _joined(member: Member) -> JoinGroupResponse:
 
 
 def _check_protocols(group: ConsumerGroup, member_id: str, request: Join) -> None:
-    """One of its protocols has to be one of all classic members."""
+    """Check that all classic members support one of its protocols. Raises INCONSISTENT_GROUP_PROTOCOL."""
     names = {name for name, _ in request.protocols}
     classic = [member.classic for member in group.members.values() if member.classic is not None]
     supported = [name for name in names if all(name in dict(known.protocols) for known in classic)]
@@ -141,7 +142,7 @@ def _owned(subscription: ConsumerProtocolSubscription, topics: Topics) -> Owned:
 
 
 def sync(group: ConsumerGroup, request: Sync, situation: Situation) -> Decided[SyncGroupResponse]:
-    """What the member has been given. Raises REBALANCE_IN_PROGRESS when there is more to come already."""
+    """Handle a SyncGroup: return the assignment, or REBALANCE_IN_PROGRESS if there is a newer target already."""
     member = _find(group, request.member_id, request.group_instance_id)
     classic = _classic(member)
     _check_generation(member, request.generation)
@@ -174,13 +175,17 @@ def sync(group: ConsumerGroup, request: Sync, situation: Situation) -> Decided[S
 
 
 def _must_rejoin(group: ConsumerGroup, member: Member) -> bool:
-    """There is a new target, and the member is not just about to give up what the last one took from it."""
+    """Whether there is a newer target. A member that still has partitions to revoke does that first."""
     is_behind = group.assignment_epoch > member.member_epoch
     return is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS
 
 
 def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> Outcome[ErrorCode]:
-    """Whether the member has to join again: for a new target, to give partitions up, or to get what has become free."""
+    """Handle a Heartbeat.
+
+    REBALANCE_IN_PROGRESS makes the member join again: for a new target, to revoke partitions, or to get partitions that
+    others released.
+    """
     member = _find(group, member_id, instance_id)
     classic = _classic(member)
     _check_generation(member, generation)
@@ -197,7 +202,7 @@ def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, gen
 
 
 def _waits_for_others(group: ConsumerGroup, member: Member) -> bool:
-    """Whether somebody else still has a partition that the member is to get."""
+    """Whether other members still own a partition of its target."""
     return any(
         partition not in member.assigned.get(topic_id, ()) and group.partition_epoch(topic_id, partition) != -1
         for topic_id, partitions in group.target(member.member_id).items()
@@ -240,7 +245,7 @@ def _check_generation(member: Member, generation: int) -> None:
 
 
 def leave(group: ConsumerGroup, leavers: Sequence[Leaver], situation: Situation) -> Decided[list[ErrorCode]]:
-    """For each whether it is out; those that leave may be of either protocol."""
+    """Remove members of either protocol, and return an error code for each."""
     errors = []
     leaving = []
     for leaver in leavers:
@@ -258,7 +263,7 @@ def _leaving(group: ConsumerGroup, leaver: Leaver) -> Member:
         return group.member(member_id)
     if member_id != UNKNOWN_MEMBER_ID:
         return known_static(group, member_id, instance_id)
-    member = group.static_member(instance_id)  # an administrator takes the instance out
+    member = group.static_member(instance_id)  # an administrator removes the instance
     if member is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     return member

@@ -47,7 +47,7 @@ from barnabas.wire.messages.sync_group import SyncGroupResponse
 log = logging.getLogger(__name__)
 
 R = TypeVar("R")
-NAMES_AT_ONCE = 2000  # matched before others have their turn
+NAMES_AT_ONCE = 2000  # topic names that are matched before other work gets its turn
 RETRY_MS = 500
 MAX_CACHED = 10_000
 
@@ -77,12 +77,14 @@ class ConsumerCoordinator:
         self._new_topics_version = -1
         self._settings: dict[str, tuple[ServerConfig, object, ConsumerSettings]] = {}
 
-    # --- its life
+    # --- lifetime
 
     def loaded(self, shard: Shard) -> None:
-        """Everybody has the time of a session to come."""
+        """Start the sessions of all members of a shard that was just loaded."""
         if self._new_topics_version < 0:
-            self._new_topics_version = self._image().offset  # nobody knows which topics came since it was resolved
+            self._new_topics_version = (
+                self._image().offset
+            )  # topics may have been created since expressions were resolved
         for group_id, group in shard.machine.image.groups.items():
             if isinstance(group, ConsumerGroup) and group.members:
                 session_ms = self.settings(group_id).session_timeout_ms
@@ -98,8 +100,11 @@ class ConsumerCoordinator:
     def unloaded(self, shard: Shard) -> None:
         shard.consumer.close()
 
-    def topics_came(self, image: MetadataImage) -> None:
-        """Expressions have to be resolved again. Groups find out by themselves what else has changed."""
+    def topics_created(self, image: MetadataImage) -> None:
+        """Note that regular expressions have to be resolved again.
+
+        Groups detect other changes of metadata themselves.
+        """
         self._new_topics_version = image.offset
 
     def settings(self, group_id: str) -> ConsumerSettings:
@@ -123,7 +128,7 @@ class ConsumerCoordinator:
         asker: Asker,
         may_describe: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
-        """Answer a member; its regular expression matches only topics that it may describe."""
+        """Handle a ConsumerGroupHeartbeat. A regular expression matches only topics that the client may describe."""
         consumer_heartbeat.check_request(request, version, self.settings(request.group_id))
         shard = self._shards.of(request.group_id)
         is_leaving = request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
@@ -155,7 +160,7 @@ class ConsumerCoordinator:
     # --- classic members of consumer groups
 
     def join(self, shard: Shard, group_id: str, request: Join, answer: AnswerJoin) -> None:
-        """A classic member joins a consumer group that is not empty."""
+        """Handle the JoinGroup of a classic member to a consumer group that is not empty."""
         new_member_id = str(random_uuid(self._random))
 
         def decide(head: GroupsImage) -> Decided[JoinGroupResponse]:
@@ -194,7 +199,7 @@ class ConsumerCoordinator:
 
         return await self._decide(shard, group_id, decide)
 
-    # --- deciding, and what follows from it
+    # --- decisions and their consequences
 
     async def _decide(
         self,
@@ -221,7 +226,7 @@ class ConsumerCoordinator:
     def _answer(
         self, decided: Coroutine[None, None, R], answer: Callable[[R], None], failed: Callable[[ErrorCode], R]
     ) -> None:
-        """Answer a member that waits, when it is committed."""
+        """Answer a member that waits once the decision is committed."""
 
         async def wait() -> None:
             try:
@@ -241,7 +246,7 @@ class ConsumerCoordinator:
     def _follow(
         self, shard: Shard, group_id: str, outcome: Outcome[R], may_describe: Callable[[str], bool] | None = None
     ) -> None:
-        """Do what a decision asks for, at once: the head has its records already."""
+        """Apply the outcome of a decision at once: timers, regular expressions, a downgrade. The head has its records."""
         state = shard.consumer
         if outcome.downgraded is not None:
             state.forget(group_id)
@@ -259,7 +264,7 @@ class ConsumerCoordinator:
             work = self._resolve(shard, group_id, outcome.resolve, may_describe)
             state.resolving[group_id] = self._start(work)
 
-    # --- time
+    # --- timers
 
     def _set_timer(self, shard: Shard, group_id: str, change: TimerChange) -> None:
         shard.consumer.set_timer(group_id, change, self._steady_ms())
@@ -304,15 +309,15 @@ class ConsumerCoordinator:
             situation = self._situation(shard, head, group_id)
             try:
                 return consumer_heartbeat.fence(group, [member], True, situation)
-            except KafkaError:  # the group cannot become a classic one: then it stays what it is
+            except KafkaError:  # the group cannot be downgraded, so it stays a consumer group
                 settings = situation.settings._replace(can_downgrade=False)
                 return consumer_heartbeat.fence(group, [member], True, situation._replace(settings=settings))
 
         try:
             if self._decide_nowait(shard, group_id, decide):
-                log.info("group %s: member %s is out: its %s is over", group_id, member_id, timer.value)
+                log.info("group %s: member %s was removed: its %s timer expired", group_id, member_id, timer.value)
         except KafkaError as error:
-            log.warning("group %s: member %s cannot be taken out now: %s", group_id, member_id, error)
+            log.warning("group %s: member %s cannot be removed now: %s", group_id, member_id, error)
             again = TimerChange(member_id, timer, RETRY_MS, deadline.epoch)
             self._set_timer(shard, group_id, again)
 
@@ -321,7 +326,7 @@ class ConsumerCoordinator:
     async def _resolve(
         self, shard: Shard, group_id: str, patterns: frozenset[str], may_describe: Callable[[str], bool]
     ) -> None:
-        """Go through all topics, a few at a time, and then tell the group."""
+        """Match patterns with all topics, a few at a time, and then update the group."""
         metadata, started_ms = self._image(), self._scheduler.now_ms()
         found: dict[str, set[str]] = {pattern: set() for pattern in patterns}
         names = metadata.topics.names
@@ -345,7 +350,7 @@ class ConsumerCoordinator:
 
             self._decide_nowait(shard, group_id, decide)
         except KafkaError as error:
-            log.warning("group %s: its regular expressions cannot be resolved now: %s", group_id, error)
+            log.warning("group %s: regular expressions cannot be resolved now: %s", group_id, error)
         finally:
             shard.consumer.resolving.pop(group_id, None)
 

@@ -1,8 +1,8 @@
-"""What decisions about a consumer group have in common: what they look at, what they give, and the steps they are made of.
+"""The common parts of decisions about consumer groups: their input, their output, and the steps that they consist of.
 
-Pure: a group, a member as it was and as it is to be, the cluster's metadata, the settings and the time. Timers are asked
-for here, and kept by the coordinator. The steps are those of Kafka, in its order, for it is the order of the records:
-the member, its regular expression, the group's epoch, the target assignment, and what the member has of it.
+Pure. The input is a group, a member before and after a request, the metadata of the cluster, the settings and the time.
+Timers are requested here and kept by the coordinator. The steps have Kafka's order, which is the order of the records:
+the member, its regular expression, the group epoch, the target assignment, and the current assignment of the member.
 """
 
 from __future__ import annotations
@@ -48,35 +48,35 @@ REGEX_REFRESH_MIN_INTERVAL_MS: Final = 10_000
 
 
 class Situation(NamedTuple):
-    """What a decision looks at beside the group and the request."""
+    """Input of a decision beside the group and the request."""
 
     metadata: MetadataImage
     settings: ConsumerSettings
     now_ms: int
-    metadata_hash: Callable[[Iterable[str]], int]  # of topics, by their names
-    is_metadata_checked: bool = False  # the group's hash was compared with this metadata already
+    metadata_hash: Callable[[Iterable[str]], int]  # returns the hash of topics, given by name
+    is_metadata_checked: bool = False  # the hash of the group was already compared with this metadata
     is_resolving: bool = False  # its regular expressions are being resolved
-    new_topics_version: int = -1  # of the metadata in which topics were last created
+    new_topics_version: int = -1  # offset of the metadata in which topics were last created
 
 
 class Asker(NamedTuple):
-    """Who sends a request."""
+    """The client that sent a request."""
 
     client_id: str
     client_host: str
 
 
 class Timer(Enum):
-    """What a member has only so much time for."""
+    """Timers of a member. It is removed when one of them expires."""
 
     SESSION = "session"
-    REBALANCE = "rebalance"  # to give up partitions, in an epoch
-    JOIN = "join"  # a classic member's, to join again
-    SYNC = "sync"  # a classic member's, to ask for what it got
+    REBALANCE = "rebalance"  # to revoke partitions in an epoch
+    JOIN = "join"  # for a classic member to join again
+    SYNC = "sync"  # for a classic member to send SyncGroup
 
 
 class TimerChange(NamedTuple):
-    """Start or restart a member's timer; without a delay it ends."""
+    """Start or restart a timer of a member. Without a delay the timer is cancelled."""
 
     member_id: str
     timer: Timer
@@ -86,30 +86,30 @@ class TimerChange(NamedTuple):
 
 
 class Outcome(NamedTuple, Generic[R]):
-    """The answer to a request, and what the coordinator has to do beside writing the records."""
+    """The response to a request, and the tasks of the coordinator beside writing the records."""
 
     response: R
     timers: Sequence[TimerChange] = ()
-    resolve: frozenset[str] = frozenset()  # regular expressions, on behalf of who asked
-    checked_epoch: int | None = None  # of the group whose hash was compared with the metadata
-    is_upgrade: bool = False  # the group was a classic one
-    downgraded: ClassicGroup | None = None  # the group is a classic one now
-    rebalance: bool = False  # and has to be rebalanced
+    resolve: frozenset[str] = frozenset()  # regular expressions to resolve for the client that sent the request
+    checked_epoch: int | None = None  # group epoch in which the hash was compared with the metadata
+    is_upgrade: bool = False  # the group was a classic group
+    downgraded: ClassicGroup | None = None  # the group is a classic group now
+    rebalance: bool = False  # the downgraded group has to rebalance
 
 
 Decided = Result[Outcome[R]]
 
 
 class RegexUpdate(IntEnum):
-    """What a heartbeat does to a member's regular expression."""
+    """Effect of a heartbeat on the regular expression of a member."""
 
     NO_CHANGE = 0
     UPDATED = 1
-    RESOLVED = 2  # updated, and which topics it matches is known
+    RESOLVED = 2  # updated, and the topics that it matches are known
 
 
 class Draft:
-    """A decision about one member of a group while it is made."""
+    """A decision about one member of a group while it is built."""
 
     def __init__(self, group: ConsumerGroup, situation: Situation, records: Iterable[Record] = ()) -> None:
         self.group = group
@@ -127,7 +127,7 @@ class Draft:
     # --- the member
 
     def replace(self, old: Member, new: Member) -> None:
-        """A static member comes back with another id and takes over what its instance had."""
+        """Replace a static member that joins with a new member id. It keeps the assignment of its instance."""
         group_id = self.group.group_id
         self.records += member_tombstones(group_id, old.member_id)
         self.records.append(member_record(group_id, new))
@@ -135,16 +135,16 @@ class Draft:
         self.records.append(current_record(group_id, new))
 
     def update_member(self, member: Member, updated: Member) -> bool:
-        """Whether it changes the topics that it names."""
+        """Write the member if it changed. Returns whether the topics that it names changed."""
         if updated == member:
             return False
         self.records.append(member_record(self.group.group_id, updated))
         return updated.subscribed_topic_names != member.subscribed_topic_names
 
-    # --- its regular expression
+    # --- the regular expression of the member
 
     def update_regex(self, member: Member, updated: Member) -> RegexUpdate:
-        """Raises INVALID_REGULAR_EXPRESSION for a new one that is none."""
+        """Update the regular expression, and have it resolved if that is due. Raises INVALID_REGULAR_EXPRESSION."""
         group, now_ms = self.group, self.situation.now_ms
         update, must_resolve = self._change_regex(member, updated)
         if (not must_resolve and not group.patterns) or self.situation.is_resolving:
@@ -163,7 +163,7 @@ class Draft:
         return update
 
     def _change_regex(self, member: Member, updated: Member) -> tuple[RegexUpdate, bool]:
-        """What changes, and whether there is a new expression to resolve."""
+        """Return the kind of change, and whether the group has a new expression to resolve."""
         group, old, new = self.group, member.subscribed_topic_regex, updated.subscribed_topic_regex
         if old == new:
             return RegexUpdate.NO_CHANGE, False
@@ -175,10 +175,10 @@ class Draft:
         is_resolved = new in group.regular_expressions if new else bool(old)
         return RegexUpdate.RESOLVED if is_resolved else RegexUpdate.UPDATED, False
 
-    # --- the group's epoch
+    # --- the group epoch
 
     def update_epoch(self, member: Member, updated: Member, *, bump: bool) -> None:
-        """Raise it if a subscription has changed, or the topics of the group have."""
+        """Bump the group epoch if `bump` is set or the subscribed topics changed."""
         if not bump and self.situation.is_metadata_checked:
             return
         group = self.group
@@ -209,7 +209,10 @@ class Draft:
     # --- the target assignment
 
     def update_target(self, member: Member, updated: Member) -> tuple[int, Assignment]:
-        """The epoch of the target, and what it has for the member."""
+        """Compute a new target if one is due.
+
+        Returns the epoch of the target and the assignment of the member in it.
+        """
         group, now_ms = self.group, self.situation.now_ms
         if group.assignment_epoch >= self.group_epoch or not self._may_assign():
             return group.assignment_epoch, group.target(updated.member_id, updated.instance_id)
@@ -231,11 +234,11 @@ class Draft:
         return self.group_epoch, target.assignments.get(updated.member_id, {})
 
     def _may_assign(self) -> bool:
-        """Not too soon after the last time, if that is known."""
+        """Whether the minimum interval since the last assignment is over."""
         last_ms, interval_ms = self.group.assignment_timestamp_ms, self.situation.settings.assignment_interval_ms
         return not last_ms or not interval_ms or self.situation.now_ms >= last_ms + interval_ms
 
-    # --- what the member has of it
+    # --- the current assignment of the member
 
     def reconcile(
         self, member: Member, target_epoch: int, target: Assignment, owned: Owned | None, *, subscription_changed: bool
@@ -254,7 +257,7 @@ class Draft:
         if updated != member:
             self.records.append(current_record(self.group.group_id, updated))
             if updated.classic is None:
-                # A classic member has timers of its own to join and to sync.
+                # A classic member has the timers JOIN and SYNC instead.
                 delay_ms = updated.rebalance_timeout_ms if updated.state is MemberState.UNREVOKED_PARTITIONS else None
                 self.timers.append(TimerChange(updated.member_id, Timer.REBALANCE, delay_ms, updated.member_epoch))
         return updated
@@ -265,7 +268,7 @@ class Draft:
 
 
 def is_homogeneous(patterns: PMap[str, int], subscriptions: PMap[str, SubscriptionCount], member_count: int) -> bool:
-    """Whether all members are subscribed to the same: the same names, or one expression."""
+    """Whether all members have the same subscription: the same names, or one regular expression."""
     if not patterns:
         return all(count.by_name == member_count for count in subscriptions.values())
     if member_count not in patterns.values():

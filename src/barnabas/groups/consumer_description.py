@@ -1,4 +1,4 @@
-"""A consumer group as ConsumerGroupDescribe shows it: what is committed."""
+"""The description of a committed consumer group in ConsumerGroupDescribe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONSUMER_MEMBER = 1
 def described(
     group: ConsumerGroup, default_assignor: str, topics: Topics
 ) -> ConsumerGroupDescribeResponse.DescribedGroup:
-    """Topics that are gone are left out."""
+    """Return the description of a group. Topics that do not exist are left out."""
     return ConsumerGroupDescribeResponse.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state,
@@ -31,7 +31,7 @@ def described(
 
 
 def _member(group: ConsumerGroup, member: Member, topics: Topics) -> ConsumerGroupDescribeResponse.Member:
-    # It answers for what it has to give up until it has done so.
+    # Partitions to be revoked still belong to the member until it has revoked them.
     order = HashTable(uuid_hash)
     has: dict[Uuid, list[int]] = {}
     for partitions in (member.assigned, member.pending_revocation):

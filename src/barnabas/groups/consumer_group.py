@@ -1,9 +1,9 @@
-"""A group of the consumer protocol (KIP-848) as its records have it, with the few indexes that decisions need.
+"""A group of the consumer protocol (KIP-848) as its records have it, with the indexes that decisions need.
 
-A value: only replay makes a new one (`consumer_replay`), and everything but members, targets and expressions follows from
-those. A group has an epoch, which rises when what its members want or what their topics are changes; a target assignment
-with the epoch it was made for; and each member has an epoch and partitions of its own, which `current_assignment` leads
-to the target step by step. A member may also speak the classic protocol, while its group migrates.
+An immutable value: only replay makes a new one (`consumer_replay`). Everything but members, targets and expressions is
+derived from those. A group has an epoch, which is bumped when subscriptions or subscribed topics change, and a target
+assignment with the epoch it was computed for. Each member has its own epoch and partitions, which `current_assignment`
+brings to the target step by step. While a group migrates, it may have members that speak the classic protocol.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ STATIC_LEAVE_EPOCH: Final = -2
 NOT_OWNED: Final = -1
 FIRST_EPOCH: Final = 1
 NO_ASSIGNMENT_EPOCH: Final = -1
-_OFFSET_COMMIT_VERSION: Final = 9  # the first that knows member epochs
+_OFFSET_COMMIT_VERSION: Final = 9  # the first version with member epochs
 
 PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
-"""The partitions that a member has, by topic, each with the epoch in which it got it; in the order of Kafka's tables."""
+"""Partitions of a member by topic, each with the epoch in which it was assigned, in the order of Kafka's tables."""
 NO_PARTITIONS: Final[PartitionEpochs] = {}
 
 
 class State(StrEnum):
-    """Of a group, as it is shown."""
+    """State of a consumer group, with the name that ListGroups returns."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -47,16 +47,16 @@ class State(StrEnum):
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to the target; the values stand in records."""
+    """Progress of a member towards the target. Records contain these values."""
 
     STABLE = 0
-    UNREVOKED_PARTITIONS = 1  # it has partitions to give up first
-    UNRELEASED_PARTITIONS = 2  # others have partitions that it is to get
-    UNKNOWN = 127  # of a later version
+    UNREVOKED_PARTITIONS = 1  # it has to revoke partitions first
+    UNRELEASED_PARTITIONS = 2  # other members still own partitions of its target
+    UNKNOWN = 127  # written by a later version of Kafka
 
 
 class ClassicMetadata(NamedTuple):
-    """Of a member that speaks the classic protocol."""
+    """Additional fields of a member that speaks the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -81,7 +81,7 @@ class Member(NamedTuple):
 
     @property
     def pattern(self) -> str | None:
-        """The regular expression, if there is one."""
+        """The regular expression, or None."""
         return self.subscribed_topic_regex or None
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
@@ -91,7 +91,7 @@ class Member(NamedTuple):
         return self._replace(member_epoch=member_epoch, previous_member_epoch=self.member_epoch)
 
     def assignment_epoch(self, topic_id: Uuid, partition: int) -> int | None:
-        """In which epoch it got a partition; None when it does not have it."""
+        """Return the epoch in which a partition was assigned, or None if it is not."""
         for partitions in (self.assigned, self.pending_revocation):
             epoch = partitions.get(topic_id, {}).get(partition)
             if epoch is not None:
@@ -100,14 +100,14 @@ class Member(NamedTuple):
 
 
 class SubscriptionCount(NamedTuple):
-    """By how many a topic is wanted: members that name it, and expressions that match it."""
+    """Number of subscriptions to a topic: members that name it, and regular expressions that match it."""
 
     by_name: int = 0
     by_regex: int = 0
 
 
 class SubscriptionCounts:
-    """The topics of a group while they are changed."""
+    """The subscription counts of a group while they are changed."""
 
     def __init__(self, counts: Mapping[str, SubscriptionCount]) -> None:
         self._counts = counts
@@ -137,7 +137,7 @@ class SubscriptionCounts:
 
 
 class ConsumerGroup(NamedTuple):
-    """Implements `image.Group`."""
+    """A consumer group. Implements `image.Group`."""
 
     group_id: str
     group_epoch: int = FIRST_EPOCH
@@ -147,14 +147,14 @@ class ConsumerGroup(NamedTuple):
     members: PMap[str, Member] = PMap()
     target_assignment: PMap[str, Assignment] = PMap()
     regular_expressions: PMap[str, ResolvedRegularExpression] = PMap()
-    has_subscription_metadata: bool = False  # a record of Kafka 4.0, to be removed
-    # What follows from these.
+    has_subscription_metadata: bool = False  # Kafka 4.0 wrote a record that is to be removed
+    # Derived from the fields above.
     static_members: PMap[str, str] = PMap()  # by instance id
     subscriptions: PMap[str, SubscriptionCount] = PMap()  # by topic
-    patterns: PMap[str, int] = PMap()  # how many members have it
-    partition_epochs: PMap[tuple[Uuid, int], int] = PMap()  # of the members that have them
+    patterns: PMap[str, int] = PMap()  # number of members with the expression
+    partition_epochs: PMap[tuple[Uuid, int], int] = PMap()  # member epoch of the owner
 
-    # --- what it is
+    # --- facts
 
     @property
     def type(self) -> GroupType:
@@ -178,7 +178,7 @@ class ConsumerGroup(NamedTuple):
         return State.STABLE if is_stable else State.RECONCILING
 
     def member(self, member_id: str) -> Member:
-        """Raises UNKNOWN_MEMBER_ID."""
+        """Return a member. Raises UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
             message = f"Member {member_id} is not a member of group {self.group_id}."
@@ -190,12 +190,12 @@ class ConsumerGroup(NamedTuple):
         return None if member_id is None else self.members.get(member_id)
 
     def target(self, member_id: str, instance_id: str | None = None) -> Assignment:
-        """What a member is to have; of a static one what its instance is to have."""
+        """Return the target assignment of a member or, with an instance id, of the member that has the instance now."""
         known_id = member_id if instance_id is None else self.static_members.get(instance_id)
         return {} if known_id is None else self.target_assignment.get(known_id, {})
 
     def partition_epoch(self, topic_id: Uuid, partition: int) -> int:
-        """The epoch of the member that has a partition."""
+        """Return the member epoch of the owner of a partition, or NOT_OWNED."""
         return self.partition_epochs.get((topic_id, partition), NOT_OWNED)
 
     @property
@@ -206,17 +206,17 @@ class ConsumerGroup(NamedTuple):
         return topic in self.subscriptions
 
     def topics_of(self, member: Member) -> frozenset[str]:
-        """What a member is subscribed to, by name and by an expression that was resolved."""
+        """Return the topics that a member subscribes to, by name and by its regular expression, if that is resolved."""
         resolved = None if member.pattern is None else self.regular_expressions.get(member.pattern)
         return member.subscribed_topic_names if resolved is None else member.subscribed_topic_names | resolved.topics
 
-    # --- what offsets, lists and deletions ask
+    # --- checks for offsets, lists and deletions
 
     def check_offset_commit(
         self, member_id: str, group_instance_id: str | None, generation: int, *, is_transactional: bool, version: int
     ) -> CheckPartition | None:
         if generation < 0 and not self.members:
-            return None  # an administrator, or a consumer that assigns to itself
+            return None  # an administrator, or a consumer that assigns its partitions itself
         if is_transactional and generation == -1 and member_id == "" and group_instance_id is None:
             return None
         member = self.member(member_id)
@@ -256,7 +256,7 @@ class ConsumerGroup(NamedTuple):
 
 
 def _assigned_since(member: Member, generation: int) -> CheckPartition:
-    """An older epoch may commit what the member has had at least since then."""
+    """Return a check that allows commits with an older epoch for partitions that were assigned by then."""
 
     def check(topic: str, topic_id: Uuid, partition: int) -> None:
         epoch = member.assignment_epoch(topic_id, partition)
@@ -281,11 +281,11 @@ def _epoch_name(member: Member) -> str:
     return "member epoch" if member.classic is None else "generation id"
 
 
-# --- how it changes: only replay does this
+# --- changes, for replay only
 
 
 def with_member(group: ConsumerGroup, member: Member) -> ConsumerGroup:
-    """The group with a member that is new or has changed."""
+    """Return the group with a new or changed member."""
     old = group.members.get(member.member_id)
     static_members = group.static_members
     if member.instance_id is not None:
@@ -316,7 +316,7 @@ def without_member(group: ConsumerGroup, member_id: str) -> ConsumerGroup:
 def with_regular_expression(
     group: ConsumerGroup, pattern: str, resolved: ResolvedRegularExpression | None
 ) -> ConsumerGroup:
-    """The group after an expression was resolved again, or is no longer anybody's."""
+    """Return the group after an expression was resolved, or without it if no member has it any more."""
     old = group.regular_expressions.get(pattern)
     counts = SubscriptionCounts(group.subscriptions)
     expressions = group.regular_expressions
@@ -330,7 +330,7 @@ def with_regular_expression(
 
 
 def subscriptions_with(group: ConsumerGroup, old: Member | None, new: Member | None) -> PMap[str, SubscriptionCount]:
-    """The names that members are subscribed to, if one of them changes."""
+    """Return the subscriptions by name after the change of one member."""
     before = frozenset() if old is None else old.subscribed_topic_names
     after = frozenset() if new is None else new.subscribed_topic_names
     if before == after:
@@ -342,7 +342,7 @@ def subscriptions_with(group: ConsumerGroup, old: Member | None, new: Member | N
 
 
 def patterns_with(group: ConsumerGroup, old: Member | None, new: Member | None) -> PMap[str, int]:
-    """The expressions that members have, if one of them changes."""
+    """Return the regular expressions of members after the change of one member."""
     before, after = None if old is None else old.pattern, None if new is None else new.pattern
     patterns = group.patterns
     if before != after:
@@ -365,7 +365,7 @@ def _epochs_with(
     draft = epochs.mutate()
     if old is not None:
         for key in _owned(old):
-            if draft.get(key) == old.member_epoch:  # otherwise another member has it already
+            if draft.get(key) == old.member_epoch:  # otherwise another member owns it already
                 del draft[key]
     if new is not None:
         for key in _owned(new):

@@ -1,4 +1,4 @@
-"""Decisions about members that speak the consumer protocol: join, stay, leave; and what a resolved expression changes."""
+"""Decisions about members that speak the consumer protocol: heartbeats, leaving, fencing, regular expressions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOT_GIVEN: Final = -1
 
 
 def check_request(request: ConsumerGroupHeartbeatRequest, version: int, settings: ConsumerSettings) -> None:
-    """Raises INVALID_REQUEST or UNSUPPORTED_ASSIGNOR."""
+    """Check the fields of a request. Raises INVALID_REQUEST or UNSUPPORTED_ASSIGNOR."""
     epoch = request.member_epoch
     if version >= 1 or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
         _check_text(request.member_id, "MemberId")
@@ -89,7 +89,10 @@ def heartbeat(
     new_member_id: str,
     situation: Situation,
 ) -> Decided[ConsumerGroupHeartbeatResponse]:
-    """A member joins, says that it is there, or wants something else. `new_member_id` is for one that has none."""
+    """Handle the heartbeat of a member that joins, stays, or changes its subscription.
+
+    A member without an id gets `new_member_id`.
+    """
     is_joining = request.member_epoch == JOIN_EPOCH
     group, records, is_upgrade = _group_to_join(known, request.group_id, situation, is_joining=is_joining)
     check_size(group, request.member_id, situation.settings)
@@ -101,7 +104,7 @@ def heartbeat(
     updated = _updated(member, request, asker)
     names_changed = draft.update_member(member, updated)
     regex = draft.update_regex(member, updated)
-    # An expression that is still to be resolved will raise the epoch when it is.
+    # A new expression bumps the epoch later, when it is resolved.
     draft.update_epoch(member, updated, bump=names_changed or regex is RegexUpdate.RESOLVED)
     target_epoch, target = draft.update_target(member, updated)
     subscription_changed = names_changed or regex is not RegexUpdate.NO_CHANGE
@@ -120,7 +123,7 @@ def heartbeat(
 def _group_to_join(
     known: AnyGroup | None, group_id: str, situation: Situation, *, is_joining: bool
 ) -> tuple[ConsumerGroup, Sequence[Record], bool]:
-    """The group, the records that make it one of this protocol, and whether it had members of the classic one."""
+    """Return the group, the records that make it a consumer group, and whether it had classic members."""
     if isinstance(known, ConsumerGroup):
         return known, (), False
     if known is None:
@@ -146,7 +149,7 @@ def check_size(group: ConsumerGroup, member_id: str, settings: ConsumerSettings)
 
 
 def session_timers(group: ConsumerGroup) -> list[TimerChange]:
-    """Of members that came over from the classic protocol."""
+    """Return session timers for the classic members of an upgraded group."""
     return [
         TimerChange(member.member_id, Timer.SESSION, member.classic.session_timeout_ms)
         for member in group.members.values()
@@ -172,7 +175,10 @@ def _find_member(
 
 
 def join_static(draft: Draft, member_id: str, instance_id: str, *, speaks_classic: bool) -> Member:
-    """A static member that is new, or the instance under a new id: one that says it has left makes room for it."""
+    """Return the static member that joins: a new one, or its instance under a new member id.
+
+    Raises UNRELEASED_INSTANCE_ID if another member has the instance and has not left.
+    """
     known = draft.group.static_member(instance_id)
     if known is None:
         return draft.group.members.get(member_id) or Member(member_id)
@@ -188,7 +194,7 @@ def join_static(draft: Draft, member_id: str, instance_id: str, *, speaks_classi
 
 
 def known_static(group: ConsumerGroup, member_id: str, instance_id: str) -> Member:
-    """Raises UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
+    """Return a static member. Raises UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
     known = group.static_member(instance_id)
     if known is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -203,7 +209,10 @@ def check_instance(known: Member, member_id: str, instance_id: str) -> None:
 
 
 def _check_epoch(member: Member, epoch: int, owned: Owned | None) -> None:
-    """A member may be one epoch behind: it may have missed the answer, if it has nothing that it should not have."""
+    """Check the member epoch of a request. Raises FENCED_MEMBER_EPOCH.
+
+    A member may be one epoch behind if it owns nothing outside of its assignment: it may have missed the last response.
+    """
     if epoch in (JOIN_EPOCH, member.member_epoch):
         return
     is_newer = epoch > member.member_epoch
@@ -226,7 +235,7 @@ def _is_subset(owned: Owned | None, assigned: PartitionEpochs) -> bool:
 
 
 def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, asker: Asker) -> Member:
-    """What the request does not say stays as it is."""
+    """Return the member with the fields of a request. Fields that the request leaves out stay unchanged."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
     return member._replace(
@@ -252,7 +261,10 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """A member that is not sure of what it last heard says everything, and is told everything."""
+    """Whether a request has all fields.
+
+    A member sends one when it may have missed a response, and gets a full response.
+    """
     is_subscribing = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != NOT_GIVEN and is_subscribing and request.topic_partitions is not None
 
@@ -269,7 +281,7 @@ def _assignment(assigned: PartitionEpochs) -> ConsumerGroupHeartbeatResponse.Ass
 def leave(
     known: AnyGroup | None, request: ConsumerGroupHeartbeatRequest, situation: Situation
 ) -> Decided[ConsumerGroupHeartbeatResponse]:
-    """A member leaves; a static one may only be away for a while, and keeps what it has."""
+    """Handle the heartbeat of a member that leaves. A static member that leaves temporarily keeps its partitions."""
     if known is None:
         raise group_not_found(request.group_id)
     if not isinstance(known, ConsumerGroup):
@@ -283,14 +295,14 @@ def leave(
     away = member._replace(
         member_epoch=STATIC_LEAVE_EPOCH,
         pending_revocation={},
-        # Whoever comes back with this instance has them from the beginning.
+        # Epoch 0: a member that joins with this instance may commit them in any epoch.
         assigned={topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()},
     )
     return Result([current_record(known.group_id, away)], Outcome(response))
 
 
 def fence(group: ConsumerGroup, members: Iterable[Member], response: R, situation: Situation) -> Decided[R]:
-    """Take members out. If only members of the classic protocol are left, the group may become theirs."""
+    """Remove members. If only classic members are left, the group is downgraded if the policy allows it."""
     leaving = list({member.member_id: member for member in members}.values())
     if not leaving:
         return Result((), Outcome(response))
@@ -318,7 +330,7 @@ def fence(group: ConsumerGroup, members: Iterable[Member], response: R, situatio
 def resolved(
     group: ConsumerGroup, expressions: Mapping[str, ResolvedRegularExpression], situation: Situation
 ) -> Decided[None]:
-    """The topics that expressions match are known, perhaps again: the group wants them from now on."""
+    """Write the topics that regular expressions match. A change of them bumps the group epoch."""
     records: list[Record] = []
     counts = SubscriptionCounts(group.subscriptions)
     bump = False

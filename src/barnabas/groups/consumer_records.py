@@ -1,4 +1,4 @@
-"""The records of a group of the consumer protocol, in the versions and the order that Kafka writes them in."""
+"""The records of consumer groups, in the versions and the order in which Kafka writes them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _record(key: Message, value: Message | None) -> Record:
 
 
 def member_record(group_id: str, member: Member) -> Record:
-    """Who a member is and what it wants."""
+    """Return the record of the identity and subscription of a member."""
     classic = member.classic
     metadata = ConsumerGroupMemberMetadataValue
     value = ConsumerGroupMemberMetadataValue(
@@ -63,7 +63,7 @@ def member_record(group_id: str, member: Member) -> Record:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """All that a member has, in the order in which replay can take it."""
+    """Return the tombstones of all records of a member, in the order that replay needs."""
     return [make(group_id, member_id) for make in (_current_tombstone, _target_tombstone, _member_tombstone)]
 
 
@@ -81,7 +81,7 @@ def subscription_metadata_tombstone(group_id: str) -> Record:
 
 
 def target_record(group_id: str, member_id: str, assignment: Assignment) -> Record:
-    """What a member is to have. The order is the assignor's."""
+    """Return the record of the target assignment of a member, in the order of the assignor."""
     topics = [
         ConsumerGroupTargetAssignmentMemberValue.TopicPartition(topic_id=topic_id, partitions=list(partitions))
         for topic_id, partitions in assignment.items()
@@ -102,7 +102,7 @@ def target_epoch_record(group_id: str, assignment_epoch: int, timestamp_ms: int)
 
 
 def current_record(group_id: str, member: Member) -> Record:
-    """What a member has, and how far it is."""
+    """Return the record of the current assignment and state of a member."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
@@ -138,7 +138,7 @@ def regular_expression_tombstone(group_id: str, pattern: str) -> Record:
 
 
 def group_tombstones(group: ConsumerGroup, renamed: Mapping[str, str] | None = None) -> list[Record]:
-    """Everything of a group; members that were `renamed` by records before these go by their new id."""
+    """Return the tombstones of all records of a group. Members that earlier records `renamed` have their new ids."""
     group_id = group.group_id
     member_ids = [(renamed or {}).get(member_id, member_id) for member_id in timeline_order(group.members)]
     return [
@@ -153,7 +153,7 @@ def group_tombstones(group: ConsumerGroup, renamed: Mapping[str, str] | None = N
 
 
 def group_records(group: ConsumerGroup) -> list[Record]:
-    """Everything of a group that is new as a whole."""
+    """Return all records of a new group."""
     group_id = group.group_id
     members: Iterable[Member] = [group.members[member_id] for member_id in timeline_order(group.members)]
     return [

@@ -1,7 +1,7 @@
-"""What the records of the consumer protocol do to the image.
+"""Replay of the records of consumer groups.
 
-Kafka's tombstones come in an order that takes members apart piece by piece; here each stands for itself, so that a log of
-which compaction has left any part is read as well as a whole one. A classic group gives way to what comes after it.
+Kafka writes the tombstones of a member in a fixed order. Replay handles each of them on its own, so that it can read
+what compaction left of a log. A record of a consumer group replaces a classic group of the same name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Change = Callable[[ConsumerGroup, Any, Any], ConsumerGroup | None]
 
 
 def replayed(group: ConsumerGroup | None, key: Any, value: Any) -> ConsumerGroup | None:
-    """A group after one of its records; None when there is none."""
+    """Return a group after one of its records, or None if it does not exist then."""
     if group is None:
         if value is None:
             return None
@@ -159,7 +159,7 @@ def _partition_epochs(
     for topic in topics:
         epochs = topic.assignment_epochs
         if epochs is None or len(epochs) != len(topic.partitions):
-            epochs = [max(member_epoch, 0)] * len(topic.partitions)  # a record of before 4.3 has none
+            epochs = [max(member_epoch, 0)] * len(topic.partitions)  # records before Kafka 4.3 have no epochs
         by_partition = dict(zip(topic.partitions, epochs, strict=True))
         order = HashTable(number_hash, members=topic.partitions)
         found[topic.topic_id] = {partition: by_partition[partition] for partition in order}

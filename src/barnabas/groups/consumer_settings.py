@@ -1,4 +1,4 @@
-"""What the configuration says of a group of the consumer protocol: the broker's settings, and the group's own."""
+"""Settings of a consumer group: those of the broker, overridden by those of the group."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def classic_settings(config: ServerConfig) -> ClassicSettings:
 
 
 def consumer_settings(config: ServerConfig, of_group: Mapping[str, str]) -> ConsumerSettings:
-    """The settings of a group; its own are held within the bounds that the broker has now."""
+    """Return the settings of a group. Its own are limited to the bounds that the broker has now."""
 
     def bounded(name: str) -> int:
         text = of_group.get(f"consumer.{name}")
@@ -61,7 +61,7 @@ def consumer_settings(config: ServerConfig, of_group: Mapping[str, str]) -> Cons
 
 
 def is_consumer_protocol_enabled(config: ServerConfig, image: MetadataImage) -> bool:
-    """Whether the cluster is new enough for the protocol, and the broker is to serve it."""
+    """Whether the broker serves the consumer protocol: its settings and the features of the cluster allow it."""
     return (
         "consumer" in config.get_list("group.coordinator.rebalance.protocols")
         and image.features.get("group.version", 0) >= 1

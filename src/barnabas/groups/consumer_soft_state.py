@@ -1,4 +1,4 @@
-"""What the coordinator knows of the consumer groups of one partition beside their records. Lost with its leadership."""
+"""The soft state of the consumer groups of one partition. Lost with the leadership of the partition."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The group coordinator of a node: passes requests on by the type of their group, and keeps offsets and their retention.
+"""The group coordinator of a node: passes requests on by the type of their group, and keeps offsets and their
+retention.
 
 Its one rule: it knows both types of groups, and they do not know it. `classic_coordinator` runs classic groups,
-`consumer_coordinator` consumer groups; a consumer group that is downgraded passes from the second to the first. Both write
-through `shards`. Authorization and the form of Kafka's requests are left to the broker's handlers.
+`consumer_coordinator` consumer groups; a consumer group that is downgraded passes from the second to the first. Both
+write through `shards`. Authorization and the form of Kafka's requests are left to the broker's handlers.
 """
 
 from __future__ import annotations
@@ -75,10 +76,10 @@ class GroupCoordinator:
         self._classic = ClassicCoordinator(self.shards, scheduler, steady_ms, random)
         self.consumer = ConsumerCoordinator(self.shards, self._classic, config, image, scheduler, steady_ms, random)
 
-    # --- its life
+    # --- lifetime
 
     def elected(self, partition_id: int, leader_epoch: int, machine_log: MachineLog) -> None:
-        """This node leads a partition of `__consumer_offsets`."""
+        """Load a partition of `__consumer_offsets` that this node leads from now on."""
         self.machines.elected(partition_id, leader_epoch, machine_log)
 
     def resigned(self, partition_id: int) -> None:
@@ -89,9 +90,9 @@ class GroupCoordinator:
         self._classic.stop()
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, touched: Collection[Uuid] | None = None) -> None:
-        """The cluster's metadata changed: offsets of topics that are gone are forgotten.
+        """Follow a change of the cluster's metadata: offsets of deleted topics are deleted.
 
-        With `touched`, the topics that may differ, the cost is theirs.
+        `touched` are the topics that may differ. Without it, all topics are compared.
         """
         if old.topics is new.topics:
             return
@@ -100,7 +101,7 @@ class GroupCoordinator:
         if deleted:
             self._forget_topics(deleted)
         if any(was is None for _, was, _ in changed):
-            self.consumer.topics_came(new)
+            self.consumer.topics_created(new)
 
     def _loaded(self, shard: Shard) -> None:
         self._classic.loaded(shard)
@@ -196,7 +197,7 @@ class GroupCoordinator:
     async def commit_transactional_offsets(
         self, request: TxnOffsetCommitRequest, version: int, producer: Producer
     ) -> TxnOffsetCommitResponse:
-        """The transaction coordinator has agreed already, and the producer has what the log wants."""
+        """Commit offsets in a transaction that the transaction coordinator has verified."""
         shard = self.shards.of(request.group_id)
         situation = self._situation(version)
 
@@ -209,7 +210,7 @@ class GroupCoordinator:
     async def end_transaction(
         self, partition_id: int, producer: Producer, marker: Marker, transaction_version: int
     ) -> None:
-        """Write a producer's marker into a partition of `__consumer_offsets`, and make its offsets hold or be forgotten."""
+        """Write the marker of a producer to a partition, which commits or drops its pending offsets."""
         await self.machines.machine(partition_id).write_marker(producer, marker, transaction_version)
 
     def _situation(self, version: int) -> offsets.Situation:
@@ -220,13 +221,13 @@ class GroupCoordinator:
         return self._image().topics.ids.get(name, ZERO_UUID)
 
     def fetch_offsets(self, request: OffsetFetchRequest.OffsetFetchRequestGroup) -> offsets.FetchedGroup:
-        """What is committed, whatever may still be under way."""
+        """Return committed offsets, without waiting for commits in progress."""
         shard = self.shards.of(request.group_id)
         image = shard.machine.image
         return offsets.fetch(image, shard.group(image, request.group_id), request, stable=False)
 
     async def fetch_stable_offsets(self, request: OffsetFetchRequest.OffsetFetchRequestGroup) -> offsets.FetchedGroup:
-        """What is decided: commits under way are waited for, and those of open transactions are errors."""
+        """Return offsets after all commits in progress. Partitions with offsets of open transactions have an error."""
         shard = self.shards.of(request.group_id)
 
         def decide(head: GroupsImage) -> Result[offsets.FetchedGroup]:
@@ -241,7 +242,7 @@ class GroupCoordinator:
         )
 
     async def delete_groups(self, group_ids: Iterable[str]) -> list[tuple[str, ErrorCode]]:
-        """The error of each group; those of one partition are deleted together."""
+        """Delete empty groups and return an error code for each. Groups of one partition are deleted together."""
         rows: list[tuple[str, ErrorCode]] = []
         by_partition: dict[int, list[str]] = {}
         for group_id in group_ids:
@@ -268,7 +269,7 @@ class GroupCoordinator:
         self._expire(shard, list(shard.machine.head.groups))
 
     def _expire(self, shard: Shard, group_ids: list[str]) -> None:
-        """Some groups now, the others after whatever waits."""
+        """Expire offsets of `GROUPS_AT_ONCE` groups now, and of the others after other work."""
         now_ms = self._scheduler.now_ms()
         retention_ms = self._config().get_int("offsets.retention.minutes") * 60_000
         result = offsets.expire(shard.machine.head, shard.group, group_ids[:GROUPS_AT_ONCE], now_ms, retention_ms)
@@ -286,7 +287,10 @@ class GroupCoordinator:
             self._write_some(shard, offsets.forget_topics(shard.machine.head, deleted).records)
 
     def _write_some(self, shard: Shard, records: Records) -> bool:
-        """Tombstones, as many at once as the log takes; nobody waits for them."""
+        """Write tombstones in batches of `RECORDS_AT_ONCE`, without waiting for the commit.
+
+        Returns False on failure.
+        """
         try:
             for start in range(0, len(records), RECORDS_AT_ONCE):
                 some = records[start : start + RECORDS_AT_ONCE]
@@ -300,7 +304,7 @@ class GroupCoordinator:
 def _listed(shard: Shard) -> Iterator[ListedGroup]:
     for group_id, group in shard.machine.image.groups.items():
         live: Group | None = shard.classic.get(group_id) or (None if isinstance(group, GroupMetadata) else group)
-        state = State.EMPTY if live is None else live.state  # a group with members lives
+        state = State.EMPTY if live is None else live.state  # a group with members has soft state
         kind = GroupType.CLASSIC if live is None else live.type
         yield ListedGroup(group_id, group.protocol_type if live is None else live.protocol_type, state, kind)
 

@@ -1,7 +1,8 @@
-"""How a member comes to what it is to have: one step for each heartbeat, as far as others let it.
+"""Reconciliation: the way of a member to its target assignment, one step per heartbeat.
 
-A member first gives up what it is not to keep, and says that it has by no longer telling it as owned; only then it moves to
-the epoch of the target and gets what is free. What others still have it gets when they have given it up.
+A member first revokes partitions that are not in its target, and confirms that by no longer reporting them as owned.
+Then it moves to the epoch of the target and gets the free partitions of it. It gets the others when their owners have
+revoked them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from barnabas.groups.hash_tables import (
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 
 Owned = Mapping[Uuid, Collection[int]]
-"""What a member says that it has."""
+"""Partitions that a member reports as owned."""
 
 
 def reconcile(
@@ -35,9 +36,9 @@ def reconcile(
     *,
     subscription_changed: bool,
 ) -> Member:
-    """The member after its next step, or as it is. `topic_ids` is what it is subscribed to and is there.
+    """Return the member after its next step, or unchanged. `topic_ids` are the subscribed topics that exist.
 
-    Raises FENCED_MEMBER_EPOCH for a member in a state of a later version that has not let go of everything.
+    Raises FENCED_MEMBER_EPOCH if its state was written by a later version and it still owns partitions.
     """
     if member.state is MemberState.UNKNOWN:
         if owned is None or owned:
@@ -52,7 +53,7 @@ def reconcile(
 
 
 def _owns_any(owned: Owned | None, partitions: PartitionEpochs) -> bool:
-    """Whether a member has some of these partitions, or does not say."""
+    """Whether a member owns some of these partitions. True if it did not report what it owns."""
     if owned is None:
         return True
     return any(
@@ -61,7 +62,7 @@ def _owns_any(owned: Owned | None, partitions: PartitionEpochs) -> bool:
 
 
 def _without_unsubscribed(member: Member, topic_ids: Collection[Uuid], owned: Owned | None) -> Member:
-    """It has to give up the topics that it does not want any more, at once."""
+    """Return the member with topics that it no longer subscribes to moved to pending revocation."""
     unwanted = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in topic_ids}
     if not unwanted and (topic_ids or member.pending_revocation):
         return member
@@ -99,7 +100,7 @@ def _next(
             kept[topic_id] = some
         if some := _copy(current, current.keys() - wanted):
             revoked[topic_id] = some
-        # What this member has still to give up is not free for others, but it is for itself.
+        # Partitions that this member has to revoke are not free for others, but it may keep them itself.
         own = member.pending_revocation.get(topic_id, {})
         missing = wanted - current.keys()
         free = {p for p in missing if p in own or group.partition_epoch(topic_id, p) == NOT_OWNED}
@@ -120,13 +121,13 @@ def _next(
 
 
 def _copy(partitions: Mapping[int, int], some: Collection[int]) -> Mapping[int, int]:
-    """Some partitions, in the order of a table that was made for all of them."""
+    """Return some partitions, in the order of a table that was made for all of them."""
     table = HashTable(number_hash, room_for(len(partitions)), partitions)
     return {partition: partitions[partition] for partition in table if partition in some}
 
 
 def _with(member: Member, kept: PartitionEpochs, gained: Mapping[Uuid, Collection[int]], epoch: int) -> PartitionEpochs:
-    """What a member keeps and what it gets, in the order of the tables that held what it had."""
+    """Return kept and gained partitions, in the order of the tables of the last assignment."""
     topics = HashTable(uuid_hash, members=kept)
     assigned = dict(kept)
     for topic_id, partitions in gained.items():

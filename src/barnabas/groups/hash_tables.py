@@ -1,7 +1,7 @@
-"""Tables that are gone through in the order of Kafka's, so that the same group gets the same assignment.
+"""Tables that iterate in the order of Java's hash tables, so that a group gets the same assignment as from Kafka.
 
-Kafka's assignors go through hash tables of members, topics and partitions: who gets which partition depends on their order.
-It follows from the hashes, from the size of the table, and within a bucket from who came first. Nothing else depends on it.
+Kafka's assignors iterate over hash tables of members, topics and partitions, and their order decides who gets which
+partition. The order depends on the hashes, on the size of the table, and within a bucket on the order of insertion.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FIBONACCI = -7046029254386353131 & 0xFFFFFFFFFFFFFFFF
 
 
 def uuid_hash(value: Uuid) -> int:
-    """The hash of an id in Java, as an unsigned number of 32 bits."""
+    """Return the hash of an id in Java, as an unsigned 32-bit number."""
     words = (int.from_bytes(value[place : place + 4]) for place in (0, 4, 8, 12))
     result = 0
     for word in words:
@@ -32,26 +32,29 @@ def number_hash(value: int) -> int:
 
 
 class HashTable(Generic[T]):
-    """A set with the order of a Java table. It never shrinks."""
+    """A set with the order of a Java HashMap. It never shrinks."""
 
     __slots__ = ("_capacity", "_hash_of", "_ranks", "_turn")
 
     def __init__(self, hash_of: Callable[[T], int], capacity: int = LEAST_CAPACITY, members: Iterable[T] = ()) -> None:
         self._hash_of = hash_of
         self._capacity = 1 << (capacity - 1).bit_length() if capacity > 1 else 1
-        self._ranks: dict[T, int] = {}  # within a bucket
+        self._ranks: dict[T, int] = {}  # order within a bucket
         self._turn = 0
         for member in members:
             self.add(member)
 
     def add(self, member: T) -> None:
-        """It comes last in its bucket."""
+        """Add a member as the last one of its bucket, like `put` in Java."""
         self._turn += 1
         self._ranks.setdefault(member, self._turn)
         self._grow()
 
     def compute(self, member: T) -> None:
-        """As Java computes what is absent: it comes first in its bucket, and the table grows before, not after."""
+        """Add a member as the first one of its bucket, like `computeIfAbsent` in Java.
+
+        The table grows before, not after.
+        """
         self._grow()
         self._turn += 1
         self._ranks.setdefault(member, -self._turn)
@@ -80,30 +83,30 @@ class HashTable(Generic[T]):
 
 
 def room_for(count: int) -> int:
-    """The capacity that Kafka asks for to hold so many."""
+    """Return the capacity that Kafka requests for so many members."""
     return int(count / 0.75 + 1)
 
 
 def copied(hash_of: Callable[[T], int], members: Iterable[T]) -> HashTable[T]:
-    """A set made of a collection."""
+    """Return a set of these members, with the capacity of a Java set that copies a collection."""
     given = list(members)
     return HashTable(hash_of, max(room_for(len(given)), LEAST_CAPACITY), given)
 
 
 def topic_order(topic_ids: Iterable[Uuid]) -> list[Uuid]:
-    """The order of a table into which topic ids came one by one."""
+    """Return topic ids in the order of a table to which they were added one by one."""
     return list(HashTable(uuid_hash, members=topic_ids))
 
 
 def name_order(names: Iterable[str]) -> list[str]:
-    """The order of a table into which texts came one by one."""
+    """Return names in the order of a table to which they were added one by one."""
     return list(HashTable(text_hash, members=names))
 
 
 def timeline_order(names: Iterable[str], hash_of: Callable[[Any], int] = text_hash) -> list[str]:
-    """The order of the tables in which Kafka's coordinator keeps what it may have to take back.
+    """Return names in the order of a TimelineHashMap, Kafka's table whose changes can be reverted.
 
-    Among those of one place, who came first is not known any more: they stand by name.
+    The order of insertion within a bucket is unknown, so names of one bucket are sorted.
     """
     given = sorted(names)
     capacity = 2

@@ -1,8 +1,9 @@
-"""What the log of one partition of `__consumer_offsets` says: its groups, their offsets, and offsets of open transactions.
+"""The image of one partition of `__consumer_offsets`: groups, committed offsets, and pending offsets of open
+transactions.
 
-A value: only replay makes a new one. A classic group stands here as its last record has it; who is joining, waiting or
-late is soft state (`classic.ClassicGroup`), as it is in Kafka. A group without any record of its own but with offsets is
-a simple group: SIMPLE_GROUP.
+An immutable value: only replay makes a new one. It has a classic group as its last record has it; members that join,
+wait or expire are soft state (`classic.group.ClassicGroup`), as in Kafka. A group that has offsets but no record of its
+own is a simple group: SIMPLE_GROUP.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GroupType(StrEnum):
-    """The protocols of groups, as ListGroups names them."""
+    """Types of groups, with the names that ListGroups returns."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -29,7 +30,7 @@ class GroupType(StrEnum):
 
 
 class MemberMetadata(NamedTuple):
-    """A member of a classic group, as it was when its group was last written."""
+    """A member of a classic group in the last record of the group."""
 
     member_id: str
     group_instance_id: str | None
@@ -42,7 +43,7 @@ class MemberMetadata(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """A classic group, as it was last written."""
+    """A classic group in its last record."""
 
     generation: int = 0
     protocol_type: str | None = None
@@ -56,14 +57,14 @@ SIMPLE_GROUP = GroupMetadata()
 
 
 class CommittedOffset(NamedTuple):
-    """What a group committed for a partition, and where in the log it did."""
+    """A committed offset of a partition, and the offset of its record in the log."""
 
     record_offset: int
     offset: int
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int
-    expire_timestamp_ms: int  # -1: when the retention of its group says so
+    expire_timestamp_ms: int  # -1: the retention of its group applies
     topic_id: Uuid
 
 
@@ -78,17 +79,17 @@ class GroupsImage(NamedTuple):
     """The groups of one partition of `__consumer_offsets`."""
 
     groups: PMap[str, GroupMetadata | ConsumerGroup] = PMap()
-    offsets: PMap[str, Offsets] = PMap()  # by group; neither a group nor a topic stands here without an offset
-    pending: PMap[int, PMap[GroupTopicPartition, CommittedOffset]] = PMap()  # by the producer whose transaction is open
+    offsets: PMap[str, Offsets] = PMap()  # by group; groups and topics without offsets are not here
+    pending: PMap[int, PMap[GroupTopicPartition, CommittedOffset]] = PMap()  # by producer id
     open_transactions: PMap[str, PMap[TopicPartition, frozenset[int]]] = (
         PMap()
-    )  # by group: producers with pending offsets
+    )  # by group: producers that have pending offsets
 
     def offset(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self.offsets.get(group_id, NO_OFFSETS).get(topic, PMap()).get(partition)
 
     def has_open_transaction(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether a transaction that is not decided yet has an offset for this partition."""
+        """Whether an open transaction has a pending offset for this partition."""
         return (topic, partition) in self.open_transactions.get(group_id, PMap())
 
 
@@ -96,7 +97,7 @@ EMPTY_IMAGE = GroupsImage()
 
 
 class Place(NamedTuple):
-    """Where a record stands: its offset, and the producer whose transaction it is part of."""
+    """Position of a record: its offset, and the producer if it is part of a transaction."""
 
     offset: int
     producer_id: int | None
@@ -106,13 +107,13 @@ Replay = Callable[[GroupsImage, Any, Any, Place], GroupsImage]
 
 
 class Group(Protocol):
-    """What offsets, lists and deletions ask of a group of any type; `check_` methods raise KafkaError."""
+    """Common interface of groups of all types, for offsets, lists and deletions. `check_` methods raise KafkaError."""
 
     @property
     def type(self) -> GroupType: ...
     @property
     def state(self) -> str:
-        """As ListGroups names it."""
+        """State as ListGroups returns it."""
         ...
 
     @property
@@ -123,7 +124,7 @@ class Group(Protocol):
     def check_offset_commit(
         self, member_id: str, group_instance_id: str | None, generation: int, *, is_transactional: bool, version: int
     ) -> CheckPartition | None:
-        """What each partition has still to pass, if there is anything."""
+        """Check a commit. Returns a check for each of its partitions, or None if there is none."""
         ...
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None: ...
@@ -132,11 +133,11 @@ class Group(Protocol):
     def is_subscribed_to(self, topic: str) -> bool: ...
 
     def expires_from(self) -> Callable[[CommittedOffset], int] | None:
-        """From when on the retention of an offset counts, in ms; None while offsets do not expire."""
+        """Return a function from an offset to the start of its retention in ms, or None while offsets do not expire."""
         ...
 
     def tombstones(self, group_id: str) -> Records:
-        """The records that remove the group; its offsets are not its own."""
+        """Return the records that remove the group. Its offsets are removed separately."""
         ...
 
 

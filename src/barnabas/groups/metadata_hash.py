@@ -1,7 +1,7 @@
-"""The hash of the topics that a group is subscribed to: when it changes, the group needs a new assignment.
+"""The hash of the topics that a group subscribes to. When it changes, the group needs a new assignment.
 
-It is Kafka's, bit by bit: it stands in the record of the group's epoch. A topic is its id, its name, and how many partitions
-it has, with the racks that hold each of them.
+It equals Kafka's, because the record of the group epoch contains it. The hash of a topic covers its id, its name, the
+number of partitions, and the racks of the replicas of each.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ def topic_hash(topic: Topic, brokers: Brokers) -> int:
 
 
 def group_hash(topic_hashes: Iterable[int]) -> int:
-    """Of the hashes of topics in the order of their names; 0 without any."""
+    """Return the hash of a group from the hashes of its topics, sorted by name. 0 without topics."""
     data = b"".join(map(_LONG.pack, topic_hashes))
     return _signed(xxh3_64(data)) if data else 0
 
 
 class TopicHashes:
-    """The hashes of topics, kept for as long as a topic does not change."""
+    """A cache of the hashes of topics."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Topic, int]] = {}
 
     def of_group(self, topic_names: Iterable[str], image: MetadataImage) -> int:
-        """The hash of a group with these topics; those that are not there do not count."""
+        """Return the hash of a group with these topics. Topics that do not exist are ignored."""
         found = []
         for name in sorted(topic_names):
             topic = image.topics.get(name)

@@ -1,9 +1,10 @@
 """Migration of groups between the two protocols.
 
 A classic group becomes a consumer group when a member of the consumer protocol joins it. A consumer group becomes a
-classic one when its last member of the consumer protocol leaves. Both happen only if the broker's migration policy allows
-it. In between, members of both protocols are in one consumer group (`consumer_classic_members`). An empty group is simply
-replaced. Only groups of consumers can migrate, because the coordinator has to read the assignments of their members.
+classic one when its last member of the consumer protocol leaves. Both happen only if the broker's migration policy
+allows it. In between, members of both protocols are in one consumer group (`consumer_classic_members`). An empty group
+is simply replaced. Only groups of consumers can migrate, because the coordinator has to read the assignments of their
+members.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ HIGHEST_PROTOCOL_VERSION = 3
 _INT16 = struct.Struct(">h")
 
 
-# --- what members of the classic protocol tell each other
+# --- the embedded consumer protocol of classic members
 
 
 def protocol_version(data: bytes) -> int:
-    """Of a subscription or an assignment. Raises MalformedError."""
+    """Return the version of an encoded subscription or assignment. Raises MalformedError."""
     if len(data) < _INT16.size:
         raise MalformedError("the version of the consumer protocol is missing")
     version = int(_INT16.unpack_from(data)[0])
     if version < 0:
         raise MalformedError(f"the consumer protocol has no version {version}")
-    return min(version, HIGHEST_PROTOCOL_VERSION)  # later ones begin like it
+    return min(version, HIGHEST_PROTOCOL_VERSION)  # later versions start with the same fields
 
 
 def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
@@ -52,7 +53,7 @@ def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
 
 
 def encode_assignment(partitions: Assignment, version: int, topics: Topics) -> bytes:
-    """What a classic member is told that it has."""
+    """Return an assignment in the form of the classic protocol. Topics that do not exist are left out."""
     rows = []
     for topic_id in topic_order(partitions):
         topic = topics.by_id.get(topic_id)
@@ -76,14 +77,17 @@ def _decode_assignment(data: bytes, topics: Topics) -> dict[Uuid, tuple[int, ...
 
 
 class _UserDataError(Exception):
-    """An assignor of the members' own keeps something that would be lost."""
+    """A custom assignor stores user data in the assignment, which a consumer group would lose."""
 
 
 # --- from classic to consumer
 
 
 def upgrade(classic: ClassicGroup, situation: Situation) -> tuple[ConsumerGroup, list[Record]]:
-    """The same group in the new protocol, and the records of it. Raises GROUP_ID_NOT_FOUND when it cannot be."""
+    """Return a classic group as a consumer group, and its records.
+
+    Raises GROUP_ID_NOT_FOUND if that is not possible.
+    """
     _check_upgrade(classic, situation.settings)
     try:
         group = _upgraded(classic, situation)
@@ -139,7 +143,7 @@ def _upgraded(classic: ClassicGroup, situation: Situation) -> ConsumerGroup:
 
 
 def _metadata(member: ClassicMember, protocol_name: str | None) -> bytes:
-    """What a member said for the protocol of its group; before there is one, for the first that it has."""
+    """Return the metadata of a member for the protocol of its group, or for its first one if none is selected."""
     return dict(member.protocols).get(protocol_name or "", member.protocols[0][1])
 
 
@@ -147,14 +151,14 @@ def _metadata(member: ClassicMember, protocol_name: str | None) -> bytes:
 
 
 def may_downgrade(group: ConsumerGroup, leaving: Collection[Member], settings: ConsumerSettings) -> bool:
-    """Whether only members of the classic protocol are left when some leave, and the group may become a classic one."""
+    """Whether only classic members are left when these leave, and the policy allows to downgrade the group."""
     left = len(group.members) - len(leaving)
     classic_left = group.classic_member_count - sum(member.classic is not None for member in leaving)
     return left > 0 and classic_left == left and settings.can_downgrade and left <= settings.classic.max_size
 
 
 def may_downgrade_with(group: ConsumerGroup, replaced: Member | None, settings: ConsumerSettings) -> bool:
-    """Whether this was the last member of the new protocol, and comes back as one of the classic protocol."""
+    """Whether the group may be downgraded because its last consumer member joins with the classic protocol."""
     count = len(group.members)
     is_last = replaced is not None and replaced.classic is None and group.classic_member_count == count - 1
     return is_last and settings.can_downgrade and count <= settings.classic.max_size
@@ -170,7 +174,10 @@ def downgrade(
     rebalance: bool,
     records: Iterable[Record] = (),
 ) -> Decided[R]:
-    """The same group in the classic protocol, without those that leave. One that joins again has replaced its instance."""
+    """Return the group as a classic group, without the members that leave.
+
+    A static member in `joining` replaces the one that has its instance.
+    """
     replaced = None if joining is None else group.static_member(joining.instance_id)
     renamed = {replaced.member_id: joining.member_id} if replaced is not None and joining is not None else {}
     out = {member.member_id for member in leaving} | renamed.keys()

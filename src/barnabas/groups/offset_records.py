@@ -1,7 +1,7 @@
-"""Committed offsets as records: how they are written, and what their replay does to the image.
+"""The records of committed offsets, and their replay.
 
-An offset that is part of a transaction is pending until the producer's marker comes: a commit makes it hold, unless a
-later record has committed another one meanwhile; an abort forgets it.
+An offset that is part of a transaction is pending until the marker of the producer. A commit marker makes it the
+committed offset, unless a later record committed another one meanwhile. An abort marker drops it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def offset_record(
     expire_timestamp_ms: int = NO_TIMESTAMP,
     topic_id: Uuid = ZERO_UUID,
 ) -> tuple[KeyValue, int]:
-    """The record of a commit, and its version."""
+    """Return the record of a commit and its version."""
     value = OffsetCommitValue(
         offset=offset,
         leader_epoch=leader_epoch,
@@ -107,7 +107,7 @@ REPLAY: dict[type[Message], Replay] = {
 
 
 def end_transaction(image: GroupsImage, producer_id: int, *, is_commit: bool) -> GroupsImage:
-    """The image after a producer's marker."""
+    """Return the image after the marker of a producer."""
     pending = image.pending.get(producer_id)
     if pending is None:
         return image
@@ -116,7 +116,7 @@ def end_transaction(image: GroupsImage, producer_id: int, *, is_commit: bool) ->
         open_transactions = _without_open(open_transactions, group_id, (topic, partition), producer_id)
         if is_commit:
             known = image.offset(group_id, topic, partition)
-            # A regular commit after it wins: compaction keeps only one of the two records.
+            # A later commit outside of the transaction wins: compaction keeps only one of the two records.
             if known is None or committed.record_offset > known.record_offset:
                 offsets = _with_offset(offsets, group_id, topic, partition, committed)
     return image._replace(

@@ -1,7 +1,7 @@
 """Decisions about committed offsets: commit, fetch, delete, expire.
 
-Pure: an image, the group as it lives, the request (with only the topics that the caller may touch, each with its name
-and id), and the time. What is read, is read from the image that is given: the committed one, or the head.
+Pure. The input is an image (the committed one or the head), the group with its soft state, the request and the time.
+The request has only topics that the client is allowed to use, each with its name and id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDele
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
-NOT_FOUND_FROM = 9  # the version of OffsetCommit from which on a group that is not there is called so
+NOT_FOUND_FROM = 9  # first version of OffsetCommit that returns GROUP_ID_NOT_FOUND
 INVALID_OFFSET = -1
 NO_RETENTION_TIME = -1
 
@@ -35,7 +35,7 @@ FindGroup = Callable[[GroupsImage, str], Group | None]
 
 
 class Situation(NamedTuple):
-    """What commits are decided by, beside the group and the request."""
+    """Input of a commit beside the group and the request."""
 
     now_ms: int
     version: int
@@ -43,7 +43,7 @@ class Situation(NamedTuple):
 
 
 def commit(group: Group | None, request: OffsetCommitRequest, situation: Situation) -> Result[OffsetCommitResponse]:
-    """Commit for a member, or for somebody without a group (a generation below zero)."""
+    """Commit offsets of a member, or of a client that is no member (generation below zero)."""
     check: CheckPartition | None = None
     if group is not None:
         check = group.check_offset_commit(
@@ -101,7 +101,7 @@ def commit_in_transaction(
     topic_id_of: Callable[[str], Uuid],
     situation: Situation,
 ) -> Result[TxnOffsetCommitResponse]:
-    """Commit as part of a producer's transaction: it holds when that is committed."""
+    """Commit offsets in the transaction of a producer. They are pending until it is committed."""
     check = _check_transactional(group, request, situation.version)
     records: list[Record] = []
     topics = []
@@ -152,8 +152,8 @@ def _check_transactional(group: Group | None, request: TxnOffsetCommitRequest, v
         )
 
 
-class _stale_is_illegal:  # noqa: N801  (it reads as a word of the `with`)
-    """Producers know no member epochs, only generations."""
+class _stale_is_illegal:  # noqa: N801  (used like a function)
+    """Turns STALE_MEMBER_EPOCH into ILLEGAL_GENERATION: producers do not know member epochs."""
 
     def __enter__(self) -> None: ...
 
@@ -178,7 +178,10 @@ FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 def fetch(
     image: GroupsImage, group: Group | None, request: OffsetFetchRequest.OffsetFetchRequestGroup, *, stable: bool
 ) -> FetchedGroup:
-    """The offsets that were asked for, or all of the group; `stable` ones do not hang on an open transaction."""
+    """Return the requested offsets, or all of the group.
+
+    With `stable`, partitions with pending offsets have an error.
+    """
     offsets = NO_OFFSETS
     if group is not None:
         try:
@@ -231,7 +234,7 @@ def _unstable(partition: int) -> FetchedPartition:
 
 
 def _is_of_another(known: Uuid, asked: Uuid) -> bool:
-    """Whether the topic was deleted and made again since; older records do not say which one they are about."""
+    """Whether the topic was deleted and created again since the commit. Unknown, so False, if an id is missing."""
     return ZERO_UUID not in (known, asked) and known != asked
 
 
@@ -239,7 +242,7 @@ def _is_of_another(known: Uuid, asked: Uuid) -> bool:
 
 
 def delete(image: GroupsImage, group: Group | None, request: OffsetDeleteRequest) -> Result[OffsetDeleteResponse]:
-    """Forget offsets of topics that no member is subscribed to."""
+    """Delete offsets of topics that no member subscribes to."""
     if group is None:
         raise group_not_found(request.group_id)
     group.check_offset_delete()
@@ -264,7 +267,7 @@ def _has_offset(image: GroupsImage, group_id: str, topic: str, partition: int) -
 
 
 def delete_groups(image: GroupsImage, find: FindGroup, group_ids: Iterable[str]) -> Result[list[tuple[str, ErrorCode]]]:
-    """Delete empty groups with their offsets; the response has the error of each."""
+    """Delete empty groups and their offsets. The response has an error code for each group."""
     records: list[Record] = []
     rows = []
     for group_id in group_ids:
@@ -294,7 +297,7 @@ def _all_tombstones(image: GroupsImage, group_id: str) -> Iterator[Record]:
 def expire(
     image: GroupsImage, find: FindGroup, group_ids: Iterable[str], now_ms: int, retention_ms: int
 ) -> Result[list[str]]:
-    """Forget offsets that were kept long enough, and empty groups that have none left; the response names these groups."""
+    """Delete expired offsets, and empty groups that have no offset left. The response has the deleted groups."""
     records: list[Record] = []
     removed = []
     for group_id in group_ids:
@@ -312,7 +315,7 @@ def expire(
 def _expired(
     image: GroupsImage, group: Group, group_id: str, now_ms: int, retention_ms: int
 ) -> tuple[list[tuple[str, int]], bool]:
-    """The partitions whose offsets are too old, and whether there are others."""
+    """Return the partitions whose offsets are expired, and whether other offsets are left."""
     offsets = image.offsets.get(group_id, NO_OFFSETS)
     expires_from = group.expires_from()
     if expires_from is None:
@@ -332,7 +335,7 @@ def _expired(
 
 
 def forget_topics(image: GroupsImage, deleted: Iterable[tuple[str, Uuid]]) -> Result[None]:
-    """Topics are deleted: so are their offsets, also those of open transactions."""
+    """Delete offsets of deleted topics, also pending ones."""
     records: dict[tuple[str, str, int], Record] = {}
     deleted = list(deleted)
     ids = dict(deleted)

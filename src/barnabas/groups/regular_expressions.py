@@ -1,8 +1,8 @@
-"""The regular expressions by which members subscribe to topics: RE2's syntax, and a name matches as a whole.
+"""Regular expressions in subscriptions: RE2 syntax, matched against whole topic names.
 
-The one rule: a client's pattern goes to RE2 and to nothing else, for its time is linear in the name. Which topics a member
-may see, and when names are gone through again, is for the coordinator to say. Kafka uses RE2 for Java: where RE2 itself
-says less or more, see the compatibility notes.
+Its one rule: only RE2 evaluates patterns of clients, because its time is linear in the length of the name. The
+coordinator decides which topics a member may see, and when names are matched again. Kafka uses RE2/J; the compatibility
+notes list the differences.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.wire import ErrorCode, KafkaError
 
 
 class ResolvedRegularExpression(NamedTuple):
-    """The topics that matched, in the metadata of which offset, and when that was."""
+    """The topics that matched, the offset of the metadata, and the time of the match."""
 
     topics: frozenset[str] = frozenset()
     version: int = -1
@@ -24,7 +24,7 @@ class ResolvedRegularExpression(NamedTuple):
 
 UNRESOLVED: Final = ResolvedRegularExpression()
 
-# What RE2 says, and how Kafka's says the same.
+# Error messages of RE2 -> those of RE2/J.
 _DESCRIPTIONS: Final = {
     "missing )": "missing closing )",
     "missing ]": "missing closing ]",
@@ -41,11 +41,11 @@ _CACHED_PATTERNS: Final = 1024
 
 
 class InvalidPatternError(ValueError):
-    """A pattern that RE2 does not take; its text says why."""
+    """A pattern that RE2 rejects. The message has the reason."""
 
 
 def check(pattern: str) -> None:
-    """Raises INVALID_REGULAR_EXPRESSION."""
+    """Check a pattern. Raises INVALID_REGULAR_EXPRESSION."""
     try:
         _compiled(pattern)
     except InvalidPatternError as error:
@@ -54,7 +54,10 @@ def check(pattern: str) -> None:
 
 
 def matching(patterns: Iterable[str], names: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The names that each pattern matches. A pattern that cannot be one, from a record of another time, matches none."""
+    """Return the names that each pattern matches.
+
+    An invalid pattern, which only an old record can have, matches none.
+    """
     return {pattern: frozenset(_matches(pattern, names)) for pattern in patterns}
 
 

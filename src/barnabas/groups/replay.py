@@ -1,8 +1,7 @@
-"""The one place where a record of `__consumer_offsets` becomes a change of the image.
+"""Replay: records of `__consumer_offsets` change the image only here.
 
-Each file of this folder that has records has a table of its own: the type of the key -> `replay(image, key, value,
-place)`, where a value of None is a tombstone. The tables are put together here. Types without a function (share and
-streams groups) are left alone.
+Each file with records has a table from the type of the key to `replay(image, key, value, place)`; a value of None is a
+tombstone. This file joins the tables. Record types without a function (share and streams groups) are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ REPLAY: dict[type[Message], Replay] = {
 
 
 def apply(image: GroupsImage, batch: Batch) -> GroupsImage:
-    """The image after a batch."""
+    """Return the image after a batch."""
     producer_id = None if batch.producer is None else batch.producer.producer_id
     if batch.marker is not None and producer_id is not None:
         return offset_records.end_transaction(image, producer_id, is_commit=batch.marker.is_commit)

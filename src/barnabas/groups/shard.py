@@ -1,4 +1,4 @@
-"""What the coordinator knows of the groups of one partition of `__consumer_offsets` beside its log.
+"""The soft state of one partition of `__consumer_offsets`: what the coordinator knows beside the log.
 
 Classic groups as they live, with their timers, and the soft state of consumer groups. Lost with the leadership of the
 partition, by design.

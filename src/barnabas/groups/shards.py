@@ -1,4 +1,5 @@
-"""The partitions of `__consumer_offsets` that this node leads: find the one of a group, decide on it, wait for the commit.
+"""The partitions of `__consumer_offsets` that this node leads: find the one of a group, decide on it, wait for the
+commit.
 
 Its one rule: a group is reached only through its shard, which exists between the end of its load and the loss of its
 leadership. Otherwise callers get COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR.

@@ -1,6 +1,7 @@
-"""The target assignment: what each member is to have, in an epoch of the group. An assignor decides, here it is asked.
+"""The target assignment of a group: the partitions that each member should have in an epoch. An assignor computes it.
 
-Only what has changed is written, and then the epoch; so an assignment that was half written is not taken for the next one.
+Changed assignments are written first, then the epoch, so that a partly written assignment does not count as the next
+one.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def assign(
     *,
     is_homogeneous: bool,
 ) -> NewTarget:
-    """A target for the group with a member that is new or has changed. UNKNOWN_SERVER_ERROR when there is none."""
+    """Return a new target for the group with a new or changed member.
+
+    Raises UNKNOWN_SERVER_ERROR if the assignor fails.
+    """
     members = _members(group, updated)
     specification = _specification(group, members, topics, is_homogeneous=is_homogeneous)
     try:
@@ -50,7 +54,10 @@ def assign(
 
 
 def preferred_assignor(group: ConsumerGroup, old: Member | None = None, new: Member | None = None) -> str | None:
-    """The assignor that most members ask for, if one of them changes; of two, the first in Kafka's table."""
+    """Return the assignor that most members prefer after the change of one member.
+
+    If several have the same number of members, the first one in Kafka's table is returned; None if no member has one.
+    """
     counts: dict[str, int] = {}
     for member in group.members.values():
         if member.server_assignor is not None:
@@ -70,7 +77,7 @@ def preferred_assignor(group: ConsumerGroup, old: Member | None = None, new: Mem
 
 
 def _members(group: ConsumerGroup, updated: Member) -> dict[str, Member]:
-    """All members as they are to be, in the order of Kafka's table; a static one takes the place of its instance."""
+    """Return all members with `updated`, in the order of Kafka's table. A static member replaces its instance."""
     table = HashTable(text_hash, members=timeline_order(group.members))
     table.add(updated.member_id)
     replaced = None if updated.instance_id is None else group.static_members.get(updated.instance_id)

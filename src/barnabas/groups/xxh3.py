@@ -1,6 +1,6 @@
-"""XXH3 with 64 bits and seed 0: the hash by which Kafka's groups notice that their topics have changed.
+"""XXH3 with 64 bits and seed 0. Kafka's groups use it to detect changes of their topics.
 
-Written out because it is needed for a few hundred bytes at a time, and rarely.
+In plain Python, because it is rarely needed, and only for a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LAST_KEYS: Final = _LANES.unpack_from(_SECRET, len(_SECRET) - _STRIPE - 7)
 
 
 def xxh3_64(data: bytes) -> int:
-    """The hash as an unsigned number."""
+    """Return the hash as an unsigned number."""
     size = len(data)
     if size > 240:
         return _long(data)

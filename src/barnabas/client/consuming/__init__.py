@@ -1,1 +1,1 @@
-"""What a consumer is made of: settings, partitions and where they are read, records of answers, assignors, membership."""
+"""Parts of a consumer: assignment, fetching, collector, positions, commits, subscription and membership."""

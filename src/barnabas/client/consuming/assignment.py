@@ -39,7 +39,7 @@ class Assignment:
         self._changed()
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop reading partitions, and drop what is buffered of them."""
+        """Stop reading partitions, and drop their buffers."""
         for place in partitions:
             state = self.states.pop(place, None)
             if state is not None:

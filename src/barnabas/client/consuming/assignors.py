@@ -1,7 +1,8 @@
-"""How a classic group shares out partitions among its members: done by the member that leads. Pure.
+"""Assignors of classic groups: the leader of a group assigns partitions to the members with one of them. Pure.
 
-range: of each topic, neighbours to each member. roundrobin: in turns. cooperative-sticky: evenly, each member keeping what it
-had; a partition that moves is given to nobody first, so that its old owner can let go of it.
+range: each member gets a range of each topic. roundrobin: members take turns. cooperative-sticky: evenly, and members
+keep as many of their partitions as possible; a partition that moves stays unassigned for one generation, so that its
+owner can revoke it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from barnabas.client.records import TopicPartition
 
 
 class Member(NamedTuple):
-    """What a member of a group wants, and what it has had since which generation."""
+    """The subscription of a member, and the partitions that it owns since a generation."""
 
     topics: tuple[str, ...]
     owned: tuple[TopicPartition, ...] = ()
@@ -25,12 +26,13 @@ Assignment = dict[str, list[TopicPartition]]
 
 
 def _in_order(members: Mapping[str, Member]) -> list[str]:
-    """Static members first, by their names."""
+    """Sort members: static ones first, by instance id."""
     return sorted(members, key=lambda each: ((name := members[each].instance_id) is None, name or each))
 
 
 def assign_range(members: Mapping[str, Member], partitions: Mapping[str, int]) -> Assignment:
-    """
+    """Return ranges of the partitions of each topic.
+
     >>> assign_range({"a": Member(("t",)), "b": Member(("t",))}, {"t": 3})["a"]
     [TopicPartition(topic='t', partition=0), TopicPartition(topic='t', partition=1)]
     """
@@ -61,7 +63,7 @@ def assign_roundrobin(members: Mapping[str, Member], partitions: Mapping[str, in
 
 
 def assign_sticky(members: Mapping[str, Member], partitions: Mapping[str, int]) -> Assignment:
-    """Evenly, each member keeping what it had as far as that is even."""
+    """Return an even assignment in which members keep as many of their partitions as possible."""
     order = _in_order(members)
     places = [TopicPartition(topic, index) for topic in sorted(partitions) for index in range(partitions[topic])]
     wanting = {topic: [each for each in order if topic in members[each].topics] for topic in partitions}
@@ -79,7 +81,10 @@ def assign_sticky(members: Mapping[str, Member], partitions: Mapping[str, int]) 
 
 
 def _owners(members: Mapping[str, Member], places: set[TopicPartition]) -> dict[TopicPartition, str]:
-    """Who had what; of two who claim the same, the one of the later generation, and none of the same."""
+    """Return the owners of partitions.
+
+    If two members claim one, the later generation wins; if it is the same, neither does.
+    """
     claims: dict[TopicPartition, list[tuple[int, str]]] = {}
     for member_id, member in members.items():
         for place in member.owned:
@@ -94,7 +99,7 @@ def _owners(members: Mapping[str, Member], places: set[TopicPartition]) -> dict[
 
 
 def _even_out(assignment: Assignment, wanting: Mapping[str, Sequence[str]]) -> None:
-    """Move partitions from those who have more to those who have less, until nobody has two more than another who could."""
+    """Move partitions to members with fewer, until no move makes the assignment more even."""
     has_moved = True
     while has_moved:
         has_moved = False
@@ -109,7 +114,10 @@ def _even_out(assignment: Assignment, wanting: Mapping[str, Sequence[str]]) -> N
 
 
 def assign_cooperatively(members: Mapping[str, Member], partitions: Mapping[str, int]) -> Assignment:
-    """As sticky, without what another member still has: it is given in the rebalance after that one let go."""
+    """Return the sticky assignment without partitions that another member still owns.
+
+    They follow in the next rebalance.
+    """
     assignment = assign_sticky(members, partitions)
     latest = max((member.generation for member in members.values()), default=-1)
     held = {

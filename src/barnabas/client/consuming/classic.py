@@ -1,4 +1,4 @@
-"""Membership by the classic protocol: join, sync, heartbeat; one member leads, and shares out the partitions.
+"""Membership in the classic protocol: join, sync, heartbeat. One member is the leader and assigns the partitions.
 
 APIs: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 """
@@ -38,9 +38,9 @@ class _Joined(NamedTuple):
 
 
 class ClassicMembership(Membership):
-    """A member that may be the leader."""
+    """A member, which may be the leader."""
 
-    _leads_topics: dict[str, int] | None = None  # of which the leader has seen how many partitions
+    _leads_topics: dict[str, int] | None = None  # numbers of partitions that the leader based the assignment on
     _joined_topics: tuple[str, ...] = ()
 
     @property
@@ -48,7 +48,7 @@ class ClassicMembership(Membership):
         return self.settings.assignors == (COOPERATIVE,)
 
     async def _run(self) -> None:
-        unsubscribe = self.cluster.subscribe(self._look_at)
+        unsubscribe = self.cluster.subscribe(self._cluster_changed)
         failures = 0
         try:
             while True:
@@ -57,7 +57,7 @@ class ClassicMembership(Membership):
                     if not await self._rebalance():
                         continue
                     failures = 0
-                    await self._stay()
+                    await self._send_heartbeats()
                 except (OSError, UnsupportedVersionError) as error:
                     if isinstance(error, UnsupportedVersionError):
                         raise
@@ -72,8 +72,8 @@ class ClassicMembership(Membership):
         finally:
             unsubscribe()
 
-    def _look_at(self, old: ClusterState, new: ClusterState) -> None:
-        """The leader shares out anew when topics have grown; each joins anew when it wants others."""
+    def _cluster_changed(self, old: ClusterState, new: ClusterState) -> None:
+        """Join again if the subscribed topics changed or, as the leader, if their numbers of partitions did."""
         if self.reader.subscribed_topics() != self._joined_topics:
             self._changed.set()
         if self._leads_topics is not None and self._leads_topics != _counts(new, self._leads_topics):
@@ -82,9 +82,9 @@ class ClassicMembership(Membership):
     # --- rebalances
 
     async def _rebalance(self) -> bool:
-        """Whether it is done; otherwise it has to begin again."""
+        """Join and sync. Returns False if that has to be repeated."""
         if not self._is_cooperative and (owned := self.reader.owned()):
-            await self.reader.take_away(owned)
+            await self.reader.revoke(owned)
         joined = await self._join()
         if joined is None:
             return False
@@ -93,17 +93,17 @@ class ClassicMembership(Membership):
         assignments: dict[str, list[TopicPartition]] = {}
         self._leads_topics = None
         if response.leader == response.member_id:
-            assignments = await self._share_out(response)
+            assignments = await self._assign(response)
         assigned = await self._sync(response, assignments)
         if assigned is None:
             return False
         before = set(self.reader.owned())
         gone = before - set(assigned)
         if gone:
-            await self.reader.take_away(gone)
-        await self.reader.give([place for place in assigned if place not in before])
+            await self.reader.revoke(gone)
+        await self.reader.assign([place for place in assigned if place not in before])
         if gone and self._is_cooperative:
-            self._changed.set()  # what was let go is given to others in the next round
+            self._changed.set()  # others get the revoked partitions in the next rebalance
         return True
 
     async def _join(self) -> _Joined | None:
@@ -140,7 +140,10 @@ class ClassicMembership(Membership):
         return _Joined(response, topics)
 
     async def _accepted(self, code: ErrorCode, member_id: str = "") -> bool:
-        """Whether an answer is a yes; if not, it may be asked again. Raises what cannot be healed, and what takes time."""
+        """Handle the error code of a response.
+
+        Returns True for NONE, and False if the member has to join again at once. Raises `KafkaError` for other errors.
+        """
         if code is ErrorCode.NONE:
             return True
         if code is ErrorCode.MEMBER_ID_REQUIRED:
@@ -154,13 +157,15 @@ class ClassicMembership(Membership):
             raise self.failed(code)
         return False
 
-    async def _share_out(self, joined: JoinGroupResponse) -> dict[str, list[TopicPartition]]:
+    async def _assign(self, joined: JoinGroupResponse) -> dict[str, list[TopicPartition]]:
         members: dict[str, Member] = {}
         for row in joined.members:
             try:
                 subscription = wire.decode_record(row.metadata, ConsumerProtocolSubscription).record
             except (MalformedError, UnsupportedVersionError) as error:
-                log.warning("member %s of group %s is not understood: %s", row.member_id, self.group_id, error)
+                log.warning(
+                    "the subscription of member %s of group %s cannot be read: %s", row.member_id, self.group_id, error
+                )
                 members[row.member_id] = Member(())
                 continue
             assert isinstance(subscription, ConsumerProtocolSubscription)
@@ -200,10 +205,10 @@ class ClassicMembership(Membership):
         assert isinstance(found, ConsumerProtocolAssignment)
         return [TopicPartition(each.topic, index) for each in found.assigned_partitions for index in each.partitions]
 
-    # --- between them
+    # --- between rebalances
 
-    async def _stay(self) -> None:
-        """Heartbeats, until there is reason to join anew."""
+    async def _send_heartbeats(self) -> None:
+        """Send heartbeats until the member has to join again."""
         loop = asyncio.get_running_loop()
         heard_s = loop.time()
         interval_s = self.settings.heartbeat_interval_ms / 1000
@@ -244,7 +249,7 @@ class ClassicMembership(Membership):
         )
 
     async def leave(self) -> None:
-        """A static member stays, until its session ends."""
+        """Leave the group. A static member does not leave: its session expires."""
         if not self.member_id or self.settings.group_instance_id is not None:
             return
         member_id, self.member_id, self.generation = self.member_id, "", -1

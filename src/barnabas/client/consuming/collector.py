@@ -1,6 +1,7 @@
 """Takes buffered records out of partitions, one partition after the other, so that none of them starves.
 
-It also notes which partitions returned records since the last poll: by the next poll the application has processed them.
+It also notes which partitions returned records since the last poll: by the next poll the application has processed
+them.
 """
 
 from __future__ import annotations

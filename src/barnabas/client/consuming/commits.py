@@ -1,4 +1,7 @@
-"""Commits of a consumer: offsets that it keeps in its group, by request and automatically. APIs: OffsetCommit, OffsetFetch."""
+"""Commits of a consumer: offsets that it keeps in its group, by request and automatically.
+
+APIs: OffsetCommit, OffsetFetch.
+"""
 
 from __future__ import annotations
 
@@ -56,13 +59,13 @@ class Commits:
             self.due_s = now_s + self._settings.auto_commit_interval_ms / 1000
 
     async def commit_automatically(self, now_s: float) -> None:
-        """Commit what was processed, if anything is assigned, and start the next interval."""
+        """Commit processed offsets, if anything is assigned, and start the next interval."""
         if self._states:
             self.start_interval(now_s)
             await self.commit_processed(self._states)
 
     async def commit_processed(self, partitions: Iterable[TopicPartition]) -> None:
-        """Commit what was processed of these partitions. A failure is only logged: the next commit repeats it."""
+        """Commit the processed offsets of these partitions. A failure is only logged: the next commit repeats it."""
         wanted = {
             place: OffsetAndMetadata(state.processed)
             for place in partitions
@@ -71,7 +74,7 @@ class Commits:
         try:
             await self.commit(wanted)
         except (KafkaError, OSError, ClosedError) as error:
-            log.warning("group %s: what was read could not be committed: %s", self._settings.group_id, error)
+            log.warning("group %s: processed offsets could not be committed: %s", self._settings.group_id, error)
 
     # --- requests
 
@@ -83,7 +86,7 @@ class Commits:
         deadline_s = self._deadline_s()
         for attempt in range(1 << 30):
             versions = await coordinator_versions(self._cluster, group_id)
-            version = min(versions.best("OffsetCommit") or 0, requests.NAMES_MOST_COMMIT)
+            version = min(versions.best("OffsetCommit") or 0, requests.LAST_COMMIT_WITH_NAMES)
             request = requests.commit_request(self._member(), offsets, version)
             errors = requests.commit_errors(await self._cluster.call(request, coordinator(group_id), version=version))
             if not errors:
@@ -94,7 +97,10 @@ class Commits:
             await self._back_off(attempt)
 
     async def committed(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return committed offsets, None where there is none; retries until `default.api.timeout.ms`. Raises `KafkaError`."""
+        """Return committed offsets, None where there is none; retries until `default.api.timeout.ms`.
+
+        Raises `KafkaError`.
+        """
         places = [TopicPartition(*place) for place in partitions]
         deadline_s = self._deadline_s()
         for attempt in range(1 << 30):
@@ -110,7 +116,7 @@ class Commits:
         """Return committed offsets as `committed`, without retries. Raises `KafkaError`."""
         group_id = self.require_group_id()
         versions = await coordinator_versions(self._cluster, group_id)
-        version = min(versions.best("OffsetFetch") or 0, requests.NAMES_MOST_FETCH)
+        version = min(versions.best("OffsetFetch") or 0, requests.LAST_FETCH_WITH_NAMES)
         member = self._member()
         if self._settings.group_protocol != "consumer":
             member = GroupMetadata(member.group_id)

@@ -1,8 +1,8 @@
-"""Fetches: one request at a time to each broker that leads something that is read, while there is room for the answer.
+"""Fetches records: one request at a time to each leader of assigned partitions, while their buffers have room.
 
-A broker is asked when everything that is read from it has room, so that a partition with many records does not wait behind
-those with none. When positions change, the request that waits at the broker is left behind, and the next goes by another
-connection, because answers come in order. API: Fetch, without sessions.
+A request is sent only when all partitions of the broker have room, so that every request asks for all of them. When
+positions change, the request that waits at the broker is abandoned, and the next one uses another connection, because
+responses come in order. API: Fetch, without sessions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ _PASSES = frozenset(
 
 
 class Fetcher:
-    """Fills the buffers of partitions. `failed` is told what a broker says of a partition that no new leader heals."""
+    """Fills the buffers of partitions.
+
+    `failed` is called with errors of a partition that a refresh of metadata does not solve.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class Fetcher:
         self._is_closed = False
 
     def wake(self) -> None:
-        """Ask whoever is not being asked and has something to say."""
+        """Start a request to each broker that has none in flight and whose partitions have room."""
         if self._is_closed:
             return
         by_node: dict[int, list[PartitionState]] = {}
@@ -93,7 +96,7 @@ class Fetcher:
             self._refresh_soon()
 
     def interrupt(self) -> None:
-        """Positions have changed: what waits at a broker is not what is wanted."""
+        """Abandon the requests in flight, because positions have changed, and start new ones."""
         for node_id, task in list(self._tasks.items()):
             self._lanes[node_id] = self._lanes.get(node_id, 0) ^ 1
             del self._tasks[node_id]
@@ -126,7 +129,7 @@ class Fetcher:
             self._timer = asyncio.get_running_loop().call_later(seconds, due)
 
     def _refresh_soon(self) -> None:
-        """Ask who leads, and then go on."""
+        """Refresh the metadata in the background, and then continue."""
         if self._refreshing is None and not self._is_closed:
             self._refreshing = begin(self._refresh())
 
@@ -161,14 +164,14 @@ class Fetcher:
                 lane=lane,
             )
         except (OSError, KafkaError, MalformedError) as error:
-            log.info("node %d cannot be fetched from: %s", node_id, error)
+            log.info("fetch from node %d failed: %s", node_id, error)
             self._refresh_soon()
             await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
             return
         except UnsupportedVersionError as error:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from error
         if response.error_code:
-            log.info("node %d refuses a fetch: %s", node_id, error_code(response.error_code).name)
+            log.info("fetch from node %d was refused: %s", node_id, error_code(response.error_code).name)
             self._refresh_soon()
             await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
             return
@@ -208,7 +211,7 @@ class Fetcher:
         asked: Mapping[TopicPartition, tuple[PartitionState, int, int]],
         names: Mapping[Any, str],
     ) -> bool:
-        """Whether all went well, so that the next may be asked for at once."""
+        """Buffer the records of a response. Returns True if the next request may be sent at once."""
         moved: list[tuple[str, int, int, int]] = []
         is_stale = has_records = has_failed = False
         for topic in response.responses:
@@ -249,16 +252,16 @@ class Fetcher:
         try:
             end_offset = _end(data, offset)
         except BatchError:
-            end_offset = offset  # the reader says what is wrong when it gets there
+            end_offset = offset  # the error is raised when the batch is read
         if end_offset == offset and len(data) > 0 and not _has_whole_batch(data):
-            log.warning("%s: a batch at %d is larger than an answer may be", state.place, offset)
+            log.warning("%s: the batch at offset %d is larger than the maximum response", state.place, offset)
             return False
         state.fetched(data, aborted, end_offset)
         return True
 
 
 def _end(data: bytes, offset: int) -> int:
-    """The offset after the last whole batch."""
+    """Return the offset after the last complete batch."""
     for _, header in iterate_batches(data, tolerate_truncated=True):
         offset = header.next_offset
     return offset

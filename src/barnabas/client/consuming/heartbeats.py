@@ -1,7 +1,7 @@
-"""Membership by the protocol of KIP-848: one heartbeat says what is wanted and what is owned, its answer what to own.
+"""Membership in the consumer protocol (KIP-848): heartbeats send the subscription and return the assignment.
 
-The rule: what is to be given up is given up before it is reported, and what is new is begun when it is told. API:
-ConsumerGroupHeartbeat.
+Its one rule: partitions are revoked before a heartbeat reports that, and new ones are read as soon as they are
+assigned. API: ConsumerGroupHeartbeat.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID}
 
 
 class HeartbeatMembership(Membership):
-    """A member whose broker shares out."""
+    """A member of a group in which the broker assigns partitions."""
 
     _sent_topics: tuple[str, ...] | None = None
     _sent_owned: dict[Uuid, list[int]] | None = None
@@ -37,7 +37,7 @@ class HeartbeatMembership(Membership):
     _interval_ms = _FIRST_INTERVAL_MS
 
     async def _run(self) -> None:
-        unsubscribe = self.cluster.subscribe(self._look_at)
+        unsubscribe = self.cluster.subscribe(self._cluster_changed)
         self._begin_anew()
         failures = 0
         try:
@@ -48,7 +48,7 @@ class HeartbeatMembership(Membership):
                     failures = 0
                 except OSError as error:
                     log.info("group %s cannot be reached: %s", self.group_id, error)
-                    self._sent_topics = self._sent_owned = None  # say everything again
+                    self._sent_topics = self._sent_owned = None  # the next heartbeat has all fields
                     failures += 1
                     await self.back_off(failures)
                     continue
@@ -70,12 +70,12 @@ class HeartbeatMembership(Membership):
         self.generation = JOIN_EPOCH
         self._sent_topics = self._sent_owned = self._target = None
 
-    def _look_at(self, old: ClusterState, new: ClusterState) -> None:
+    def _cluster_changed(self, old: ClusterState, new: ClusterState) -> None:
         if self._sent_topics is not None and self.reader.subscribed_topics() != self._sent_topics:
             self._changed.set()
 
     async def _beat(self) -> float:
-        """One heartbeat, and what follows of its answer; how long to wait until the next."""
+        """Send a heartbeat and handle its response. Returns the ms until the next one."""
         if self.is_poll_late():
             log.warning("group %s: no poll in max.poll.interval.ms; leaving", self.group_id)
             await self.leave()
@@ -91,7 +91,7 @@ class HeartbeatMembership(Membership):
             return 0
         if code is ErrorCode.UNRELEASED_INSTANCE_ID and self.generation == JOIN_EPOCH:
             self._begin_anew()
-            return 1_000  # the one before has not gone yet
+            return 1_000  # another member still has the instance id
         if code is not ErrorCode.NONE:
             raise self.failed(code, response.error_message)
         self.member_id = response.member_id or self.member_id
@@ -131,7 +131,7 @@ class HeartbeatMembership(Membership):
         return found
 
     async def _reconcile(self) -> bool:
-        """Come nearer to what the broker wants; whether there is news to tell it at once."""
+        """Revoke and assign partitions to match the target. Returns whether that has to be reported at once."""
         if self._target is None:
             return False
         names = await self._names(self._target)
@@ -140,9 +140,9 @@ class HeartbeatMembership(Membership):
         }
         owned = set(self.reader.owned())
         if gone := owned - wanted:
-            await self.reader.take_away(gone)
+            await self.reader.revoke(gone)
         if new := wanted - owned:
-            await self.reader.give(sorted(new))
+            await self.reader.assign(sorted(new))
         if len(names) == len(self._target):
             self._target = None
         return bool(gone or new)
@@ -156,7 +156,7 @@ class HeartbeatMembership(Membership):
         return {each: known[each] for each in ids if each in known}
 
     async def leave(self) -> None:
-        """A static member says that it comes back."""
+        """Leave the group. A static member leaves temporarily."""
         if not self.member_id or self.generation <= 0:
             return
         epoch = LEAVE_EPOCH if self.settings.group_instance_id is None else LEAVE_FOR_NOW_EPOCH

@@ -1,7 +1,7 @@
-"""What membership in a group needs of a consumer, and what both protocols have in common.
+"""The common parts of membership in both group protocols, and the interface that it needs of a consumer.
 
-Its one rule: whoever loses partitions is told before others get them, as far as that can be known. An error that no waiting
-heals is kept, and raised by the consumer's next poll.
+Its one rule: partitions are revoked, and the listener called, before other members get them, if the member is still in
+touch with the group. An error that cannot be retried is kept, and the consumer's next poll raises it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from barnabas.wire import ErrorCode, KafkaError
 log = logging.getLogger(__name__)
 
 LANE = "group"
-"""A join waits at the broker, so groups have a connection of their own."""
+"""Connection for groups only: a JoinGroup waits at the broker, and responses come in order."""
 
 COORDINATOR_MOVED = frozenset(
     {
@@ -35,26 +35,26 @@ class Reader(Protocol):
     """The consumer, as its membership sees it."""
 
     def subscribed_topics(self) -> tuple[str, ...]:
-        """What is wanted now, in order."""
+        """Return the subscribed topics, sorted."""
 
     def owned(self) -> tuple[TopicPartition, ...]:
-        """What is assigned now."""
+        """Return the assigned partitions."""
 
     def last_poll_s(self) -> float:
-        """When records were asked for last."""
+        """Return the time of the last poll, in seconds."""
 
-    async def take_away(self, partitions: Collection[TopicPartition]) -> None:
-        """Commit what was read of these if that is wanted, and stop reading them."""
+    async def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        """Commit the processed offsets of these partitions, if that is automatic, and stop reading them."""
 
-    async def give(self, partitions: Collection[TopicPartition]) -> None:
-        """Begin to read these."""
+    async def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Start reading these partitions."""
 
     async def lose_all(self) -> None:
-        """Stop reading everything: others may have it already."""
+        """Stop reading all partitions without a commit: other members may own them already."""
 
 
 class Membership:
-    """One member of one group. `run` is for a task; `leave` ends it."""
+    """One member of one group. `run` is the body of a task."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings, reader: Reader, random: Any) -> None:
         assert settings.group_id is not None
@@ -67,10 +67,10 @@ class Membership:
         self.error: Exception | None = None
         self.on_error: Any = None
         self._random = random
-        self._changed = asyncio.Event()  # the subscription, or what is known of its topics
+        self._changed = asyncio.Event()  # the subscription or the metadata of its topics changed
 
     async def run(self) -> None:
-        """Be a member until cancelled; what cannot be healed is in `error`."""
+        """Be a member until cancelled. An error that cannot be retried is kept in `error`."""
         try:
             await self._run()
         except asyncio.CancelledError:
@@ -87,7 +87,7 @@ class Membership:
         raise NotImplementedError
 
     async def leave(self) -> None:
-        """Say goodbye, so that others need not wait; silently where that is not possible."""
+        """Leave the group, so that others need not wait for the session to expire. Errors are ignored."""
         raise NotImplementedError
 
     def subscription_changed(self) -> None:
@@ -100,7 +100,7 @@ class Membership:
         return KafkaError(code, f"group {self.group_id}: {message or code.message}")
 
     async def ask(self, request: Any, timeout_ms: float | None = None) -> Any:
-        """One attempt at the coordinator; who moved is looked for anew the next time."""
+        """Send a request to the coordinator, once. If the coordinator moved, the next request looks it up again."""
         try:
             response = await self.cluster.send(request, coordinator(self.group_id), timeout_ms=timeout_ms, lane=LANE)
         except OSError:

@@ -57,7 +57,10 @@ class OffsetLookup:
         raise last
 
     async def _requests(self, times: Mapping[TopicPartition, int]) -> list[Coroutine[Any, Any, Answers]]:
-        """Return one request per leader. Partitions without a leader are left out. Raises `KafkaError` for unknown ones."""
+        """Return one request per leader.
+
+        Partitions without a leader are left out. Raises `KafkaError` for unknown ones.
+        """
         state = self._cluster.state
         if any(state.partition(*place) is None for place in times):
             state = await self._cluster.refresh({place.topic for place in times})

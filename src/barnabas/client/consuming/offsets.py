@@ -1,4 +1,4 @@
-"""The requests by which offsets are found, committed and asked for, and what is answered. Pure."""
+"""Requests to list, commit and fetch offsets, and their responses. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetComm
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 EARLIEST, LATEST = -2, -1
-NAMES_MOST_COMMIT = 9
-NAMES_MOST_FETCH = 9
+LAST_COMMIT_WITH_NAMES = 9  # last version of OffsetCommit with topic names
+LAST_FETCH_WITH_NAMES = 9  # last version of OffsetFetch with topic names
 _FIRST_WITH_GROUPS = 8
 
 
@@ -25,7 +25,7 @@ def by_topic(places: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return found
 
 
-# --- where partitions begin and end
+# --- offsets of partitions
 
 
 def list_offsets(times: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int) -> ListOffsetsRequest:
@@ -49,7 +49,7 @@ def list_offsets(times: Mapping[TopicPartition, int], isolation_level: int, time
 
 
 def listed(response: ListOffsetsResponse) -> dict[TopicPartition, OffsetAndTimestamp | KafkaError]:
-    """An offset of -1 is that there is none."""
+    """Return the offset or the error of each partition. An offset of -1 means that there is none."""
     found: dict[TopicPartition, OffsetAndTimestamp | KafkaError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -62,7 +62,7 @@ def listed(response: ListOffsetsResponse) -> dict[TopicPartition, OffsetAndTimes
     return found
 
 
-# --- what a group has read
+# --- committed offsets
 
 
 def commit_request(
@@ -127,7 +127,7 @@ def fetch_request(
 
 
 def fetched_offsets(response: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata | None]:
-    """None is a partition of which nothing was committed. Raises `KafkaError`."""
+    """Return the committed offset of each partition, or None if there is none. Raises `KafkaError`."""
     for group in response.groups:
         if group.error_code:
             code = error_code(group.error_code)

@@ -1,7 +1,7 @@
-"""One partition that is read: where, what is buffered of it, and which of its records are for the reader.
+"""A partition that a consumer reads: its position, its buffer, and the records to return.
 
-Its one rule: records are handed out in order, each once, from `position` on; markers, and what transactions have undone, are
-passed over. A whole batch is decoded at once, when its first record is asked for. No I/O.
+Its one rule: records are returned in order, each once, from `position` on. Markers and records of aborted transactions
+are skipped. A batch is decoded as a whole when its first record is needed. No I/O.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from barnabas.client.records import TopicPartition
 
 
 class Fetched(NamedTuple):
-    """Batches of an answer, and the transactions that were aborted in them: producer id and first offset."""
+    """Batches of a response, and the aborted transactions in them: producer id and first offset."""
 
     data: bytes
     aborted: list[tuple[int, int]]
 
 
 class PartitionState:
-    """Where a partition is read, and what is buffered."""
+    """Position and buffer of a partition."""
 
     __slots__ = (
         "_batches",
@@ -58,17 +58,19 @@ class PartitionState:
 
     def __init__(self, place: TopicPartition) -> None:
         self.place = place
-        self.position: int | None = None  # of the next record that is handed out
-        self.processed: int | None = None  # what was handed out before the last poll, and so is done
-        self.fetch_offset = 0  # of the next record that is asked for
-        self.reset_to: str | None = None  # earliest, latest: to be found out
+        self.position: int | None = None  # offset of the next record to return
+        self.processed: int | None = None  # offset after the last record that was returned before the last poll
+        self.fetch_offset = 0  # offset of the next record to fetch
+        self.reset_to: str | None = (
+            None  # where to continue if there is no position: earliest, latest, by_duration, none
+        )
         self.is_resetting = False
         self.is_paused = False
-        self.generation = 0  # what was asked for before it changed is not wanted any more
+        self.generation = 0  # changes with the position; responses to older requests are dropped
         self.high_watermark = -1
         self.last_stable_offset = -1
         self.log_start_offset = -1
-        self.timestamp_type = TimestampType.CREATE_TIME  # of what was handed out last
+        self.timestamp_type = TimestampType.CREATE_TIME  # of the last batch that was returned
         self.end_offset: int | None = None
         self.pending: list[tuple[int, int]] = []
         self.aborted: set[int] = set()
@@ -78,7 +80,7 @@ class PartitionState:
         self._records: list[Record] = []
         self.index = 0
 
-    # --- where it is read
+    # --- position
 
     def seek(self, position: int) -> None:
         self.position = self.processed = self.fetch_offset = position
@@ -91,7 +93,7 @@ class PartitionState:
         self.drop()
 
     def drop(self) -> None:
-        """Forget what is buffered."""
+        """Drop the buffer."""
         self.generation += 1
         self.buffers.clear()
         self._batches = None
@@ -105,17 +107,17 @@ class PartitionState:
 
     @property
     def has_room(self) -> bool:
-        """One answer is read while the next is fetched."""
+        """Whether the next response can be fetched: one is buffered while another one is read."""
         return not self.buffers
 
     def fetched(self, data: bytes, aborted: list[tuple[int, int]], next_offset: int) -> None:
         self.buffers.append(Fetched(data, aborted))
         self.fetch_offset = next_offset
 
-    # --- what is handed out
+    # --- records
 
     def take(self, limit: int, *, check_crcs: bool, committed_only: bool) -> list[Record]:
-        """The next records, no more than `limit`; empty when nothing is buffered. Raises BatchError."""
+        """Return the next records, at most `limit`, or none if nothing is buffered. Raises BatchError."""
         records, index = self._records, self.index
         if index >= len(records):
             records, index = self._next_batch(check_crcs, committed_only), 0
@@ -130,7 +132,7 @@ class PartitionState:
         return taken
 
     def take_one(self, *, check_crcs: bool, committed_only: bool) -> Record | None:
-        """The next record."""
+        """Return the next record, or None if nothing is buffered. Raises BatchError."""
         if self.index >= len(self._records) and not self._next_batch(check_crcs, committed_only):
             return None
         record = self._records[self.index]
@@ -139,7 +141,7 @@ class PartitionState:
         return record
 
     def _next_batch(self, check_crcs: bool, committed_only: bool) -> list[Record]:
-        """The records of the next batch that has some for the reader; they are kept as what is handed out."""
+        """Decode the next batch that has records to return, and return them."""
         position = self.position
         assert position is not None
         while True:
@@ -155,7 +157,7 @@ class PartitionState:
                     continue
                 if check_crcs:
                     check_crc(header, self._data, start)
-                if committed_only and self._is_undone(start, header):
+                if committed_only and self._is_skipped(start, header):
                     self.position = position = header.next_offset
                     continue
                 self.position = position
@@ -174,8 +176,8 @@ class PartitionState:
             self._batches = None
             self._data = b""
 
-    def _is_undone(self, start: int, header: BatchHeader) -> bool:
-        """Whether a batch belongs to a transaction that was aborted; markers end them."""
+    def _is_skipped(self, start: int, header: BatchHeader) -> bool:
+        """Whether a batch is a marker, or belongs to an aborted transaction. An abort marker ends that transaction."""
         while self.pending and self.pending[-1][1] <= header.last_offset:
             self.aborted.add(self.pending.pop()[0])
         if header.is_control:

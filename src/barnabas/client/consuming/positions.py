@@ -1,7 +1,7 @@
 """Finds positions for partitions that have none: the committed offset, or the one that `auto.offset.reset` chooses.
 
-A task runs in the background until all partitions have a position. An error that cannot be retried is kept in `errors`, and the
-consumer's next poll raises it.
+A task runs in the background until all partitions have a position. An error that cannot be retried is kept in `errors`,
+and the consumer's next poll raises it.
 """
 
 from __future__ import annotations

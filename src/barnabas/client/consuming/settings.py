@@ -1,4 +1,4 @@
-"""A consumer's settings, by the names of Kafka's, and what they may not be together. Pure."""
+"""The settings of a consumer, with the names of Kafka's, and the checks of their combinations. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ASSIGNORS = {
 
 
 class ConsumerSettings(NamedTuple):
-    """Settings that were checked."""
+    """Checked settings."""
 
     group_id: str | None
     group_instance_id: str | None
@@ -48,7 +48,10 @@ class ConsumerSettings(NamedTuple):
 
 
 def consumer_settings(settings: ClientSettings, given: Mapping[str, object]) -> ConsumerSettings:
-    """`given` is what was said, to tell it from defaults. Raises `ConfigError`, as Kafka's consumer refuses."""
+    """Return checked settings.
+
+    `given` has those that are not defaults. Raises `ConfigError` where Kafka's consumer does.
+    """
     group_id = settings.get_str("group.id") or None
     protocol = settings.get_str("group.protocol").lower()
     auto_commit = settings.get_bool("enable.auto.commit")
@@ -59,9 +62,7 @@ def consumer_settings(settings: ClientSettings, given: Mapping[str, object]) -> 
     if protocol == "consumer":
         for name in ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms"):
             if name in given:
-                raise ConfigError(
-                    name, f"{name} cannot be set when group.protocol=consumer: the group's brokers say it"
-                )
+                raise ConfigError(name, f"{name} cannot be set when group.protocol=consumer: the brokers decide it")
     elif settings.get_str("group.remote.assignor"):
         raise ConfigError("group.remote.assignor", "group.remote.assignor needs group.protocol=consumer")
     reset = settings.get_str("auto.offset.reset")
@@ -72,7 +73,7 @@ def consumer_settings(settings: ClientSettings, given: Mapping[str, object]) -> 
     for name in assignors:
         if name not in _ASSIGNORS.values():
             known = ", ".join(_ASSIGNORS.values())
-            text = f"partition.assignment.strategy: {name} is not known here; there are {known}"
+            text = f"partition.assignment.strategy: {name} is not supported; supported are {known}"
             raise ConfigError("partition.assignment.strategy", text)
     return ConsumerSettings(
         group_id=group_id,
@@ -104,57 +105,57 @@ def consumer_settings(settings: ClientSettings, given: Mapping[str, object]) -> 
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """The settings of consumers, beside those of every client."""
+    """Return the definitions of the settings of consumers, without those of all clients."""
     return parse_table(_TABLE)
 
 
 _TABLE = """\
 group.id string - high
-    Group to read with: its members share the partitions, and it keeps what was read.
+    Group of the consumer. Its members share the partitions, and it keeps committed offsets.
 group.instance.id string - medium non-empty
-    Name by which a member of a group stays the same when it comes back.
+    Name of a static member, which keeps its partitions when it restarts.
 group.protocol string classic high nocase:CLASSIC|CONSUMER
-    How groups agree: classic, by a member that leads, or consumer, by the broker (KIP-848).
+    Protocol of the group: classic (a member assigns partitions) or consumer (the broker does, KIP-848).
 group.remote.assignor string - medium
-    How the broker shares out partitions: uniform or range.
+    Assignor of the broker: uniform or range.
 partition.assignment.strategy list range,cooperative-sticky medium list
-    How a classic group shares out partitions: range, roundrobin, cooperative-sticky; the first that all members know.
+    Assignors of a classic group by preference: range, roundrobin, cooperative-sticky.
 session.timeout.ms int 45000 high
-    Time without a heartbeat after which a member is out.
+    Time without a heartbeat after which a member is removed from its group.
 heartbeat.interval.ms int 3000 high
     Time between heartbeats.
 enable.auto.commit boolean true medium
-    Whether what was read is committed by itself.
+    Commit offsets automatically.
 auto.commit.interval.ms int 5000 low >=0
-    Time between such commits.
+    Time between automatic commits.
 auto.offset.reset string latest medium
-    Where to begin when the group has no offset, or one that is gone: earliest, latest, by_duration:PnDTnHnMnS, or none.
+    Position if there is no committed offset, or it is out of range: earliest, latest, by_duration:PnDTnHnMnS, or none.
 isolation.level string read_uncommitted medium nocase:read_committed|read_uncommitted
-    Whether records of open and aborted transactions are read.
+    read_committed skips records of open and aborted transactions.
 check.crcs boolean true low
-    Whether the checksums of batches are checked.
+    Check the checksums of batches.
 fetch.min.bytes int 1 high >=0
-    Bytes that a broker waits for before it answers.
+    Bytes that a broker waits for before it responds.
 fetch.max.bytes int 52428800 medium >=0
-    Bytes of one answer, at most.
+    Maximum bytes of one response.
 fetch.max.wait.ms int 500 low >=0
-    How long a broker waits for them.
+    Maximum time that a broker waits for fetch.min.bytes.
 max.partition.fetch.bytes int 1048576 high >=0
-    Bytes of one partition in an answer, at most.
+    Maximum bytes of one partition in a response.
 max.poll.records int 500 medium >=1
-    Records that one poll returns, at most.
+    Maximum number of records that one poll returns.
 max.poll.interval.ms int 300000 medium >=1
     Time without a poll after which a member leaves its group.
 allow.auto.create.topics boolean true medium
-    Whether brokers may create topics that are asked for.
+    Let brokers create topics that are subscribed to and do not exist.
 exclude.internal.topics boolean true medium
-    Whether a pattern leaves out Kafka's own topics.
+    Exclude internal topics from patterns.
 client.rack string "" low
-    Where this client is.
+    Rack of this client.
 key.deserializer string - high
-    Of no effect: keys are bytes.
+    No effect: keys are bytes.
 value.deserializer string - high
-    Of no effect: values are bytes.
+    No effect: values are bytes.
 interceptor.classes list "" low
-    Of no effect.
+    No effect.
 """

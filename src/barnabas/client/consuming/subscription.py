@@ -1,7 +1,7 @@
 """The subscription of a consumer: topics or a pattern, the rebalance listener, and the membership in the group.
 
-Rebalances happen in the background. Records that were returned before the last poll count as processed; their offsets are
-committed when partitions are revoked, if automatic commits are enabled.
+Rebalances happen in the background. Records that were returned before the last poll count as processed; their offsets
+are committed when partitions are revoked, if automatic commits are enabled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Subscription:
-    """What a consumer subscribes to. Implements `membership.Reader`: the consumer as its membership sees it."""
+    """The subscription. Implements `membership.Reader`, the interface that the membership needs."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Subscription:
         self._task = None
         if membership is not None:
             if self._assignment.states:
-                await self.take_away(list(self._assignment.states))
+                await self.revoke(list(self._assignment.states))
             await membership.leave()
         self._topics, self._pattern = (), None
 
@@ -118,13 +118,13 @@ class Subscription:
     def last_poll_s(self) -> float:
         return self.polled_at_s
 
-    async def take_away(self, partitions: Collection[TopicPartition]) -> None:
+    async def revoke(self, partitions: Collection[TopicPartition]) -> None:
         if self._settings.enable_auto_commit:
             await self._commits.commit_processed(partitions)
         await self._call_listener("on_partitions_revoked", partitions)
         self._assignment.remove(partitions)
 
-    async def give(self, partitions: Collection[TopicPartition]) -> None:
+    async def assign(self, partitions: Collection[TopicPartition]) -> None:
         self._assignment.add(partitions)
         await self._call_listener("on_partitions_assigned", partitions)
 

@@ -1,1 +1,1 @@
-"""What a producer is made of: settings, where records go, batches that wait, and who the producer is to the brokers."""
+"""Parts of a producer: settings, partitioner, accumulator, sender, completion, identity and transactions."""

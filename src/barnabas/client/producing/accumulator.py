@@ -1,7 +1,7 @@
-"""The records of a producer that are not written yet: in batches by partition, and at most `buffer.memory` bytes of them.
+"""The records of a producer that are not written yet, in batches by partition: at most `buffer.memory` bytes.
 
-Its one rule: `buffered` is the size of all records in `incomplete` batches. A record counts from `append` until its batch is
-written or has failed. `wake` tells the sender that there is something to do.
+Its one rule: `buffered` is the size of all records in `incomplete` batches. A record counts from `append` until its
+batch is written or has failed. `wake` tells the sender that there is something to do.
 """
 
 from __future__ import annotations

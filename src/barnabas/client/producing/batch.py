@@ -1,8 +1,8 @@
-"""Batches on their way to a partition: records that are gathered, sent, sent again, split, and answered for.
+"""Batches of records, and the queue of batches of each partition: gathered, sent, retried, split, and completed.
 
-Its one rule: the records of a partition are written in the order in which they were given, each once. So an idempotent
-partition keeps the batches that have a sequence in order until they are answered for, and of batches that are sent again only
-the first goes out. No I/O and no clock: times are passed in, in seconds.
+Its one rule: the records of a partition are written once each, in the order in which they were appended. So batches
+with a sequence stay in order until they are completed, and of batches that are retried only the first may be sent. No
+I/O and no clock: times are passed in, in seconds.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from barnabas.client.records import RecordMetadata, TopicPartition
 
 __all__ = ["Batch", "Delivery", "PartitionQueue", "record_size", "stamp_producer"]
 
-_RECORD_OVERHEAD = 21  # the most that lengths, deltas and attributes of a record take
+_RECORD_OVERHEAD = 21  # maximum size of the lengths, deltas and attributes of a record
 _PRODUCER_POSITION = 43
 _PRODUCER = struct.Struct(">qhi")
 _CRC = struct.Struct(">I")
 
 
 def record_size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    """No less than the record takes in a batch."""
+    """Return an upper bound of the size of a record in a batch."""
     size = _RECORD_OVERHEAD + (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
     for name, content in headers:
         size += 10 + 3 * len(name) + (len(content) if content is not None else 0)
@@ -45,14 +45,17 @@ def record_size(key: bytes | None, value: bytes | None, headers: Headers) -> int
 
 
 def stamp_producer(batch: bytearray, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
-    """Say who wrote a batch, and which of their records it begins with."""
+    """Write the producer id, the epoch and the first sequence number into the header of a batch."""
     _PRODUCER.pack_into(batch, _PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
     with memoryview(batch) as view:
         _CRC.pack_into(batch, CRC_POSITION, crc32c(view[ATTRIBUTES_POSITION:]))
 
 
 class Delivery:
-    """One record on its way: awaited, it is its `RecordMetadata`, or raises why it was not written."""
+    """A record that was accepted.
+
+    Awaiting it returns its `RecordMetadata`, or raises the error if it was not written.
+    """
 
     __slots__ = ("_batch", "_index")
 
@@ -66,14 +69,14 @@ class Delivery:
             yield from batch.answered().__await__()
             if batch.parts is None:
                 return batch.metadata(index)
-            for part in batch.parts:  # it was too large, and was split
+            for part in batch.parts:  # the batch was too large and was split
                 if index < part.count:
                     batch = part
                     break
                 index -= part.count
 
     def done(self) -> bool:
-        """Whether it is known what became of the record."""
+        """Whether the record is written or has failed."""
         batch, index = self._batch, self._index
         while batch.parts is not None:
             first = batch.parts[0]
@@ -82,7 +85,7 @@ class Delivery:
 
 
 class Batch:
-    """Records of one partition that are sent together. It is open until it is encoded."""
+    """Records of one partition that are sent together. Records can be added until it is encoded."""
 
     __slots__ = (
         "_answer",
@@ -124,7 +127,7 @@ class Batch:
         self.base_offset = -1
         self.log_append_time_ms = -1
         self.error: Exception | None = None
-        self.last_error: Exception | None = None  # why it is sent again
+        self.last_error: Exception | None = None  # the reason of the last retry
         self._answer: asyncio.Future[None] | None = None
 
     @property
@@ -144,13 +147,16 @@ class Batch:
             )
 
     def stamp(self, producer: tuple[int, int], base_sequence: int) -> None:
-        """Take a place in the producer's order; the same batch may be given another after a new beginning."""
+        """Set the producer and the first sequence number. They change when the producer gets a new id or epoch."""
         self.producer, self.base_sequence = producer, base_sequence
         if self.data is not None:
             stamp_producer(self.data, *producer, base_sequence)
 
     def split(self) -> list[Batch]:
-        """Two halves in its place, with its place in the order; who waits for its records waits for theirs."""
+        """Return two halves that replace this batch, with its sequence numbers.
+
+        Deliveries of this batch follow the halves.
+        """
         middle = self.count // 2
         halves = []
         for records in (self.records[:middle], self.records[middle:]):
@@ -165,21 +171,21 @@ class Batch:
         self._finish()
         return halves
 
-    # --- its end
+    # --- completion
 
     @property
     def payload_size(self) -> int:
-        """What it takes of `buffer.memory`."""
+        """Number of bytes that it occupies of `buffer.memory`."""
         return self.size - HEADER_SIZE
 
     async def settled(self) -> None:
-        """Returns when it is known what became of its records, in halves if need be."""
+        """Wait until all its records are written or have failed, also those of its halves."""
         await self.answered()
         for part in self.parts or ():
             await part.settled()
 
     def answered(self) -> asyncio.Future[None]:
-        """A future for those who wait; made only if somebody does."""
+        """Return a future that is done when the batch is completed or split. Created on first use."""
         if self._answer is None:
             self._answer = asyncio.get_running_loop().create_future()
             if self.is_done:
@@ -209,7 +215,7 @@ class Batch:
 
 
 class PartitionQueue:
-    """What waits for one partition, in order, and what is under way to it."""
+    """The batches of one partition that wait, in order, and those in flight."""
 
     __slots__ = (
         "in_flight",
@@ -227,19 +233,17 @@ class PartitionQueue:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.waiting: deque[Batch] = deque()
-        self.open: Batch | None = None  # the last of `waiting`, if records may be added to it
-        self.in_flight: list[
-            Batch
-        ] = []  # those with a sequence that are not answered for, in order; some may wait again
-        self.on_the_wire = 0
+        self.open: Batch | None = None  # the last batch of `waiting`, while records can be added to it
+        self.in_flight: list[Batch] = []  # batches with a sequence, in order, also those that wait for a retry
+        self.on_the_wire = 0  # batches in requests without a response yet
         self.producer = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         self.next_sequence = 0
-        self.node_id = -1  # where to, what is on the wire
+        self.node_id = -1  # the node of the requests on the wire
         self.last_acked_offset = -1
-        self.is_unresolved = False  # a batch was given up that may have been written
+        self.is_unresolved = False  # a batch failed that may have been written
 
     def append(self, record: Record, size: int, batch_size: int, now_s: float) -> Delivery:
-        """Add a record; a batch takes records until it is full, and one that is larger than a batch alone."""
+        """Add a record to the open batch, or to a new one if it is full. A record larger than a batch gets its own."""
         batch = self.open
         if batch is None or batch.size + size > batch_size:
             batch = self.open = Batch(self.partition, now_s)
@@ -250,10 +254,10 @@ class PartitionQueue:
         batch.size += size
         return Delivery(batch, index)
 
-    # --- what may be sent
+    # --- sending
 
     def ready_in_s(self, now_s: float, linger_s: float, batch_size: int, *, is_flushing: bool) -> float | None:
-        """How long until the first batch may be sent: 0 is now, None is that nothing waits."""
+        """Return the seconds until the first batch may be sent, 0 for now, or None if no batch waits."""
         if not self.waiting:
             return None
         batch = self.waiting[0]
@@ -264,21 +268,21 @@ class PartitionQueue:
         return max(0.0, batch.created_s + linger_s - now_s)
 
     def may_drain(self, producer: tuple[int, int] | None) -> bool:
-        """Whether the first batch may go out now, beside those that are under way; `producer` is None if not idempotent."""
+        """Whether the first batch may be sent beside those in flight. `producer` is None if not idempotent."""
         if producer is None:
             return True
         first = self.waiting[0]
-        if first.has_sequence:  # only the first in line is sent again, so that they stay in order
+        if first.has_sequence:  # only the first batch in flight is retried, so that the order is kept
             return bool(self.in_flight) and self.in_flight[0] is first
         if self.is_unresolved or len(self.in_flight) >= MAX_ORDERED_IN_FLIGHT:
             return False
         if any(batch.attempts and batch in self.waiting for batch in self.in_flight):
             return False
-        # A new id or epoch begins when everything of the old one is answered for.
+        # A new id or epoch is used once all batches of the old one are completed.
         return self.producer == producer or not self.in_flight
 
     def drain(self, producer: tuple[int, int] | None) -> Batch:
-        """Take the first batch, with its place in the producer's order."""
+        """Remove and return the first batch, with a sequence number."""
         batch = self.waiting.popleft()
         if batch is self.open:
             self.open = None
@@ -292,7 +296,7 @@ class PartitionQueue:
         return batch
 
     def begin_anew(self, producer: tuple[int, int]) -> None:
-        """With a new id or epoch the order begins at 0, also for what is under way: none of that was written."""
+        """Start sequence numbers at 0 with a new id or epoch, also for batches in flight: none of them was written."""
         self.producer = producer
         self.is_unresolved = False
         sequence = 0
@@ -302,10 +306,10 @@ class PartitionQueue:
             sequence = (sequence + batch.count) & MAX_INT32
         self.next_sequence = sequence
 
-    # --- what became of it
+    # --- outcomes
 
     def put_back(self, batch: Batch) -> None:
-        """It is to be sent again: before everything that comes after it."""
+        """Insert a batch that is retried, before all batches that come after it in order."""
         place = 0
         if batch.has_sequence:
             order = {id(each): at for at, each in enumerate(self.in_flight)}
@@ -327,7 +331,7 @@ class PartitionQueue:
             self.in_flight.remove(batch)
 
     def replace(self, batch: Batch, halves: list[Batch]) -> None:
-        """Halves of a batch that was too large, to be sent in its place."""
+        """Replace a batch that was too large by its halves."""
         if batch in self.in_flight:
             at = self.in_flight.index(batch)
             self.in_flight[at : at + 1] = halves
@@ -335,5 +339,5 @@ class PartitionQueue:
             self.put_back(half)
 
     def is_first(self, batch: Batch) -> bool:
-        """Whether everything before the batch is answered for."""
+        """Whether all batches before this one are completed."""
         return not self.in_flight or self.in_flight[0] is batch

@@ -1,8 +1,8 @@
 """The outcome of each batch: written, sent again, split, or failed.
 
-Its one rule: a batch is sent again only as long as its place in the order of the partition is kept. Where that cannot be, an
-idempotent producer takes a new epoch, with which the order begins anew; a transactional one fails its transaction. No I/O:
-times are passed in, in seconds.
+Its one rule: a batch is sent again only as long as its place in the order of the partition is kept. Where that cannot
+be, an idempotent producer takes a new epoch, with which sequence numbers start at 0; a transactional one fails its
+transaction. No I/O: times are passed in, in seconds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Completion:
         self._accumulator = accumulator
         self._backoff = backoff
         self._random = random
-        self._without_id: set[PartitionQueue] = set()  # epochs were used up: they begin anew with the next producer id
+        self._without_id: set[PartitionQueue] = (
+            set()
+        )  # epochs were used up: sequence numbers restart with the next producer id
 
     # --- answers
 
@@ -53,7 +55,9 @@ class Completion:
         """Handle the response for a batch, None if the response lacks it. Returns the error in it, if any."""
         queue.on_the_wire -= 1
         if row is None:
-            self._retry(queue, batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"), now_s)
+            self._retry(
+                queue, batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response lacks the partition"), now_s
+            )
             return None
         code = error_code(row.error_code)
         if code is ErrorCode.NONE or code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -137,7 +141,7 @@ class Completion:
         queue.begin_anew(self._identity.producer)
 
     def got_producer_id(self) -> None:
-        """Begin the order anew where the last id ran out of epochs."""
+        """Restart sequence numbers of partitions for which the last producer id had no epoch left."""
         for queue in self._without_id:
             queue.begin_anew(self._identity.producer)
         self._without_id.clear()
@@ -185,7 +189,7 @@ class Completion:
         self._resolve(queue)
 
     def _resolve(self, queue: PartitionQueue) -> None:
-        """Begin the order anew after a batch that may have been written, once no other batch is in flight."""
+        """Restart sequence numbers after a batch that may have been written, once no other batch is in flight."""
         if queue.is_unresolved and not queue.in_flight:
             self._begin_anew(queue)
             queue.is_unresolved = False

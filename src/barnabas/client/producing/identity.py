@@ -1,7 +1,7 @@
-"""Who a producer is to the brokers, and where its transaction stands: an id, an epoch, a state. The state machine is a table.
+"""The identity of a producer: id, epoch, and the state of its transaction. The state machine is a table.
 
-Its one rule: what may have been half done is never taken for done. An error in a transaction leaves only `abort`; an error that
-another producer of the same transactional id, or missing rights, have caused leaves only `close`.
+Its one rule: a transaction with an error is never committed. After an error only `abort_transaction` is possible. After
+a fatal one, from another producer with the same transactional id or missing permissions, only `close` is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOBODY = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 class State(Enum):
-    """Where a transactional producer stands."""
+    """State of a transactional producer."""
 
     NEW = "before init_transactions"
     READY = "outside of a transaction"
@@ -25,7 +25,7 @@ class State(Enum):
     COMMITTING = "committing"
     ABORTING = "aborting"
     FAILED = "in a transaction that failed: only abort is left"
-    FENCED = "at its end: another producer has its transactional.id, or it has no right to it"
+    FENCED = "fenced: another producer has its transactional.id, or it has no permission for it"
 
 
 TRANSITIONS: dict[State, frozenset[State]] = {
@@ -49,10 +49,10 @@ FATAL = frozenset(
         ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     }
 )
-"""What an answer of the coordinator ends a transactional producer with."""
+"""Errors of the coordinator that end a transactional producer."""
 
 FATAL_TO_BATCHES = FATAL - {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
-"""The same for an answer to records: these two may pass with a new epoch."""
+"""Errors of Produce that end a transactional producer. The two that are left out may be solved by a new epoch."""
 
 
 class Identity:
@@ -63,11 +63,11 @@ class Identity:
         self.producer = NOBODY
         self.state = State.NEW
         self.error: Exception | None = None
-        self.is_v2 = False  # brokers add partitions by themselves, and every transaction has an epoch of its own
-        self.needs_bump = False  # after the abort: sequences have a gap
+        self.is_v2 = False  # transactions version 2: brokers add partitions, and every transaction has a new epoch
+        self.needs_bump = False  # get a new epoch after the abort: sequence numbers have a gap
         self.new_partitions: set[TopicPartition] = set()
         self.partitions: set[TopicPartition] = set()
-        self.is_started = False  # there is something to end at the coordinator
+        self.is_started = False  # the coordinator has an open transaction
 
     @property
     def is_transactional(self) -> bool:
@@ -78,7 +78,7 @@ class Identity:
         self.needs_bump = False
 
     def bump(self) -> None:
-        """An idempotent producer begins anew: with the next epoch, or when there is none with an id that must be asked for."""
+        """Take the next epoch. After the last one the producer has no id, and has to request a new one."""
         producer_id, epoch = self.producer
         self.producer = (producer_id, epoch + 1) if epoch < MAX_EPOCH else NOBODY
 
@@ -96,7 +96,7 @@ class Identity:
         self.is_started = False
 
     def touch(self, partition: TopicPartition) -> None:
-        """A record is about to be written there."""
+        """Add a partition that a record is about to be written to. Raises `KafkaError` outside of a transaction."""
         if self.state is not State.OPEN:
             self.check_usable()
             raise KafkaError(
@@ -115,7 +115,7 @@ class Identity:
         self.is_started = True
 
     def fail(self, error: Exception, *, is_fatal: bool) -> None:
-        """What cannot be healed by sending again."""
+        """Note an error that cannot be retried: the transaction fails or, if it is fatal, the producer."""
         if not self.is_transactional or self.state is State.FENCED:
             return
         self.error = error
@@ -125,6 +125,6 @@ class Identity:
             self.state = State.FAILED
 
     def check_usable(self) -> None:
-        """Raises what has failed the transaction, or the producer."""
+        """Raise the error that failed the transaction or the producer, if there is one."""
         if self.state in (State.FAILED, State.FENCED) and self.error is not None:
             raise self.error

@@ -1,4 +1,4 @@
-"""The requests by which a transaction takes in partitions and offsets, and what is answered. Pure."""
+"""Requests that add partitions and offsets to a transaction, and their responses. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 def add_partitions(
     transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
-    """As clients ask, which is in version 3 at most."""
+    """Return a request in the form for clients: version 3 at most."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         by_topic.setdefault(topic, []).append(partition)
@@ -44,7 +44,7 @@ def offsets_in_transaction(
     offsets: Mapping[tuple[str, int], int | OffsetAndMetadata],
     group: GroupMetadata,
 ) -> tuple[AddOffsetsToTxnRequest, TxnOffsetCommitRequest]:
-    """To add the group's offsets to the transaction, and to commit them in it."""
+    """Return the requests to add the offsets of a group to a transaction, and to commit them in it."""
     add = AddOffsetsToTxnRequest(
         transactional_id=transactional_id,
         producer_id=producer[0],

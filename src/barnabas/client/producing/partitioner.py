@@ -1,7 +1,7 @@
 """The partition of each record, chosen as Kafka's clients do. Pure: randomness is passed in.
 
-Every client sends the same key to the same partition: by murmur2 of its bytes. Records without a key go to one partition until
-it got a batch's worth of bytes, and then to another one.
+Every client sends the same key to the same partition: by murmur2 of its bytes. Records without a key go to one
+partition until it got a batch's worth of bytes, and then to another one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class StickyPartitioner:
 
 
 class Partitioner:
-    """Chooses the partition of each record: by its key if it has one, otherwise by the sticky partitioner of its topic."""
+    """Chooses the partition of each record: by its key or, without one, by the sticky partitioner of its topic."""
 
     def __init__(self, batch_size: int, ignore_keys: bool, random: Callable[[], float]) -> None:
         self._sticky_bytes = max(batch_size, 1)
@@ -93,7 +93,10 @@ class Partitioner:
 
 
 class _WritablePartitions:
-    """The partitions of a topic that have a leader, or all of them if none has one. Found anew when the topic changes."""
+    """The partitions of a topic that have a leader, or all of them if none has one.
+
+    Found anew when the topic changes.
+    """
 
     __slots__ = ("available", "sticky", "topic")
 

@@ -1,7 +1,7 @@
 """Sends the batches of a producer: when each may go, in which requests, and in order.
 
-Its one rule: requests to a node are written in the order in which they were started, and a partition that moves waits until the
-old leader has answered. The outcome of each batch is decided in `completion`. APIs: Produce, InitProducerId.
+Its one rule: requests to a node are written in the order in which they were started, and a partition that moves waits
+until the old leader has answered. The outcome of each batch is decided in `completion`. APIs: Produce, InitProducerId.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Sender:
     # --- readiness
 
     async def _run(self) -> None:
-        """Send what is ready, and wait until more is."""
+        """Send batches as they become ready."""
         while True:
             self._wake.clear()
             try:
@@ -99,7 +99,10 @@ class Sender:
                         await self._wake.wait()
 
     def _dispatch(self, now_s: float) -> float | None:
-        """Start requests for all that is ready. Returns the seconds until more is, or None if only an event can tell."""
+        """Start requests for all that is ready.
+
+        Returns the seconds until more is, or None if only an event can tell.
+        """
         wants_id = self._settings.enable_idempotence and not self._identity.is_transactional
         if wants_id and self._identity.producer == NOBODY and self._accumulator.active:
             self._start_side_task("id", self._request_producer_id)
@@ -147,7 +150,7 @@ class Sender:
                 by_node.setdefault(leader_id, []).append(queue)
         return by_node, wait_s
 
-    # --- side tasks: what sending has to wait for
+    # --- side tasks that sending waits for
 
     def _start_side_task(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start a task unless one of this name runs. The sender wakes up when it ends."""
@@ -275,7 +278,7 @@ class Sender:
         versions = await self._cluster.versions(node(node_id))
         best = versions.best("Produce")
         if best is None:
-            raise UnsupportedVersionError(f"node {node_id} serves no version of Produce that is known")
+            raise UnsupportedVersionError(f"node {node_id} supports no version of Produce that this client supports")
         if best >= FIRST_WITH_TOPIC_IDS and ZERO_UUID in ids:
             best = FIRST_WITH_TOPIC_IDS - 1
         if self._identity.is_transactional and not self._identity.is_v2:

@@ -1,4 +1,4 @@
-"""A producer's settings, by the names of Kafka's, and what they may not be together. Pure."""
+"""The settings of a producer, with the names of Kafka's, and the checks of their combinations. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from barnabas.config.definitions import Definition, parse_table
 from barnabas.config.values import ConfigError
 
 MAX_ORDERED_IN_FLIGHT = 5
-"""How many batches of a partition a broker remembers of an idempotent producer."""
+"""Number of batches per partition that a broker remembers of an idempotent producer."""
 
 _ACKS = {"0": 0, "1": 1, "-1": -1, "all": -1}
 
 
 class ProducerSettings(NamedTuple):
-    """Settings that were checked."""
+    """Checked settings."""
 
     acks: int
     batch_size: int
@@ -39,7 +39,10 @@ class ProducerSettings(NamedTuple):
 
 
 def producer_settings(settings: ClientSettings, given: Mapping[str, object]) -> ProducerSettings:
-    """`given` is what was said, to tell it from defaults. Raises `ConfigError`, as Kafka's producer refuses."""
+    """Return checked settings.
+
+    `given` has those that are not defaults. Raises `ConfigError` where Kafka's producer does.
+    """
     acks = _ACKS[settings.get_str("acks")]
     retries = settings.get_int("retries")
     max_in_flight = settings.get_int("max.in.flight.requests.per.connection")
@@ -85,19 +88,19 @@ _NEEDS = "{} needs acks=all, retries above 0 and no more than 5 max.in.flight.re
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """The settings of producers, beside those of every client."""
+    """Return the definitions of the settings of producers, without those of all clients."""
     return parse_table(_TABLE)
 
 
 _TABLE = """\
 acks string all low in:all|-1|0|1
-    Who must have a record before it counts as written: nobody, the leader, or all replicas in sync.
+    Replicas that must have a record before it counts as written: none (0), the leader (1), or all in sync (all).
 batch.size int 16384 medium >=0
-    Bytes of records that are sent to a partition together, at most.
+    Maximum bytes of records in one batch.
 linger.ms long 5 medium >=0
-    How long a record waits for others to be sent with.
+    Time that a record waits for others to be sent in the same batch.
 buffer.memory long 33554432 high >=0
-    Bytes of records that may wait or be under way, before `send` waits.
+    Maximum bytes of records that wait or are in flight; `send` waits when it is reached.
 compression.type string none high in:none|gzip|snappy|lz4|zstd
     Codec of batches.
 compression.gzip.level int -1 medium gzip-level
@@ -107,33 +110,33 @@ compression.lz4.level int 9 medium 1..17
 compression.zstd.level int 3 medium -131072..22
     Level of zstd.
 delivery.timeout.ms int 120000 medium >=0
-    How long a record may take from `send` to its acknowledgement, with all attempts.
+    Maximum time from `send` to the acknowledgement of a record, with all retries.
 enable.idempotence boolean true low
-    Whether every record is written exactly once and in order, whatever is sent again.
+    Write every record exactly once and in order, also after retries.
 max.block.ms long 60000 medium >=0
-    How long `send` and calls of transactions wait, for room, for metadata, for an answer.
+    Maximum time that `send` and methods for transactions wait for room, metadata or a response.
 max.in.flight.requests.per.connection int 5 low >=1
-    Requests under way to one broker.
+    Maximum number of requests in flight to one broker.
 max.request.size int 1048576 medium >=0
-    Bytes of one request, and of one record, at most.
+    Maximum bytes of one request, and of one record.
 partitioner.ignore.keys boolean false medium
-    Whether records with keys are spread as those without.
+    Choose partitions of records with keys as of those without.
 partitioner.class string - medium
-    Java's way to name a partitioner; of no effect.
+    Java class of the partitioner; no effect.
 partitioner.adaptive.partitioning.enable boolean true low
-    Of no effect.
+    No effect.
 partitioner.availability.timeout.ms long 0 low >=0
-    Of no effect.
+    No effect.
 key.serializer string - high
-    Of no effect: keys are bytes.
+    No effect: keys are bytes.
 value.serializer string - high
-    Of no effect: values are bytes.
+    No effect: values are bytes.
 interceptor.classes list "" low
-    Of no effect.
+    No effect.
 retries int 2147483647 high 0..2147483647
-    How often a batch is sent again.
+    Maximum number of retries of a batch.
 transactional.id string - low non-empty
-    Name by which transactions survive the producer.
+    Name that identifies the producer across restarts; required for transactions.
 transaction.timeout.ms int 60000 low
-    How long a transaction may stay open before the coordinator aborts it.
+    Time after which the coordinator aborts an open transaction.
 """

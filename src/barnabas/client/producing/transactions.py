@@ -1,7 +1,7 @@
-"""What a transactional producer asks its coordinator: an id, partitions and offsets for a transaction, and its end.
+"""Requests of a transactional producer to its coordinator: get an id, add partitions and offsets, end the transaction.
 
-Its one rule: an answer that did not come leaves the state as it was, so that the same can be asked again: the coordinator
-knows what it has done. Records are no matter of this file. APIs: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn,
+Its one rule: a request without a response leaves the state unchanged, so that it can be sent again; the coordinator
+knows what it has done. Records are sent elsewhere. APIs: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn,
 TxnOffsetCommit, EndTxn.
 """
 
@@ -23,13 +23,13 @@ from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 
-_FIRST_WITH_EPOCH_BUMP = 5  # of EndTxn, and of TxnOffsetCommit the first that adds its group by itself
+_FIRST_WITH_EPOCH_BUMP = 5  # version of EndTxn; also the first of TxnOffsetCommit that adds the group itself
 _CLIENTS_LAST_ADD = 3  # later versions of AddPartitionsToTxn are for brokers
 _FEATURE = "transaction.version"
 
 
 class Transactions:
-    """The coordinator's side of one transactional id."""
+    """Requests for one transactional id."""
 
     def __init__(
         self, cluster: Cluster, settings: ProducerSettings, identity: Identity, random: Callable[[], float]
@@ -42,7 +42,7 @@ class Transactions:
         self._id = identity.transactional_id
 
     async def init(self) -> None:
-        """Become the one producer of the id, in the way of transactions that the cluster has."""
+        """Get a producer id and a new epoch, and find out which version of transactions the cluster has."""
         self._identity.check_usable()
         versions = await self._versions()
         level = versions.finalized_features.get(_FEATURE)
@@ -53,7 +53,7 @@ class Transactions:
         self._identity.go(State.READY)
 
     async def finish(self, *, committed: bool) -> None:
-        """End the transaction at the coordinator, if it has heard of it."""
+        """End the transaction at the coordinator, unless it has nothing in it."""
         identity = self._identity
         if identity.is_started:
             request = EndTxnRequest(transactional_id=self._id, committed=committed)
@@ -80,7 +80,10 @@ class Transactions:
             raise
 
     async def add_partitions(self) -> Exception | None:
-        """Tell which partitions the transaction writes to, before it does; what is wrong, if that cannot be healed."""
+        """Add new partitions to the transaction before records are sent there.
+
+        Returns an error that cannot be retried, or None.
+        """
         identity = self._identity
         wanted = set(identity.new_partitions)
         try:
@@ -95,11 +98,11 @@ class Transactions:
         for place, code in refused.items():
             if not code.retriable and code is not ErrorCode.OPERATION_NOT_ATTEMPTED:
                 return KafkaError(code, f"{place}: {code.message}")
-        if refused:  # the transaction before is just ending: that takes a moment
+        if refused:  # the last transaction is still being completed
             await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000 / 5)
         return None
 
-    # --- inside
+    # --- sending
 
     def _most(self) -> int:
         return _FIRST_WITH_EPOCH_BUMP if self._identity.is_v2 else _FIRST_WITH_EPOCH_BUMP - 1
@@ -118,7 +121,7 @@ class Transactions:
         self._identity.known(answer.producer_id, answer.producer_epoch)
 
     async def _ask(self, request: Any, most: int | None = None) -> Any:
-        """As long as `max.block.ms` lets, in no later version than `most`."""
+        """Send a request, at most in version `most`, and retry until `max.block.ms`."""
         version: int | None = None
         if most is not None:
             name = type(request).__name__.removesuffix("Request")

@@ -1,7 +1,7 @@
-"""The server side assignors of the consumer protocol: which member of a group reads which partitions.
+"""The server-side assignors of the consumer protocol: they decide which member of a group reads which partitions.
 
-Pure, and with the results of Kafka's own, member by member. The order of members, of topics and of partitions in what is
-given and in what comes back is that of Kafka's tables. Racks are not looked at, as in Kafka.
+Pure. Each member gets the same partitions as from Kafka's own assignors. Members, topics and partitions come and are
+returned in the order of Kafka's hash tables. Racks are ignored, as in Kafka.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A member's assignment while it is made. Like Kafka's it is copied when it is first changed, which decides its order."""
+"""The assignment of a member while it is built. As in Kafka, the first change copies it, which determines its order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from barnabas.wire import Uuid
 
 
 class Draft:
-    """Begins as what the member had."""
+    """The new assignment of a member. It starts with the partitions that the member has."""
 
     __slots__ = ("_order", "_partitions", "_touched")
 
@@ -45,7 +45,7 @@ class Draft:
                 self.remove_topic(topic_id)
 
     def add(self, topic_id: Uuid, partition: int, capacity: int = LEAST_CAPACITY) -> None:
-        """`capacity` is that of a table for a topic that is new here."""
+        """Add a partition. `capacity` is the size of the table if the topic is new to the member."""
         self.touch()
         self._order.compute(topic_id)
         if topic_id not in self._partitions:

@@ -1,6 +1,7 @@
-"""Assigns by topic: sorted members take turns at ranges of partitions, so that topics that match are read together.
+"""The range assignor: each topic is divided into ranges of partitions, one per member in sorted order.
 
-Not sticky: what members had before does not count. Static members come first, by their instance id.
+So a member gets the same partitions of topics that have the same number of them. Not sticky: the last assignment is
+ignored. Static members come first, sorted by instance id.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def assign(group: GroupSpecification) -> dict[str, Assignment]:
 
 @dataclass(slots=True)
 class _Ranges:
-    """What is left of a topic, and for how many members."""
+    """The partitions of a topic that are not assigned yet, and the number of members that subscribe to it."""
 
     partition_count: int
     member_count: int
@@ -63,4 +64,4 @@ def _count(group: GroupSpecification, topic_id: Uuid) -> int:
 
 def _sort_key(instance_id: str | None, member_id: str) -> tuple[bool, bytes]:
     text = member_id if instance_id is None else instance_id
-    return instance_id is None, text.encode("utf-16-be", "surrogatepass")  # as Java compares texts
+    return instance_id is None, text.encode("utf-16-be", "surrogatepass")  # the order of strings in Java

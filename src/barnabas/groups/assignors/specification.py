@@ -1,4 +1,4 @@
-"""What an assignor is given, and what it gives."""
+"""The input and the output of an assignor."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import NamedTuple
 from barnabas.wire import Uuid
 
 Assignment = Mapping[Uuid, Sequence[int]]
-"""The partitions of a member by topic; each once."""
+"""The partitions of a member by topic, without duplicates."""
 
 
 class AssignorError(Exception):
-    """There is no assignment."""
+    """The assignor cannot find an assignment."""
 
 
 class MemberSpecification(NamedTuple):
     instance_id: str | None
-    topic_ids: Sequence[Uuid]  # of what it is subscribed to and is there
-    assignment: Assignment  # what it was to have before
-    subscription_size: int  # of all that it is subscribed to, also of what is not there; tables are made for so many
+    topic_ids: Sequence[Uuid]  # subscribed topics that exist
+    assignment: Assignment  # its last target assignment
+    subscription_size: int  # number of subscribed topics, also of those that do not exist; sizes tables
 
 
 class GroupSpecification(NamedTuple):
     members: Mapping[str, MemberSpecification]
-    is_homogeneous: bool  # all members are subscribed to the same
-    is_assigned: Callable[[Uuid, int], bool]  # whether it was any member's before
-    partition_count: Callable[[Uuid], int | None]  # None: no such topic
+    is_homogeneous: bool  # all members subscribe to the same topics
+    is_assigned: Callable[[Uuid, int], bool]  # whether the last target assigned it to a member
+    partition_count: Callable[[Uuid], int | None]  # None: the topic does not exist
 
     def count(self, topic_id: Uuid) -> int:
         count = self.partition_count(topic_id)

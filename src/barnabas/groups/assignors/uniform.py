@@ -1,6 +1,7 @@
-"""Assigns evenly over all topics: no member has two partitions more than another, and members keep what they can.
+"""The uniform assignor: partitions of all topics are spread evenly, and members keep as many of theirs as possible.
 
-Here are groups whose members are all subscribed to the same topics; `uniform_heterogeneous` has the others.
+The numbers of partitions of any two members differ by at most one. This file is for groups whose members subscribe to
+the same topics; other groups are in `uniform_heterogeneous`.
 """
 
 from __future__ import annotations
@@ -52,21 +53,21 @@ def assign(group: GroupSpecification) -> dict[str, Assignment]:
 
 
 class _Quotas:
-    """How many partitions each member gets, in turn: some get one more than others."""
+    """The number of partitions of each member, in turn. If they cannot be equal, some members get one more."""
 
     def __init__(self, partition_count: int, member_count: int) -> None:
         self._least, self._extras = divmod(partition_count, member_count)
-        self._members = member_count  # who have not had their turn
+        self._members = member_count  # members that had no turn yet
 
     @property
     def largest(self) -> int:
         return self._least + (1 if self._extras else 0)
 
     def take(self, room: int) -> int:
-        """A member with so much room to the largest quota has its turn: the room that it is to fill."""
+        """Return the number of partitions to add to the next member. `room` is what it lacks to the largest quota."""
         takes_extra = self._extras > 0
         if room and takes_extra and self._members > self._extras:
-            # Another member may have use for it, and there are enough of them left.
+            # Leave the extra partition to another member: enough of them have no turn yet.
             room -= 1
             takes_extra = False
         self._members -= 1

@@ -1,8 +1,8 @@
-"""Assigns evenly where members are subscribed to different topics: as even as subscriptions allow, then as sticky.
+"""The uniform assignor for members that subscribe to different topics: as even as subscriptions allow, then as sticky.
 
-First what a member is no longer subscribed to is taken from it, then what nobody has goes to those with least, topic by
-topic, and then partitions move from those with most to those with least, until nothing can be gained or it was tried
-often enough.
+First, members lose topics that they no longer subscribe to. Then, topic by topic, unassigned partitions go to the
+members with the fewest partitions. At last partitions move from the members with the most to those with the fewest,
+until that gains nothing or `MAX_ROUNDS` are over.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.groups.assignors.specification import Assignment, GroupSpecificati
 from barnabas.groups.hash_tables import HashTable, room_for, uuid_hash
 from barnabas.wire import Uuid
 
-MAX_ROUNDS = 16  # each about halves what is uneven
+MAX_ROUNDS = 16  # each about halves the imbalance
 NOBODY = -1
 
 
@@ -30,7 +30,7 @@ def assign(group: GroupSpecification) -> dict[str, Assignment]:
 
 
 class _Work:
-    """The assignment while it is made. Members are numbers here: their place in the group."""
+    """The assignment while it is built. Members are numbers here: their index in the group."""
 
     def __init__(self, group: GroupSpecification) -> None:
         self._group = group
@@ -69,7 +69,7 @@ class _Work:
                 self._give(topic_id, partition, balancer.next_least_loaded())
 
     def balance(self) -> None:
-        """Go round the topics until one whole round has moved nothing."""
+        """Balance one topic after the other, until a whole round moves nothing or `MAX_ROUNDS` are over."""
         topic_ids = self._sorted(topic_id for topic_id, members in self.subscribers.items() if len(members) >= 2)
         last_moved = None
         for _ in range(MAX_ROUNDS):
@@ -80,7 +80,7 @@ class _Work:
                     last_moved = place
 
     def _balance_topic(self, topic_id: Uuid) -> int:
-        """How many partitions moved from members with more to members with less."""
+        """Move partitions of a topic from members with more to members with fewer. Returns how many moved."""
         members = self.subscribers[topic_id]
         sizes = [self._sizes[number] for number in members]
         if max(sizes) - min(sizes) <= 1:
@@ -117,7 +117,7 @@ class _Work:
         self._sizes[number] += 1
 
     def _sorted(self, topic_ids: Iterable[Uuid]) -> list[Uuid]:
-        """Those with most partitions for each subscriber first."""
+        """Sort topics: those with the most partitions per subscriber first."""
 
         def key(topic_id: Uuid) -> tuple[float, int, int, int]:
             subscribers = len(self.subscribers[topic_id])
@@ -129,10 +129,11 @@ class _Work:
 
 
 class _Balancer:
-    """Who of a topic's subscribers gets a partition next, and who gives one up.
+    """Chooses which subscriber of a topic gets the next partition, and which one loses one.
 
-    Members stand by how many partitions they have. At one end is the range of those with least, which all get one before
-    its level rises and it grows towards the middle; at the other that of those with most, which falls and grows likewise.
+    Members are sorted by the number of partitions that they have. The range of members with the fewest is at one end:
+    each of them gets one partition, then its level rises and the range grows towards the middle. The range of members
+    with the most is at the other end; its level falls, and it grows likewise.
     """
 
     def __init__(self, members: Sequence[int], sizes: list[int]) -> None:
@@ -158,7 +159,7 @@ class _Balancer:
     def next_most_loaded(self) -> int | None:
         if self._next_most < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
-                self._most_level = self._size_at(self._most_start - 1)  # everybody in the range was excluded
+                self._most_level = self._size_at(self._most_start - 1)  # all members in the range were excluded
             else:
                 self._most_level -= 1
             while self._most_start > 0 and self._size_at(self._most_start - 1) == self._most_level:
@@ -171,7 +172,7 @@ class _Balancer:
         return number
 
     def exclude_most_loaded(self) -> None:
-        """The last one has nothing to give: it leaves the range."""
+        """Exclude the member that was returned last from the range: it has no partition of the topic to lose."""
         place, end = self._next_most + 1, self._most_end - 1
         self._sorted[place], self._sorted[end] = self._sorted[end], self._sorted[place]
         self._most_end -= 1

@@ -47,7 +47,7 @@ def _expire_due(group: ClassicGroup, now: Moment) -> Iterator[Write | None]:
 
 
 def _complete_if_waiting(group: ClassicGroup, now: Moment) -> Write | None:
-    """Complete a join phase that waited only for members that are gone now."""
+    """Complete a join phase that waited only for members that were removed."""
     if group.state is PREPARING and group.members.have_all_joined:
         return complete_join(group, now)
     return None

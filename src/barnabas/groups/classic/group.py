@@ -1,9 +1,9 @@
-"""A classic group as soft state: its members, state and deadlines, beside what its last record says.
+"""The soft state of a classic group: its members, state and deadlines.
 
 Its one rule: a group is changed only by its own methods and by the decisions of this package (`joining`, `syncing`,
-`rebalancing`, `sessions`, `expiry`). They take the time as an argument, do no I/O, and return what has to be written. A
-member that waits has left a callback. Deadlines are only noted: `wake_ms` is a lower bound of the next one, and the shell
-calls `expiry.tick` then. So a heartbeat costs one assignment.
+`rebalancing`, `sessions`, `expiry`). They take the time as an argument, do no I/O, and return the records to write. A
+member that waits has left a callback. Deadlines are only noted: `wake_ms` is a lower bound of the next one, and the
+shell calls `expiry.tick` then. So a heartbeat costs one assignment.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class ClassicGroup:
         return deadline_ms
 
     def reset_session(self, member: ClassicMember, steady_ms: float) -> None:
-        """Start the session of a member anew."""
+        """Restart the session of a member."""
         member.deadline_ms = self.due(steady_ms + member.session_timeout_ms)
 
     # --- checks for offsets and deletions

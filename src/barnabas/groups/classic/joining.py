@@ -136,7 +136,7 @@ def _add_and_rebalance(
 def _replace_static(
     group: ClassicGroup, request: Join, old_id: str, new_id: str, now: Moment, answer: AnswerJoin
 ) -> Write | None:
-    """Replace the member id of a static member that joins anew. The old id is fenced; the assignment is kept."""
+    """Replace the member id of a static member that joins without one. The old id is fenced; the assignment is kept."""
     old_leader = group.members.leader_id
     old = group.members.by_id[old_id]
     member = group.members.rename(old, new_id)

@@ -1,4 +1,4 @@
-"""The members of a classic group: who is in it, who leads, and who waits at the join and sync barriers."""
+"""The members of a classic group, its leader, and the members that wait at the join and sync barriers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Members:
         self.by_id: dict[str, ClassicMember] = {}
         self.static: dict[str, str] = {}  # instance id -> member id
         self.leader_id = leader_id
-        self.pending: dict[str, float] = {}  # member ids that were handed out and have not joined yet -> deadline
+        self.pending: dict[str, float] = {}  # member ids that were assigned and have not joined yet -> deadline
         self.protocols = SupportedProtocols()
         self.awaiting_join = 0  # members at the join barrier
         self.pending_sync: set[str] = set()  # members that have not reached the sync barrier yet
@@ -64,7 +64,7 @@ class Members:
         self.pending_sync.discard(member_id)
 
     def update(self, member: ClassicMember, request: Join, answer: AnswerJoin) -> None:
-        """Take over what a member requests when it joins again; it waits to join from now on."""
+        """Update a member that joins again; it waits to join from now on."""
         self.set_protocols(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
         self.await_join(member, answer)
 

@@ -1,4 +1,4 @@
-"""The protocols (assignors) of a classic group: those that all members support, the selected one, and its subscriptions."""
+"""The protocols (assignors) of a classic group: the common ones, the selected one, and the subscribed topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of members of classic groups as values, the error responses, and what a group asks its shell to write."""
+"""The requests of members of classic groups as values, error responses, and records that a group wants written."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def heartbeat(
 
 
 def keep_session(group: ClassicGroup, member_id: str, steady_ms: float) -> None:
-    """Start the session of a member anew after a commit of offsets, which counts as a heartbeat."""
+    """Restart the session of a member after a commit of offsets, which counts as a heartbeat."""
     member = group.members.by_id.get(member_id)
     if member is not None and group.state in (STABLE, PREPARING):
         group.reset_session(member, steady_ms)
