@@ -133,8 +133,7 @@ def test_acls_groups_and_their_lag(load: Load) -> None:
 
 
 def test_records_are_fetched_for_the_lag_in_time_only_if_its_column_is_wanted(broker: Broker) -> None:
-    from barnabas.lake.sources import cluster_rows
-    from barnabas.lake.sources.cluster import Observation
+    from barnabas.lake.reading import cluster_rows
 
     async def observed(*columns: str) -> list[Any]:
         asked = ClusterOptions.of({"table": "group_lag", "bootstrap.servers": broker.bootstrap_servers})
