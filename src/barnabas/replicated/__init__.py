@@ -1,1 +1,1 @@
-"""The loop that every replicated machine shares: decide, append, apply, wait for the high watermark."""
+"""The write loop shared by the controller and both coordinators: decide, append, apply, wait for the high watermark."""

@@ -11,18 +11,18 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class KeyValue(NamedTuple):
-    """A record of a coordinator: what it is about, and what holds of it now; None takes it back."""
+    """A record of a coordinator's log: its key and its value. A value of None is a tombstone, which deletes the key."""
 
     key: Message
     value: Message | None
 
 
-# Each with the version to write it in; a coordinator's record is a KeyValue, and the version that of its value.
+# Pairs of (record, version to write it in). A coordinator's record is a KeyValue, and the version is that of its value.
 Records = Sequence[tuple[Any, int]]
 
 
 class Producer(NamedTuple):
-    """Whose transaction records belong to; the guard is what a log wants with the first ones of a transaction."""
+    """The transactional producer of some records. The log requires `guard` with the first records of a transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -30,9 +30,9 @@ class Producer(NamedTuple):
 
 
 class Result(NamedTuple, Generic[R_co]):
-    """The records that make the decision true, and the answer once they are committed.
+    """The records to append, and the response to return once they are committed.
 
-    With a producer they are part of its transaction: they hold when a marker commits it.
+    With a producer, the records belong to its transaction and take effect when a marker commits it.
     """
 
     records: Records

@@ -1,11 +1,13 @@
-"""One replicated machine: its committed image, its head, and the writers that wait for a commit.
+"""The state of one replicated log: its committed image, its head, and the writers that wait for a commit.
 
-Decisions are pure functions of the head: they give records and a response. The records are appended to the log and
-applied to the head at once; the response waits until the log says that they are committed. Readers see the committed
-image only. When leadership is lost the head is dropped and every writer that waits is told so: taking back what was not
-committed is one assignment.
+A decision is a pure function that takes the head and returns records and a response. The records are appended to the
+log
+and applied to the head at once. The response waits until the log reports that they are committed. Readers see only the
+committed image. When leadership is lost, the head is dropped and every waiting writer gets an error. Undoing
+uncommitted
+changes is therefore one assignment.
 
-The loop knows its log only as something that appends. Whoever drives the log calls `gained`, `lost`, `committed` and `advance`.
+The loop only knows that its log can append. The driver of the log calls `gained`, `lost`, `committed` and `advance`.
 """
 
 from __future__ import annotations
@@ -23,28 +25,31 @@ R = TypeVar("R")
 
 
 class Appender(Protocol):
-    """The side of a log that a leader writes to."""
+    """The part of a log that its leader writes to."""
 
     def append(self, epoch: int, records: Records) -> int:
-        """Give the records to the log; the offset of the last one. Raises KafkaError when this is not the leader."""
+        """Append the records and return the offset of the last one.
+
+        Raises KafkaError if this node is not the leader.
+        """
         ...
 
 
 class TransactionalAppender(Appender, Protocol):
-    """A log that takes records as part of a producer's transaction."""
+    """A log that also accepts records as part of a producer's transaction."""
 
     def append(self, epoch: int, records: Records, producer: Producer | None = None) -> int: ...
 
 
 class Marker(NamedTuple):
-    """The end of a producer's transaction in a log."""
+    """The commit or abort marker that ends a producer's transaction in a log."""
 
     is_commit: bool
     coordinator_epoch: int
 
 
 class Batch(NamedTuple):
-    """Records, or the marker of a transaction, with their place in the log."""
+    """Records, or a transaction marker, with their offsets in the log."""
 
     base_offset: int
     last_offset: int
@@ -59,7 +64,7 @@ Apply = Callable[[Image, Batch], Image]
 Subscriber = Callable[[Image, Image, Sequence[Any]], None]
 
 
-MAX_BATCH_RECORDS = 10_000  # what a request may cause; only what a controller does by itself is larger, and may be cut
+MAX_BATCH_RECORDS = 10_000  # a request causes no more; only the controller's own actions do, and may be split
 
 
 class _Pending(NamedTuple):
@@ -69,7 +74,10 @@ class _Pending(NamedTuple):
 
 
 class Loop(Generic[Image]):
-    """A machine's two images and its waiting writers. Not thread-safe: it belongs to one event loop."""
+    """Two images of the state, committed and head, and the waiting writers.
+
+    Not thread-safe: belongs to one event loop.
+    """
 
     def __init__(
         self,
@@ -98,10 +106,10 @@ class Loop(Generic[Image]):
         return self.head is not None
 
     def subscribe(self, subscriber: Subscriber[Image]) -> None:
-        """Call with (old image, new image, records) after each commit."""
+        """Call `subscriber` with (old image, new image, records) after each commit."""
         self._subscribers.append(subscriber)
 
-    # --- the writers' side
+    # --- called by writers
 
     async def write(
         self, decide: Callable[[Image], Result[R]], accepted: Callable[[R], None] = lambda response: None
@@ -118,14 +126,17 @@ class Loop(Generic[Image]):
         return response
 
     def write_nowait(self, decide: Callable[[Image], Result[R]]) -> R:
-        """Decide on the head and append; what is answered may still be lost."""
+        """Decide on the head and append.
+
+        The response is returned before the commit, so its records may still be lost.
+        """
         result = decide(self._head())
         for start in range(0, len(result.records), MAX_BATCH_RECORDS):
             self._append(result.records[start : start + MAX_BATCH_RECORDS], result.producer)
         return result.response
 
     def appended(self, batch: Batch) -> None:
-        """What this leader has just written into the log by other means than a decision: a marker."""
+        """Apply a batch that this leader wrote to the log without a decision, such as a transaction marker."""
         self.head = self._apply(self._head(), batch)
         self._head_offset = batch.last_offset
         self._pending.append(_Pending(batch.last_offset, self.head, batch.records))
@@ -157,25 +168,25 @@ class Loop(Generic[Image]):
         self._waiting.append((offset, future))
         await future
 
-    # --- the log's side
+    # --- called by the driver of the log
 
     def gained(self, epoch: int, end_offset: int) -> None:
-        """This node leads, and everything before `end_offset` is committed and applied."""
+        """Become the leader. Everything before `end_offset` is committed and applied."""
         self.epoch = epoch
         self.head = self.image
         self._head_offset = self._committed_offset = end_offset - 1
 
     def lost(self) -> None:
-        """This node leads no more: what was not committed is forgotten, and who waits for it is told."""
+        """Lose leadership: drop uncommitted state and fail every waiting writer."""
         self.head = None
         self._pending.clear()
         for _, future in self._waiting:
             if not future.done():
-                future.set_exception(KafkaError(self._not_leader, "leadership moved before this was committed"))
+                future.set_exception(KafkaError(self._not_leader, "leadership was lost before this was committed"))
         self._waiting.clear()
 
     def committed(self, offset: int) -> None:
-        """Everything up to and including `offset` of what this leader appended is committed."""
+        """Mark everything this leader appended, up to and including `offset`, as committed."""
         if offset <= self._committed_offset:
             return
         self._committed_offset = offset
@@ -186,13 +197,13 @@ class Loop(Generic[Image]):
                 future.set_result(None)
 
     def _publish_committed(self) -> None:
-        # A log with one replica commits while it appends, before the records are pending here.
+        # A log with a single replica commits during the append, before the records are in `_pending`.
         while self._pending and self._pending[0].last_offset <= self._committed_offset:
             pending = self._pending.popleft()
             self._publish(pending.image, pending.records)
 
     def advance(self, image: Image, last_offset: int, records: Sequence[Any] = ()) -> None:
-        """What the log holds up to `last_offset` and this node did not append itself: a batch, or a snapshot."""
+        """Publish state that this node did not append itself, read from the log or a snapshot up to `last_offset`."""
         self._committed_offset = last_offset
         self._publish(image, records)
 

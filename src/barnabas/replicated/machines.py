@@ -1,8 +1,9 @@
-"""The machines of a coordinator: one per partition of its topic, loaded when this node becomes the partition's leader.
+"""The machines of a coordinator, one per partition of its topic. Each is loaded when this node becomes its leader.
 
-Its one rule: a machine answers only between the end of its load and the loss of its leadership; before, callers get
-COORDINATOR_LOAD_IN_PROGRESS, and otherwise NOT_COORDINATOR. What a machine is (its image, decisions, timers) is for groups
-and transactions to say; how its log is kept, for `replicas`.
+Its one rule: a machine serves requests only after it is loaded and while this node leads the partition. During the load
+callers get COORDINATOR_LOAD_IN_PROGRESS, and otherwise NOT_COORDINATOR. `groups` and `transactions` define the content
+of
+a machine (its image, decisions and timers); `replicas` keeps its log.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ LOAD_BYTES = 1 << 20
 
 
 class Appended(Protocol):
-    """Where a batch went."""
+    """The offsets that a batch was appended at."""
 
     @property
     def base_offset(self) -> int: ...
@@ -56,38 +57,45 @@ class MachineLog(Protocol):
     def high_watermark(self) -> int: ...
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Whole batches from an offset on, up to the end of the log; nothing at the end."""
+        """Return whole batches from `offset` on, or nothing at the end of the log."""
         ...
 
     def append_records(self, batch: bytes, leader_epoch: int, guard: int | None = None) -> Appended:
-        """Raises KafkaError: this node does not lead that epoch, too few replicas are in sync, or it is too much."""
+        """Append a batch.
+
+        Raises KafkaError if this node does not lead that epoch, too few replicas are in sync, or the batch is too
+        large.
+        """
         ...
 
     def append_marker(
         self, producer: Producer, marker: Marker, leader_epoch: int, transaction_version: int
     ) -> Appended:
-        """End a producer's transaction in this log."""
+        """Write the marker that ends a producer's transaction."""
         ...
 
     def watch(self, listener: Callable[[int], None]) -> Callable[[], None]:
-        """Call with each new high watermark; what is returned ends it."""
+        """Call `listener` with each new high watermark, until the returned function is called."""
         ...
 
 
 class Coordinator(NamedTuple, Generic[Image]):
-    """What makes a machine one of groups or of transactions."""
+    """The definition of a coordinator, of groups or of transactions: its topic, its image and its callbacks."""
 
     topic: str
-    record_group: str  # of its keys, as the wire names it: "group", "transaction"
+    record_group: str  # group of its keys in barnabas.wire: "group" or "transaction"
     empty: Image
     apply: Apply[Image]
-    loaded: Callable[[Machine[Image]], None]  # the machine answers from now on
-    unloaded: Callable[[Machine[Image]], None]  # it does no more; its soft state is gone
+    loaded: Callable[[Machine[Image]], None]  # called when the machine starts to serve
+    unloaded: Callable[[Machine[Image]], None]  # called when it stops; its soft state is dropped
     compression: Compression = Compression.NONE
 
 
 class Machine(Generic[Image]):
-    """One partition of the coordinator's topic, led by this node in one epoch. Implements `loop.TransactionalAppender`."""
+    """One partition of the coordinator's topic, led by this node in one epoch.
+
+    Implements `loop.TransactionalAppender`.
+    """
 
     def __init__(
         self,
@@ -112,22 +120,28 @@ class Machine(Generic[Image]):
 
     @property
     def image(self) -> Image:
-        """What is committed."""
+        """The committed image."""
         return self.loop.image
 
     @property
     def head(self) -> Image:
-        """What decisions see."""
+        """The image with uncommitted changes, which decisions read.
+
+        Raises NOT_COORDINATOR if this node does not lead.
+        """
         if self.loop.head is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self.loop.head
 
     async def write(self, decide: Callable[[Image], Result[R]]) -> R:
-        """Decide on the head, append, and answer when it is committed. A decision that raises changes nothing."""
+        """Decide on the head, append, and return the response after the commit.
+
+        A decision that raises changes nothing.
+        """
         return await self.loop.write(decide)
 
     def write_nowait(self, decide: Callable[[Image], Result[R]]) -> R:
-        """Decide and append; the answer does not wait for the commit."""
+        """Decide and append. Return the response without waiting for the commit."""
         return self.loop.write_nowait(decide)
 
     async def wait_head_committed(self) -> None:
@@ -135,7 +149,7 @@ class Machine(Generic[Image]):
         await self.loop.wait_head_committed()
 
     async def write_marker(self, producer: Producer, marker: Marker, transaction_version: int) -> None:
-        """End a producer's transaction in this log and in the image; returns when that is committed."""
+        """End a producer's transaction in the log and in the image, and return once that is committed."""
         self._check_leads()
         appended = self.log.append_marker(producer, marker, self.leader_epoch, transaction_version)
         batch = Batch(
@@ -168,10 +182,10 @@ class Machine(Generic[Image]):
             )
         return self.log.append_records(batch, epoch, None if producer is None else producer.guard).last_offset
 
-    # --- its life
+    # --- loading and unloading
 
     def load(self) -> asyncio.Task[None]:
-        """Begin, unless that was done; what is returned ends with it."""
+        """Start to load, unless that has begun already, and return the task."""
         if self._loading is None:
             self._loading = asyncio.get_running_loop().create_task(self._load())
         return self._loading
@@ -192,7 +206,7 @@ class Machine(Generic[Image]):
             raise
         except Exception as error:
             where = f"{self._coordinator.topic}-{self.partition_id}"
-            log.error("%s cannot be loaded: its groups or transactions are not served", where, exc_info=error)
+            log.error("could not load %s: its groups or transactions are not served", where, exc_info=error)
             self.failure = KafkaError(ErrorCode.NOT_COORDINATOR, f"{where} cannot be loaded")
             return
         self.loop.gained(self.leader_epoch, self.log.log_end_offset)
@@ -235,7 +249,7 @@ class Machine(Generic[Image]):
 
 
 def decode_key_value(record: Record, record_group: str) -> KeyValue | None:
-    """A record of a coordinator's log; None for a type that came later and is of no concern here."""
+    """Decode a record of a coordinator's log. Returns None for a record type that this version does not know."""
     try:
         key = wire.decode_record(record.key or b"", record_group).record
     except UnsupportedVersionError:
@@ -254,7 +268,7 @@ class Machines(Generic[Image]):
         self._machines: dict[int, Machine[Image]] = {}
 
     def elected(self, partition_id: int, leader_epoch: int, machine_log: MachineLog) -> None:
-        """This node leads a partition: its machine is loaded, unless it is already there in this epoch."""
+        """Load the machine of a partition that this node now leads, unless it is already there in this epoch."""
         known = self._machines.get(partition_id)
         if known is not None:
             if known.leader_epoch >= leader_epoch:
@@ -265,13 +279,13 @@ class Machines(Generic[Image]):
         machine.load()
 
     def resigned(self, partition_id: int) -> None:
-        """This node leads the partition no more, or the partition is gone."""
+        """Unload the machine of a partition that this node no longer leads, or that was deleted."""
         machine = self._machines.pop(partition_id, None)
         if machine is not None:
             machine.unload()
 
     def machine(self, partition_id: int) -> Machine[Image]:
-        """Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the loaded machine of a partition. Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
         machine = self._machines.get(partition_id)
         if machine is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -280,11 +294,11 @@ class Machines(Generic[Image]):
         return machine
 
     def loaded(self) -> list[Machine[Image]]:
-        """Those that answer."""
+        """Return the machines that are loaded."""
         return [machine for machine in self._machines.values() if machine.is_loaded]
 
     async def wait_loaded(self) -> None:
-        """Until none is being loaded."""
+        """Wait until no machine is loading."""
         await asyncio.gather(*(machine.load() for machine in self._machines.values()), return_exceptions=True)
 
     @property

@@ -1,4 +1,4 @@
-"""Which partition of a coordinator's topic, and so which machine, a group or a transactional id belongs to."""
+"""The partition of a coordinator's topic that a group or transactional id belongs to."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from barnabas.config.hash_order import text_hash
 
-_LEAST = 0x80000000  # as a signed number it has no opposite, and counts as zero
+_LEAST = 0x80000000  # Integer.MIN_VALUE in Java: its absolute value does not fit, so Kafka uses zero
 
 
-@lru_cache(maxsize=10_000)  # asked with every heartbeat
+@lru_cache(maxsize=10_000)  # called for every heartbeat
 def partition_for(key: str, partitions: int) -> int:
-    """The partition of a key in a topic with so many of them; it never changes while their number stays."""
+    """Return the partition of a key in a topic with that many partitions, as Kafka computes it."""
     value = text_hash(key)
     if value >= _LEAST:
         value = 0 if value == _LEAST else 0x1_0000_0000 - value

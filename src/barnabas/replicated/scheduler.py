@@ -1,4 +1,4 @@
-"""Time as coordinators see it: a clock and calls later, so that tests can turn the clock by hand."""
+"""Clock and timers for coordinators, as a protocol, so that tests can advance time by hand."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, Protocol
 
 
 class Handle(Protocol):
-    """A call that is to come."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Scheduler(Protocol):
     def now_ms(self) -> int:
-        """The time of day, as records carry it."""
+        """Return the wall clock time in milliseconds, as stored in records."""
         ...
 
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Handle: ...
 
 
 async def pause(scheduler: Scheduler, delay_ms: int, sooner: asyncio.Future[Any] | None = None) -> None:
-    """Wait for so long, or until something else has happened."""
+    """Wait `delay_ms`, or until `sooner` is done."""
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def end(done: object = None) -> None:
