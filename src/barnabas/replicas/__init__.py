@@ -1,1 +1,1 @@
-"""A broker's partitions: their logs, who leads them, what is committed, and who waits for it."""
+"""A broker's replicas: their logs, leadership, high watermarks, and the fetches that wait on them."""

@@ -1,7 +1,8 @@
-"""Compaction by the clock: the dirtiest log first, one at a time, in slices between the requests.
+"""Periodic compaction: the dirtiest log first, one at a time, in slices between requests.
 
-Its one rule: how far each log is clean is checkpointed before the next one is begun, so that a restart cleans nothing
-twice. A log that cannot be cleaned is left as it is until the node is started again, with a line that says why.
+Its one rule: the cleaner checkpoint of a log is written before the next log is started, so that a restart cleans
+nothing
+twice. A log that is corrupt is logged and skipped until the node restarts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PAUSE_S = 0.001
 
 
 class Cleaner:
-    """`clean_all` is called again and again; `config` gives the configuration in force."""
+    """The log cleaner of a broker. `clean_all` is called periodically; `config` returns the current configuration."""
 
     def __init__(self, replicas: Replicas, config: Callable[[], ServerConfig], now_ms: Callable[[], int]) -> None:
         self._replicas = replicas
@@ -36,7 +37,7 @@ class Cleaner:
         replicas.carry_cleaner_offset = self._carry
 
     async def clean_all(self) -> None:
-        """Until no log is dirty enough."""
+        """Clean logs until none is dirty enough."""
         if self._config().get_bool("log.cleaner.enable"):
             self._forget_deleted()
             while (chosen := self._choose()) is not None:
@@ -57,7 +58,7 @@ class Cleaner:
             try:
                 dirty = self._find_dirty(partition)
             except (KafkaError, StorageError) as error:
-                log.warning("%s cannot be looked at for compaction: %s", partition, error)
+                log.warning("could not check whether %s needs compaction: %s", partition, error)
                 continue
             if dirty.checkpoint_is_wrong:
                 self._offsets_of(partition).update(_name(partition), dirty.first_dirty_offset)
@@ -86,19 +87,19 @@ class Cleaner:
                     return
                 await (asyncio.sleep(PAUSE_S) if step is None else asyncio.to_thread(step))
         except CorruptLogError as error:
-            log.error("%s is not compacted any more: %s", partition, error)
+            log.error("%s will not be compacted until the next restart: %s", partition, error)
             self._uncleanable.add(partition)
             return
         except StorageError as error:
-            if opened is partition.opened_log:  # and was not moved meanwhile
+            if opened is partition.opened_log:  # false if it was moved meanwhile
                 self._replicas.fail_dir(partition.log_dir, error)
             return
         if not compaction.is_done:
-            return  # it was truncated or deleted meanwhile
+            return  # the log was truncated or deleted meanwhile
         self._offsets_of(partition).update(_name(partition), compaction.end_offset)
         stats = compaction.stats
         log.info(
-            "%s: compacted up to %d, %d records of %d are left",
+            "%s: compacted up to offset %d; %d of %d records remain",
             partition,
             compaction.end_offset,
             stats.records_written,
@@ -106,7 +107,7 @@ class Cleaner:
         )
 
     def _carry(self, partition: Partition, log_dir: str) -> None:
-        """A log is about to be in another log dir, as clean as it is."""
+        """Move the cleaner checkpoint of a partition to the log dir that its log is about to move to."""
         name, path = _name(partition), partition.log_dir
         try:
             cleaned_to = self._offsets_in(path).get(name)

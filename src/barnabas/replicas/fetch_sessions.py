@@ -1,12 +1,14 @@
-"""Fetch sessions: a fetcher names what it wants once, and then only what it wants differently (KIP-227).
+"""Fetch sessions (KIP-227): a fetcher lists its partitions once, and then only sends changes.
 
-Its one rule: an incremental answer carries a partition only if there is something that the fetcher was not told: records, an
-error, another high watermark or log start offset, an epoch at which its log went another way. What has brought records
-moves behind the others, so that a large partition does not starve the small ones. A session is known by its id, each of its
-requests by the next epoch.
+Its one rule: an incremental response contains a partition only if it has something new for the fetcher: records, an
+error,
+another high watermark or log start offset, or a diverging epoch. A partition that returned records moves to the end, so
+that
+a large partition does not starve the small ones. A session has an id, and each of its requests has the next epoch.
 
-Nothing here reads a log, a clock or an image: times and the names of topics are passed in. Kafka splits its cache into
-eight parts that evict on their own; this is one cache of the same size with the same rules of eviction.
+This module reads no log, clock or image: times and topic names are passed in. Kafka splits its cache into eight parts
+that
+evict on their own; this is one cache of the same size with the same eviction rules.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 if TYPE_CHECKING:
     from barnabas.replicas.partition import Partition
 
-TOPIC_IDS_SINCE = 13  # the version of Fetch from which topics go by id
+TOPIC_IDS_SINCE = 13  # since this Fetch version, topics are identified by id
 NO_SESSION = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
@@ -35,10 +37,10 @@ PartitionData = FetchResponse.PartitionData
 
 
 class Wanted:
-    """A partition that is to be fetched, and what its fetcher was told of it last.
+    """A partition to fetch, with the high watermark and log start offset last sent to its fetcher.
 
     `log_start_offset` is the fetcher's own, `told_log_start_offset` that of the leader. `topic` is None while the id is
-    not known. `replica` is for who reads, to find the partition again.
+    unknown. `replica` caches the partition object for the reader.
     """
 
     __slots__ = (
@@ -64,7 +66,7 @@ class Wanted:
         self.ask(asked)
 
     def ask(self, asked: FetchRequest.FetchPartition) -> None:
-        """What is wanted now."""
+        """Update what the fetcher wants."""
         self.fetch_offset = asked.fetch_offset
         self.max_bytes = asked.partition_max_bytes
         self.current_leader_epoch = asked.current_leader_epoch
@@ -72,7 +74,7 @@ class Wanted:
         self.log_start_offset = asked.log_start_offset
 
     def is_news(self, row: PartitionData) -> bool:
-        """Whether the fetcher has to be told this."""
+        """Whether the row contains something that the fetcher does not know."""
         return bool(
             row.records
             or row.high_watermark != self.told_high_watermark
@@ -83,7 +85,7 @@ class Wanted:
         )
 
     def told(self, row: PartitionData) -> None:
-        # After an error the partition is told again, whatever its high watermark is then.
+        # After an error, send the partition again even if its high watermark did not change.
         self.told_high_watermark = -1 if row.error_code else row.high_watermark
         self.told_log_start_offset = row.log_start_offset
 
@@ -92,7 +94,7 @@ Rows = list[tuple[Wanted, PartitionData]]
 
 
 class Answer(NamedTuple):
-    """What goes out: the rows in their order."""
+    """The content of a response; its rows are in order."""
 
     error_code: ErrorCode
     session_id: int
@@ -100,7 +102,7 @@ class Answer(NamedTuple):
 
 
 class Fetch(Protocol):
-    """One request: what it fetches, and how the results become an answer. `answer` comes once, at the end."""
+    """One request: the partitions to fetch, and the conversion of results to a response. `answer` is called once."""
 
     partitions: Collection[Wanted]
     is_incremental: bool
@@ -109,7 +111,7 @@ class Fetch(Protocol):
 
 
 class FetchSession:
-    """What one fetcher wants, in the order in which it is looked at."""
+    """The partitions of one fetcher, in the order in which they are read."""
 
     __slots__ = (
         "created_ms",
@@ -135,25 +137,25 @@ class FetchSession:
         self.touch(now_ms)
 
     def touch(self, now_ms: int) -> None:
-        """What eviction goes by is what was true when the session was last used."""
+        """Update what eviction compares: time, size and age at the last use."""
         self.last_used_ms = now_ms
         self.size = len(self.partitions)
         self.is_old = now_ms - self.created_ms > MIN_EVICTION_MS
 
     @property
     def value(self) -> tuple[bool, int, int]:
-        """By which a session stays when another one needs its place."""
+        """The rank of a session: eviction removes the lowest."""
         return self.is_privileged, self.size, self.id
 
 
 class FetchSessions:
-    """The sessions of a node, at most `max_sessions` of them."""
+    """The fetch sessions of a node, at most `max_sessions`."""
 
     def __init__(self, max_sessions: int, random: Random) -> None:
         self.max_sessions = max_sessions
         self.evictions = 0
         self._random = random
-        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the last used is the last
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -163,7 +165,7 @@ class FetchSessions:
         return sum(session.size for session in self._sessions.values())
 
     def begin(self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf, *, is_follower: bool) -> Fetch:
-        """What a request fetches. `name_of` gives the topic of an id."""
+        """Start to serve a request. `name_of` returns the topic name of an id, or None."""
         epoch = request.session_epoch
         if epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             return self._go_on(request, version, now_ms, name_of)
@@ -175,7 +177,7 @@ class FetchSessions:
         return _FullFetch(self, asked, is_privileged=is_follower, uses_ids=version >= TOPIC_IDS_SINCE)
 
     def create(self, partitions: dict[Key, Wanted], now_ms: int, *, is_privileged: bool, uses_ids: bool) -> int:
-        """The id of a new session; NO_SESSION if there is no room for one."""
+        """Create a session and return its id, or NO_SESSION if the cache is full and nothing can be evicted."""
         if len(self._sessions) >= self.max_sessions and not self._evict(is_privileged, len(partitions), now_ms):
             return NO_SESSION
         session_id = NO_SESSION
@@ -211,7 +213,10 @@ class FetchSessions:
         return _IncrementalFetch(session)
 
     def _evict(self, is_privileged: bool, size: int, now_ms: int) -> bool:
-        """Makes room: of a session that was not used for long, or of the least one that a new one may push out."""
+        """Make room by evicting an idle session, or the lowest one that the new session outranks.
+
+        Return whether it worked.
+        """
         if not self._sessions:
             return False
         oldest = next(iter(self._sessions.values()))
@@ -230,7 +235,7 @@ class FetchSessions:
 
 
 class SessionlessFetch:
-    """A request that is answered whole and not remembered; one that failed has an error and no partitions."""
+    """A request outside any session. A failed one has an error and no partitions."""
 
     is_incremental = False
 
@@ -243,7 +248,7 @@ class SessionlessFetch:
 
 
 class _FullFetch:
-    """A request that begins a session, if there is room for it when it is answered."""
+    """A request that creates a session when it is answered, if there is room for it."""
 
     is_incremental = False
 
@@ -267,7 +272,7 @@ class _FullFetch:
 
 
 class _IncrementalFetch:
-    """A request that goes on with a session. `partitions` is what the session has now."""
+    """A request that continues a session. `partitions` are those of the session after the request's changes."""
 
     is_incremental = True
 
@@ -277,9 +282,9 @@ class _IncrementalFetch:
         self._epoch = session.epoch
 
     def answer(self, rows: Rows, now_ms: int) -> Answer:
-        """Rows that bring no news may be left out by the caller already."""
+        """Return the response. The caller may already have left out rows that contain nothing new."""
         session = self._session
-        if session.epoch != self._epoch:  # the request came twice, and the other one went on meanwhile
+        if session.epoch != self._epoch:  # a duplicate of this request was answered meanwhile
             return Answer(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
         news = []
         for wanted, row in rows:
@@ -301,9 +306,9 @@ def next_epoch(epoch: int) -> int:
 def wanted_by(
     request: FetchRequest, version: int, name_of: NameOf, known: dict[Key, Wanted] | None = None
 ) -> dict[Key, Wanted]:
-    """The partitions of a request, in its order, and in the order of `known`, which gets the new ones at its end.
+    """Return the partitions of a request, in its order. New ones are also added at the end of `known`.
 
-    What is asked for twice has the place of the first and the values of the last.
+    A partition listed twice keeps its first position and takes its last values.
     """
     uses_ids = version >= TOPIC_IDS_SINCE
     asked: dict[Key, Wanted] = {}

@@ -1,7 +1,8 @@
-"""The log dirs of a node: where they are, which of them work, which take nothing new, and what is in them.
+"""The log dirs of a node: their paths, ids and contents, and which of them are online or cordoned.
 
-Its one rule: a directory is known by its absolute path, as Kafka tells clients; ids are for the controller. A directory
-that fails while it is looked at is offline from then on. Logs are counted as files here, not opened.
+Its one rule: a directory is identified by its absolute path, as in Kafka's responses; ids are only for the controller.
+A
+directory whose listing fails goes offline. Logs are sized by their files, not opened.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _LISTED = (DirectoryState.CURRENT, DirectoryState.FUTURE)
 
 
 class StoredPartition(NamedTuple):
-    """A log in a directory; a future one takes the place of the current one in another directory."""
+    """A log in a directory. A future log is the copy that replaces the current one of another directory."""
 
     partition: TopicPartition
     size_in_bytes: int
@@ -33,7 +34,7 @@ class StoredPartition(NamedTuple):
 
 
 class DirectoryUsage(NamedTuple):
-    """What is in a directory, and the space of the file system that it is on."""
+    """The content of a directory, and the size of its file system."""
 
     partitions: tuple[StoredPartition, ...]
     total_bytes: int
@@ -41,7 +42,10 @@ class DirectoryUsage(NamedTuple):
 
 
 class LogDirectories:
-    """`config` gives the configuration in force; `ids` has the directories that have an id, others of the node among them."""
+    """All log dirs of a node.
+
+    `config` returns the current configuration. `ids` maps paths to directory ids and may contain other directories.
+    """
 
     def __init__(self, config: Callable[[], ServerConfig], ids: Mapping[Path, Uuid]) -> None:
         self._config = config
@@ -53,7 +57,7 @@ class LogDirectories:
 
     @property
     def ids(self) -> list[Uuid]:
-        """Of those that are online."""
+        """Ids of the online directories."""
         return [directory_id for path, directory_id in self._ids.items() if path not in self._offline]
 
     @property
@@ -71,19 +75,22 @@ class LogDirectories:
         return path in self.paths and path not in self._offline
 
     def is_cordoned(self, path: str) -> bool:
-        """Whether the settings say that nothing new is to be put there."""
+        """Whether `cordoned.log.dirs` excludes this directory from new replicas."""
         config = self._config()
         cordoned = config.get_list("cordoned.log.dirs")
         return "*" in cordoned or path in map(_absolute, cordoned)
 
     def fail(self, path: str, reason: object) -> None:
-        """Take a directory offline, until the node is started again."""
+        """Take a directory offline until the node restarts."""
         if path not in self._offline:
-            log.error("the log dir %s is offline from now on: %s", path, reason)
+            log.error("the log dir %s is now offline: %s", path, reason)
             self._offline.add(path)
 
     def usage(self, path: str) -> DirectoryUsage:
-        """What is in a directory, by looking at all of it; StorageError, and it is offline, if that fails."""
+        """List a directory and measure its files.
+
+        If that fails, the directory goes offline and StorageError is raised.
+        """
         try:
             if path in self._offline:
                 raise StorageError(f"the log dir {path} is offline")
@@ -100,18 +107,18 @@ class LogDirectories:
         return DirectoryUsage(found, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize)
 
     def find(self, partition: TopicPartition) -> str | None:
-        """The directory that has the current log of a partition."""
+        """Return the directory that has the current log of a partition, or None."""
         name = directory_name(partition)
         return next((path for path in self.paths if Path(path, name).is_dir()), None)
 
     def assigned(self, directory_id: Uuid | None) -> str | None:
-        """Where a replica belongs that the cluster knows to be in this directory; there is no choice if there is only one."""
+        """Return the path of a directory id, or the only path if there is just one."""
         if len(self.paths) == 1:
             return self.paths[0]
         return next((path for path, each in self._ids.items() if each == directory_id), None)
 
     def choose(self, partition: TopicPartition, path: str) -> None:
-        """Remember where the log of a partition is to be made, once it is made."""
+        """Remember in which directory to create the log of a partition."""
         if len(self._choices) >= MAX_CHOICES and partition not in self._choices:
             del self._choices[next(iter(self._choices))]
         self._choices[partition] = path
@@ -120,7 +127,7 @@ class LogDirectories:
         return self._choices.get(partition)
 
     def forget_choice(self, partition: TopicPartition) -> None:
-        """The log was made."""
+        """Drop the choice, because the log was created."""
         self._choices.pop(partition, None)
 
 
@@ -129,7 +136,7 @@ def _absolute(path: str | Path) -> str:
 
 
 def _log_bytes(directory: Path) -> int:
-    """The size of a log's segments; a log that is deleted meanwhile has none."""
+    """Return the size of a log's segments, or 0 if the log was deleted meanwhile."""
     try:
         with disk_errors("reading", directory), os.scandir(directory) as entries:
             return sum(entry.stat().st_size for entry in entries if entry.name.endswith(".log"))

@@ -1,8 +1,9 @@
-"""What is done to logs by the clock: retention, compaction, flushing, checkpoints, and the deletion of files.
+"""Periodic work on logs: retention, compaction, flushing, checkpoints, and the deletion of files.
 
-Its one rule: work is done in slices of a few milliseconds on the event loop, or in a thread where a call of the system waits
-for the disk; requests come in between. Nothing of it begins before `log.initial.task.delay.ms` has passed, except
-checkpoints and flushing.
+Its one rule: work runs in slices of a few milliseconds on the event loop, or in a thread when a system call waits for
+the
+disk, so that requests are served in between. Only checkpoints, flushing, the deletion of files and the expiration of
+producers start before `log.initial.task.delay.ms` has passed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MAX_INTERVAL_S = 86400.0
 
 
 class Maintenance:
-    """`config` gives the configuration in force."""
+    """The periodic tasks of a broker. `config` returns the current configuration."""
 
     def __init__(self, replicas: Replicas, config: Callable[[], ServerConfig], now_ms: Callable[[], int]) -> None:
         self._replicas = replicas
@@ -72,11 +73,11 @@ class Maintenance:
             try:
                 await do()
             except Exception:
-                log.exception("%s failed; it is tried again", getattr(do, "__name__", do))
+                log.exception("%s failed and will be retried", getattr(do, "__name__", do))
             await asyncio.sleep(interval_s())
 
     async def _each_log(self, do: Callable[..., None]) -> None:
-        """With every partition whose log works, in slices; a log that was not needed yet is opened for it."""
+        """Call `do` for every online partition, in slices. `do` may open a log that was not needed before."""
         clock = asyncio.get_running_loop().time
         until = clock() + SLICE_S
         for partition in list(self._replicas):
@@ -92,7 +93,7 @@ class Maintenance:
                 until = clock() + SLICE_S
 
     async def _create(self) -> None:
-        """Make the directories of new partitions soon, but not while requests are answered."""
+        """Create the directories of new partitions, a few at a time with pauses, so that requests are not delayed."""
         wanted = asyncio.Event()
         self._replicas.wants_creation = wanted.set
         clock = asyncio.get_running_loop().time
@@ -113,7 +114,7 @@ class Maintenance:
                 gone = partition.log.delete_by_retention(now_ms, partition.high_watermark)
                 if gone.segments:
                     log.info(
-                        "%s: %d segments had their time; it begins at %d",
+                        "%s: deleted %d segments by retention; the log start offset is now %d",
                         partition,
                         gone.segments,
                         partition.log_start_offset,

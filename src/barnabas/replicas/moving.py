@@ -1,11 +1,13 @@
-"""Moving replicas between the log dirs of this broker: a future log catches up with the current one and takes its place.
+"""Moves replicas between the log dirs of this broker: a future log catches up with the current one and replaces it.
 
-Its one rule: the current log is what counts until the swap, which no request can come in between; a kill at any point leaves
-one of the two, whole. Bytes are copied as batches, in slices, in a thread. When the future log has caught up, the controller is
-asked first, and the swap waits for its yes. How a half-done move is found again after a restart is for `Replicas` to say.
+Its one rule: the current log is used until the swap, and the swap cannot be interleaved with a request. A crash at any
+point
+leaves one of the two logs complete. Batches are copied in slices, in a thread. Once the future log has caught up, the
+controller is told, and the swap waits for its response. `Replicas` finds unfinished moves after a restart.
 
-Compaction rests while a log is moved, so that the future log is as clean as the current one; retention does not, the future
-log follows the log start offset.
+A log is not compacted while it moves, so that the future log is as clean as the current one. Retention still applies:
+the
+future log follows the log start offset.
 """
 
 from __future__ import annotations
@@ -29,15 +31,15 @@ log = logging.getLogger(__name__)
 
 SLICE_BYTES = 1024 * 1024
 PAUSE_S = 0.001
-WAIT_S = 0.05  # between looks at what waits for the controller
-MAX_PAUSE_S = 1.0  # then the rate may be another
+WAIT_S = 0.05  # pause between checks while nothing is copied
+MAX_PAUSE_S = 1.0  # the rate limit may change in the meantime
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def common_end(current: Log, future: Log) -> int:
-    """Up to where two logs have the same records, by the epochs in which they were written."""
+    """Return the offset up to which two logs have the same records, judged by their leader epochs."""
     end = min(current.log_end_offset, future.log_end_offset)
     if not current.epochs.entries or not future.epochs.entries:
         return end
@@ -50,7 +52,7 @@ def common_end(current: Log, future: Log) -> int:
 
 
 def align(current: Log, future: Log) -> None:
-    """Take away from the future log what the current one does not have, or not any more."""
+    """Remove from the future log whatever the current one does not have, or no longer has."""
     end = common_end(current, future)
     if end < future.log_end_offset:
         future.truncate_to(end)
@@ -60,21 +62,21 @@ def align(current: Log, future: Log) -> None:
 
 
 def follow_start(current: Log, future: Log) -> None:
-    """Nothing before the log start offset is kept."""
+    """Advance the log start offset of the future log to that of the current one."""
     future.advance_log_start_offset(min(current.log_start_offset, future.log_end_offset))
     future.delete_old_segments()
     future.delete_files(future.config.file_delete_delay_ms)
 
 
 def append_slice(current: Log, future: Log, data: bytes, end: int) -> int:
-    """Append what was read from the current log, which ended at `end` then; gives how many bytes."""
+    """Append data read from the current log when its end offset was `end`. Return the number of bytes appended."""
     if not data:
         if future.log_end_offset < end:
-            future.skip_to(end)  # the last records were compacted away
+            future.skip_to(end)  # compaction removed the last records
         return 0
     first_offset = decode_header(data).base_offset
     if first_offset < future.log_end_offset and not future.size_in_bytes:
-        future.truncate_fully_and_start_at(first_offset)  # the log start offset is within this batch
+        future.truncate_fully_and_start_at(first_offset)  # the log start offset lies inside this batch
     info = future.append_as_follower(data)
     if info is None:
         return 0
@@ -85,7 +87,7 @@ def append_slice(current: Log, future: Log, data: bytes, end: int) -> int:
 
 
 def take_over(current: Log, future: Log) -> None:
-    """What is known of the current log beside its batches becomes known of the future one, which has the same batches."""
+    """Copy leader epochs and producer state to the future log, which has the same batches."""
     if future.recovery_point < current.recovery_point:
         future.flush()
     future.epochs.hold()
@@ -93,7 +95,7 @@ def take_over(current: Log, future: Log) -> None:
     for entry in current.epochs.entries:
         future.epochs.assign(entry.epoch, entry.start_offset)
     future.epochs.save()
-    # With the five last batches of each, and the transactions that are being verified.
+    # This includes the last five batches of each producer, and ongoing transaction verifications.
     future.producers = current.producers
 
 
@@ -105,7 +107,7 @@ class _State(Enum):
 
 
 class Move:
-    """A replica on its way to another log dir. The log of a move that a restart found is opened when there is time."""
+    """A replica that is moving to another log dir. After a restart, its future log is opened later by `Moves.run`."""
 
     def __init__(self, partition: Partition, log_dir: str, directory: Path, log: Log | None = None) -> None:
         self.partition = partition
@@ -124,7 +126,7 @@ class Move:
 
 
 class Moves:
-    """All moves of this broker; `run` drives them."""
+    """All moves of this broker, driven by `run`."""
 
     def __init__(self, replicas: Replicas, max_bytes_per_second: Callable[[], int]) -> None:
         self._replicas = replicas
@@ -141,35 +143,38 @@ class Moves:
     def __iter__(self) -> Iterator[Move]:
         return iter(tuple(self._moves.values()))
 
-    # --- what is asked for
+    # --- requests
 
     def begin(self, partition: Partition, log_dir: str, directory: Path) -> None:
-        """Make a future log, and fill it; raises StorageError if it cannot be made."""
+        """Create a future log and start to fill it. Raises StorageError if it cannot be created."""
         future = self._replicas.open_future(partition, log_dir, directory)
         log.info("moving %s from %s to %s", partition, partition.log_dir, log_dir)
         self._add(Move(partition, log_dir, directory, future))
 
     def resume(self, partition: Partition, log_dir: str, directory: Path) -> None:
-        """Go on with a future log that a restart found."""
-        log.info("going on with moving %s from %s to %s", partition, partition.log_dir, log_dir)
+        """Continue with a future log that was found at startup."""
+        log.info("resuming the move of %s from %s to %s", partition, partition.log_dir, log_dir)
         self._add(Move(partition, log_dir, directory))
 
     def cancel(self, partition: Partition) -> None:
-        """Forget a move; its future log is deleted, and the controller told where the replica is, if it was told otherwise."""
+        """Cancel a move and delete its future log.
+
+        The controller is corrected if it was told about the new directory.
+        """
         move = self._moves.get(partition)
         if move is not None:
-            log.info("not moving %s to %s any more", partition, move.log_dir)
+            log.info("cancelled the move of %s to %s", partition, move.log_dir)
             self._end(move)
 
     def dir_failed(self, log_dir: str) -> None:
-        """Whatever goes to or from there stays as it is; a restart may find it."""
+        """Stop every move from or to a failed directory. The files stay, and a restart may resume the move."""
         for move in self:
             if log_dir in (move.log_dir, move.partition.log_dir):
-                log.warning("%s is not moved to %s any more: a log dir has failed", move.partition, move.log_dir)
+                log.warning("stopped the move of %s to %s: a log dir failed", move.partition, move.log_dir)
                 self._end(move, keep=True)
 
     def configure(self, partition: Partition) -> None:
-        """The topic's settings have changed."""
+        """Apply changed topic settings to the future log."""
         move = self._moves.get(partition)
         if move is not None and move.log is not None:
             move.log.configure(partition.log_config)
@@ -193,10 +198,10 @@ class Moves:
         if not move.is_kept:
             self._replicas.discard_future(move.partition, move.log_dir, move.directory)
 
-    # --- doing it
+    # --- execution
 
     async def run(self) -> None:
-        """All moves, a slice of each in turn, until it is cancelled."""
+        """Run all moves until cancelled, one slice of each in turn, at the configured rate."""
         wanted = asyncio.Event()
         self._wake = wanted.set
         while True:
@@ -213,7 +218,7 @@ class Moves:
                 owed_bytes -= rate * pause_s
 
     async def advance(self) -> int:
-        """One slice of each move; gives how many bytes were copied."""
+        """Copy one slice of each move, and return the number of bytes copied."""
         copied = 0
         for move in self:
             if move.is_over or move.partition.is_offline:
@@ -221,7 +226,7 @@ class Moves:
             try:
                 copied += await self._advance(move)
             except Exception:
-                log.exception("%s cannot be moved to %s", move.partition, move.log_dir)
+                log.exception("could not move %s to %s", move.partition, move.log_dir)
                 if not move.is_over:
                     self._end(move)
         return copied
@@ -237,7 +242,7 @@ class Moves:
         copied = await self._copy(move, current, future)
         if move.is_over or not move.is_near or current is not move.partition.opened_log:
             return copied
-        # What is left came while the slice was copied.
+        # The remainder was appended while the slice was copied.
         if move.state is _State.COPYING:
             await self._on_future(move, future.flush)
             move.state = _State.FLUSHED
@@ -259,7 +264,7 @@ class Moves:
         return move.log if not move.is_over else None
 
     async def _copy(self, move: Move, current: Log, future: Log) -> int:
-        """A slice, both ends of it in a thread."""
+        """Copy one slice, reading and appending in a thread."""
         if (
             move.truncations != current.truncations
             or not current.log_start_offset <= future.log_end_offset <= current.log_end_offset
@@ -277,9 +282,9 @@ class Moves:
             copied = await self._on_future(move, append_slice, current, future, data, end) or 0
         except BatchError as error:
             if move.truncations == current.truncations:
-                log.error("%s stays in %s: %s", move.partition, move.partition.log_dir, error)
+                log.error("stopped moving %s, which stays in %s: %s", move.partition, move.partition.log_dir, error)
                 self._end(move)
-            return 0  # it was read while it was cut off
+            return 0  # the data was read while the log was truncated
         move.is_near = future.log_end_offset >= end
         return copied
 
@@ -287,7 +292,7 @@ class Moves:
         try:
             return await _finished(asyncio.to_thread(current.read, offset, SLICE_BYTES))
         except OffsetOutOfRangeError:
-            return None  # it was deleted or cut off meanwhile
+            return None  # it was deleted or truncated meanwhile
         except StorageError as error:
             self._read_failed(move, error)
             return None
@@ -296,13 +301,13 @@ class Moves:
         if move.is_over:
             return
         if isinstance(error, CorruptLogError):
-            log.error("%s stays in %s: %s", move.partition, move.partition.log_dir, error)
+            log.error("stopped moving %s, which stays in %s: %s", move.partition, move.partition.log_dir, error)
             self._end(move)
         else:
             self._replicas.fail_dir(move.partition.log_dir, error)
 
     async def _on_future(self, move: Move, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Work on the future log, in a thread; an error of the disk is one of its log dir. None if that ended the move."""
+        """Work on the future log in a thread. Returns None if a disk error ended the move."""
         move.is_busy = True
         try:
             return await _finished(asyncio.to_thread(do, *args, **kwargs))
@@ -316,7 +321,7 @@ class Moves:
                 self._let_go(move)
 
     def _catch_up(self, move: Move, current: Log, future: Log) -> bool:
-        """The last slice, at once; whether the future log has it all now."""
+        """Copy the last slice on the event loop. Return whether the future log is complete."""
         is_aligned = current.log_start_offset <= future.log_end_offset <= current.log_end_offset
         if move.truncations != current.truncations or not is_aligned:
             return False
@@ -333,7 +338,7 @@ class Moves:
         return future.log_end_offset == current.log_end_offset
 
     def _finish(self, move: Move, current: Log, future: Log) -> None:
-        """The last slice and the swap, with no request in between."""
+        """Copy the last slice and swap the logs, with no request in between."""
         if not self._catch_up(move, current, future):
             return
         partition = move.partition
@@ -352,7 +357,7 @@ class Moves:
 
 
 async def _finished(work: asyncio.Future[T] | object) -> T:
-    """What runs in a thread cannot be cancelled: it is waited for."""
+    """Wait for work in a thread even when cancelled, because a thread cannot be cancelled."""
     task: asyncio.Future[T] = asyncio.ensure_future(work)  # type: ignore[arg-type]
     try:
         return await asyncio.shield(task)

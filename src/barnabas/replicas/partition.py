@@ -1,8 +1,8 @@
-"""One partition on this broker: its log, whether this broker leads it, and up to where it is committed.
+"""One partition on this broker: its log, its leadership and its high watermark.
 
-Its one rule: what is below the high watermark is on every replica in sync and will not be taken back; readers see no more.
-The log is opened when it is first needed: most partitions of a node that has just started are not asked for. An error of the
-disk takes the whole log dir offline, which is for `Replicas` to do; here it is KAFKA_STORAGE_ERROR.
+Its one rule: records below the high watermark are on every in-sync replica and are never truncated; consumers read only
+those. The log is opened on first use, because most partitions of a freshly started node are idle. A disk error raises
+KAFKA_STORAGE_ERROR here; `Replicas` takes the whole log dir offline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Watcher = Callable[[int], None]
 
 
 class Partition:
-    """A replica. `state` is what the cluster has decided about it."""
+    """A replica. `state` is its state in the metadata image: leader, epoch, replicas and in-sync replicas."""
 
     __slots__ = (
         "_failed",
@@ -84,7 +84,7 @@ class Partition:
         self._jitter = jitter
         self._log: Log | None = None
         self._watchers: tuple[Watcher, ...] = ()
-        self._waiting: set[WaitingFetch] | tuple[()] = ()  # made when somebody waits: most partitions are quiet
+        self._waiting: set[WaitingFetch] | tuple[()] = ()  # a set from the first wait on: most partitions are idle
         self._followers: dict[int, int] | None = None
         self.state = state
         self.is_leader = state.leader == node_id
@@ -97,7 +97,7 @@ class Partition:
 
     @property
     def log(self) -> Log:
-        """Raises KAFKA_STORAGE_ERROR when its log dir does not work."""
+        """The log, opened on first use. Raises KAFKA_STORAGE_ERROR if its log dir is offline."""
         if self._log is None:
             self._open_log()
             assert self._log is not None
@@ -105,7 +105,7 @@ class Partition:
 
     @property
     def opened_log(self) -> Log | None:
-        """The log, if it was needed already."""
+        """The log, or None if it has not been opened."""
         return self._log
 
     @property
@@ -126,17 +126,17 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Readers of committed transactions see no more than what is before it."""
+        """The end (exclusive) of what read_committed consumers see."""
         return self.log.last_stable_offset(self.high_watermark)
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Whole batches from an offset on, up to the end of the log."""
+        """Return whole batches from `offset` on, up to the end of the log."""
         return self.log.read(offset, max_bytes)
 
-    # --- leading
+    # --- appending as the leader
 
     def require_leader(self, current_leader_epoch: int = -1) -> None:
-        """Raises what Kafka answers to who takes this broker for the leader, in an epoch if one is given."""
+        """Raise Kafka's error for a request meant for the leader, in that epoch if one is passed, unless this is it."""
         if self.is_offline:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
@@ -159,12 +159,17 @@ class Partition:
         return self._append(lambda: self.log.append_as_leader(batch, epoch, header=header, verification_guard=guard))
 
     def append_records(self, batch: bytes, leader_epoch: int, guard: int | None = None) -> AppendInfo:
-        """Append a coordinator's batch, if this broker still leads the epoch in which it was decided."""
+        """Append a coordinator's batch.
+
+        Raises KafkaError unless this broker leads `leader_epoch`, in which it was decided.
+        """
         self.require_leader(leader_epoch)
         self.require_in_sync()
         limit = self.settings.rules.max_message_bytes
         if len(batch) > limit:
-            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {len(batch)} bytes where {limit} are allowed")
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {len(batch)} bytes exceeds max.message.bytes={limit}"
+            )
         origin = AppendOrigin.COORDINATOR
         return self._append(
             lambda: self.log.append_as_leader(batch, leader_epoch, origin=origin, verification_guard=guard)
@@ -173,7 +178,7 @@ class Partition:
     def append_marker(
         self, producer: Producer, marker: Marker, leader_epoch: int, transaction_version: int
     ) -> AppendInfo:
-        """End a producer's transaction in this partition."""
+        """Write the marker that ends a producer's transaction in this partition."""
         self.require_leader(leader_epoch)
         self.require_in_sync()
         return self._append(
@@ -190,7 +195,7 @@ class Partition:
         )
 
     def start_verification(self, producer: Producer, sequence: int, *, supports_epoch_bump: bool) -> int | None:
-        """What to append with once the coordinator agrees; None if the transaction has been here already."""
+        """Return the guard to append with once the coordinator agrees, or None if the transaction is ongoing here."""
         self.require_leader()
         return self.log.maybe_start_transaction_verification(
             producer.producer_id, sequence, producer.producer_epoch, supports_epoch_bump
@@ -209,19 +214,19 @@ class Partition:
 
     @property
     def is_flush_due(self) -> bool:
-        """Whether the topic wants what was appended to be on the disk by now."""
+        """Whether `flush.messages` requires a flush now."""
         return self.log.log_end_offset - self.log.recovery_point >= self.settings.log.flush_messages
 
     def require_in_sync(self) -> None:
-        """Raises NOT_ENOUGH_REPLICAS unless as many replicas are in sync as the topic wants."""
+        """Raise NOT_ENOUGH_REPLICAS if fewer replicas are in sync than `min.insync.replicas`."""
         in_sync, least = len(self.state.isr), self._settings(self.topic).min_insync_replicas
         if in_sync < min(least, len(self.state.replicas)):
-            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self} has {in_sync} replicas in sync and needs {least}")
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self} has {in_sync} in-sync replicas and needs {least}")
 
-    # --- what is committed
+    # --- high watermark
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Call with each new high watermark; what is returned ends it."""
+        """Call `watcher` with each new high watermark, until the returned function is called."""
         self._watchers = (*self._watchers, watcher)
 
         def stop() -> None:
@@ -230,7 +235,7 @@ class Partition:
         return stop
 
     async def wait_committed(self, offset: int) -> None:
-        """Until the high watermark has passed an offset; who waits says for how long."""
+        """Wait until the high watermark is above `offset`. The caller sets the timeout."""
         if self.high_watermark > offset:
             return
         done = asyncio.get_running_loop().create_future()
@@ -255,14 +260,14 @@ class Partition:
             self._waiting.discard(waiting)
 
     def fetched(self, replica_id: int, offset: int) -> None:
-        """A follower asks for records from here on: it has all before."""
+        """Record that a follower fetches from `offset`, and so has everything before it."""
         if self._followers is None:
             self._followers = {}
         self._followers[replica_id] = offset
         self._advance(0)
 
     def _advance(self, appended_bytes: int) -> None:
-        """Move the high watermark to where all replicas in sync are."""
+        """Advance the high watermark to the lowest end offset among the in-sync replicas."""
         assert self._log is not None
         isr = self.state.isr
         end = self._log.log_end_offset
@@ -271,21 +276,21 @@ class Partition:
             end = min(end, *(followers.get(each, -1) for each in isr if each != self._node_id))
         if end > self.high_watermark:
             self.high_watermark = end
-            self._log.last_stable_offset(end)  # which also forgets transactions that everyone has the end of
+            self._log.last_stable_offset(end)  # also drops ended transactions that are replicated everywhere
             for watcher in self._watchers:
                 watcher(end)
             if self._waiting:
                 self.wake(appended_bytes)
 
     def wake(self, appended_bytes: int) -> None:
-        """Tell fetches that wait here that there is more to read, or to read again."""
+        """Wake the fetches that wait here, because more can be read."""
         for waiting in tuple(self._waiting):
             waiting.advanced(appended_bytes)
 
-    # --- what the cluster decides
+    # --- changes of the metadata
 
     def decided(self, state: PartitionState) -> None:
-        """The cluster has changed its mind about leader, replicas or replicas in sync."""
+        """Apply a new state from the metadata: leader, epoch, replicas or in-sync replicas."""
         was_leader, old_epoch = self.is_leader, self.leader_epoch
         self.state = state
         self.is_leader = state.leader == self._node_id
@@ -299,24 +304,24 @@ class Partition:
             self.wake_all()
 
     def wake_all(self) -> None:
-        """Whoever waits here has to look again: leader, log or log dir is another."""
+        """Wake every waiting fetch, because the leader, the log or its log dir has changed."""
         for waiting in tuple(self._waiting):
             waiting.disturbed()
 
     def fail(self) -> None:
-        """The log dir does not work any more."""
+        """Take the replica offline, because its log dir failed or it was removed."""
         self.is_offline = True
         if self._log is not None:
             self._log.abandon()
         self.wake_all()
 
     def swap_log(self, log: Log | None, log_dir: str) -> Log | None:
-        """Take another log in its place, and give the old one."""
+        """Replace the log and its log dir, and return the old log."""
         old, self._log, self.log_dir = self._log, log, log_dir
         return old
 
     def configure(self) -> None:
-        """The topic's settings have changed."""
+        """Apply changed topic settings to the open log."""
         if self._log is not None:
             self._log.configure(self.log_config)
 

@@ -1,9 +1,12 @@
-"""The partitions of directories that are only looked at, whoever led them: every log that is there can be read here.
+"""Read-only replicas of log directories that another node left: every partition found there can be read.
 
-Its one rule: nothing is written, renamed or locked. A log is opened, in memory, when it is first asked for, and ends where its
-last whole batch does: how much of that was committed, nobody is left to say. Of a partition that was being moved, the log
-counts that is current, or else the future one; what was being deleted, and what is of another topic of the same name, does
-not. A log that cannot be read is one log: its neighbours are served.
+Its one rule: nothing is written, renamed or locked. A log is opened, in memory, on first use and ends after its last
+whole
+batch; how much of it was committed is unknown. If a partition was being moved, its current log is used, or else the
+future
+one. Directories marked for deletion and directories of another topic with the same name are ignored. A log that cannot
+be
+read takes only its own partition offline.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class FoundLog(NamedTuple):
-    """A directory with the log of a partition, and what its log dir says of that."""
+    """A partition's directory, with what the checkpoints of its log dir say about it."""
 
     log_dir: str
     path: Path
@@ -50,7 +53,7 @@ class FoundLog(NamedTuple):
 
 
 def find_logs(log_dirs: Iterable[str], image: MetadataImage) -> dict[TopicPartition, FoundLog]:
-    """The logs of the partitions that the image knows."""
+    """Return the logs of all partitions that are in the image."""
     logs: dict[TopicPartition, FoundLog] = {}
     for log_dir in log_dirs:
         recovery_points = _read_checkpoint(Path(log_dir) / RECOVERY_POINT_CHECKPOINT)
@@ -74,7 +77,7 @@ def _read_checkpoint(path: Path) -> dict[TopicPartition, int]:
     try:
         return read_offset_checkpoint(path)
     except StorageError as error:
-        log.warning("%s; it is passed over", error)
+        log.warning("ignoring a checkpoint: %s", error)
         return {}
 
 
@@ -85,25 +88,25 @@ def _is_known(path: Path, name: TopicPartition, image: MetadataImage) -> bool:
     try:
         topic_id = read_topic_id(path)
     except StorageError as error:
-        log.warning("%s; it goes by its name", error)
+        log.warning("identifying the partition by its directory name alone: %s", error)
         topic_id = None
     if topic is None or not 0 <= name.partition < len(topic.partitions) or topic_id not in (None, topic.topic_id):
-        log.info("%s is of no partition that the metadata knows: it is not shown", path)
+        log.info("ignoring %s: the metadata has no such partition", path)
         return False
     return True
 
 
 def _better(one: FoundLog, other: FoundLog) -> FoundLog:
-    """Of two logs of a partition: the current one, and of two of a kind the longer one."""
+    """Choose between two logs of a partition: the current one, or the longer one if both are of the same kind."""
     if one.is_future != other.is_future:
         return other if one.is_future else one
     chosen = max(one, other, key=lambda each: end_offset_of(each.path))
-    log.warning("%s and %s are of one partition: %s is shown", one.path, other.path, chosen.path)
+    log.warning("%s and %s hold the same partition: using %s", one.path, other.path, chosen.path)
     return chosen
 
 
 class ReadOnlyPartition(Partition):
-    """Led by whoever is asked, up to the end of its log."""
+    """A partition that every node with these directories leads, with its high watermark at the end of the log."""
 
     __slots__ = ("_refusal",)
 
@@ -124,17 +127,20 @@ class ReadOnlyPartition(Partition):
         try:
             self._log = self._open(self)
         except StorageError as error:
-            log.error("the log of %s cannot be shown: %s", self, error)
+            log.error("could not open the log of %s: %s", self, error)
             self.is_offline = True
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
         self.high_watermark = self._log.log_end_offset
-        epochs = self._log.epochs  # which are held, and so in memory alone
+        epochs = self._log.epochs  # read-only logs keep epochs in memory only
         if epochs.latest_epoch is None or epochs.latest_epoch < self.leader_epoch:
             epochs.assign(self.leader_epoch, self.high_watermark)
 
 
 class ReadOnlyReplicas(Replicas):
-    """`refusal` makes the error of who wants to write; `now_ms` is when the directories were left."""
+    """All partitions found in the directories.
+
+    `refusal` makes the error raised for every write. `now_ms` returns the time at which the directories were last used.
+    """
 
     def __init__(
         self,
@@ -189,7 +195,9 @@ class ReadOnlyReplicas(Replicas):
         )
         for recovery in opened.recoveries:
             if recovery.truncated_bytes:
-                log.warning("%s: %d bytes at its end are no batch: %s", *(partition, *recovery[2:]))
+                log.warning(
+                    "%s: ignoring %d bytes at the end that are not a valid batch: %s", *(partition, *recovery[2:])
+                )
         return opened
 
     def fail_dir(self, path: str, error: StorageError) -> None:

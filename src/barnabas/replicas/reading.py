@@ -1,10 +1,11 @@
-"""What a fetch finds: of each partition in turn the batches that it may see, until there are enough.
+"""The read side of Fetch: find the batches of each partition in turn that the reader may see, until there are enough.
 
-Its one rule: batches are looked for first, by place, and read last; a fetch that has to wait for more has read nothing. The
-first partition that has something gives at least one batch, however large, so that every reader gets on; from then on the
-limits hold. An error is of one partition, and ends the waiting of all.
+Its one rule: batches are first located in their files and only read when they are sent, so a fetch that waits has read
+nothing. The first partition with data returns at least one batch, however large, so that every reader makes progress;
+after
+that the limits apply. An error affects one partition only, but ends the wait of the whole fetch.
 
-Batches are given whole. Kafka cuts the last one where its limit falls, and clients throw that part away.
+Batches are returned whole. Kafka cuts the last one at the limit, and clients discard that part.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from barnabas.replicas.partition import Partition
     from barnabas.replicas.replicas import Replicas
 
-CHUNK_BYTES = 1 << 20  # what is read at a time of what is sent
-CONSUMER = -1  # the replica id of who is none
+CHUNK_BYTES = 1 << 20  # bytes read from disk at a time while sending
+CONSUMER = -1  # replica id of a consumer
 NO_EPOCH = -1
 
 
 class Isolation(Enum):
-    """Where the log ends for a reader."""
+    """The offset at which the log ends for a reader."""
 
     LOG_END = "log end"
     HIGH_WATERMARK = "high watermark"
@@ -38,7 +39,7 @@ class Isolation(Enum):
 
 
 class Limits(NamedTuple):
-    """Who reads, and how much; Kafka's words."""
+    """The kind of reader and its limits, in Kafka's terms."""
 
     isolation: Isolation
     max_bytes: int
@@ -52,7 +53,10 @@ class Limits(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What there is of one partition. `batches` is None if there is nothing, `end` where the log ends for this reader."""
+    """The result for one partition.
+
+    `batches` is None if there is no data; `end` is where the log ends for this reader.
+    """
 
     wanted: Wanted
     error_code: ErrorCode = ErrorCode.NONE
@@ -66,9 +70,9 @@ class Found(NamedTuple):
 
 
 class StoredRecords:
-    """Batches that are read when they are sent, in chunks: what a client has not taken yet stays on the disk.
+    """Batches that are read in chunks while they are sent, so that what a client has not received stays on disk.
 
-    In an answer they stand where bytes would. When a chunk cannot be read, the answer cannot be ended.
+    In a response they take the place of bytes. If a chunk cannot be read, the response cannot be completed.
     """
 
     __slots__ = ("_batches", "_partition", "_replicas")
@@ -101,7 +105,7 @@ def isolation_of(replica_id: int, isolation_level: int) -> Isolation:
 
 
 def check_leadership(partition: Partition, current_leader_epoch: int, *, only_leader: bool) -> None:
-    """Raises what Kafka answers to who is of another epoch, or takes this replica for the leader."""
+    """Raise Kafka's error if the reader has another leader epoch, or needs the leader and this replica is not it."""
     epoch = partition.leader_epoch
     if current_leader_epoch not in (NO_EPOCH, epoch):
         is_old = current_leader_epoch < epoch
@@ -111,7 +115,7 @@ def check_leadership(partition: Partition, current_leader_epoch: int, *, only_le
 
 
 def replica_of(replicas: Replicas, wanted: Wanted) -> Partition | None:
-    """The partition on this broker, looked up once: one that is deleted or fails is offline for good."""
+    """Return the partition on this broker. It is cached in `wanted` until it goes offline or is deleted."""
     found = wanted.replica
     if found is None or found.is_offline:
         found = wanted.replica = replicas.get(wanted.topic or "", wanted.partition)
@@ -119,7 +123,10 @@ def replica_of(replicas: Replicas, wanted: Wanted) -> Partition | None:
 
 
 def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_first: bool = True) -> list[Found]:
-    """What there is now, in the order of `wanted`. Only the first look of a follower tells how far it is."""
+    """Return what can be read now, in the order of `wanted`.
+
+    Only the first call of a fetch records a follower's position.
+    """
     left = max(limits.max_bytes, 0)
     is_empty = True
     found = []
@@ -127,7 +134,7 @@ def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_fir
         try:
             partition = replica_of(replicas, each)
             if partition is None or partition.is_offline:
-                partition = replicas.partition(each.topic or "", each.partition)  # says what is wrong
+                partition = replicas.partition(each.topic or "", each.partition)  # raises the matching error
             one = _find(partition, each, limits, left, is_empty)
             if is_first and limits.replica_id >= 0 and one.diverging is None:
                 partition.fetched(limits.replica_id, each.fetch_offset)
@@ -144,7 +151,7 @@ def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_fir
 
 
 def is_enough(found: Sequence[Found], min_bytes: int) -> bool:
-    """Whether to answer at once: there is as much as was asked for, or an error, or more than fits into the answer."""
+    """Whether to respond at once: there are enough bytes, or an error, or more data than the limits allow."""
     size = 0
     for each in found:
         if each.error_code or each.diverging is not None:
@@ -155,7 +162,7 @@ def is_enough(found: Sequence[Found], min_bytes: int) -> bool:
 
 
 def has_moved(found: Iterable[Found]) -> bool:
-    """Whether something was appended or committed since."""
+    """Whether anything was appended or committed since these results."""
     return any(
         each.partition is not None
         and (
@@ -170,7 +177,7 @@ def size_of(found: Iterable[Found]) -> int:
 
 
 def aborted_transactions(found: Found) -> list[AbortedTxn]:
-    """Those that have records among the batches."""
+    """Return the aborted transactions that have records among the batches."""
     if found.batches is None or found.partition is None:
         return []
     log = found.partition.log
@@ -178,7 +185,7 @@ def aborted_transactions(found: Found) -> list[AbortedTxn]:
 
 
 def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_empty: bool) -> Found:
-    """Raises KafkaError. Most partitions have nothing new, so that is what is quick here."""
+    """Find the batches of one partition. Raises KafkaError. The common case, no new data, is the fast one."""
     if wanted.topic_id != partition.topic_id and wanted.topic_id != ZERO_UUID:  # noqa: PLR1714
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
     epoch = wanted.current_leader_epoch
@@ -211,9 +218,12 @@ def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_em
 
 
 def failed(replicas: Replicas, partition: Partition, error: StorageError) -> ErrorCode:
-    """What is answered when the disk fails; damage concerns one log, an old segment nobody, everything else its log dir."""
+    """Handle a disk error and return its error code.
+
+    A corrupt log affects one partition and a deleted segment none. Any other error takes the log dir offline.
+    """
     is_of_dir = not isinstance(error, CorruptLogError | FileGoneError)
-    if is_of_dir and not partition.is_offline:  # it may have been deleted meanwhile
+    if is_of_dir and not partition.is_offline:  # false if it was deleted meanwhile
         replicas.fail_dir(partition.log_dir, error)
     return error.code
 
@@ -225,7 +235,7 @@ def _check_follower(partition: Partition, replica_id: int, current_leader_epoch:
 
 
 def _divergence(partition: Partition, offset: int, last_fetched_epoch: int) -> EpochEndOffset | None:
-    """Where the reader's log has gone another way than this one, if it has."""
+    """Return where the reader's log diverges from this one, or None if it does not."""
     log = partition.log
     found = log.end_offset_for_epoch(last_fetched_epoch)
     if found.end_offset == UNDEFINED_OFFSET or found.leader_epoch == UNDEFINED_EPOCH or offset < log.log_start_offset:
@@ -234,7 +244,7 @@ def _divergence(partition: Partition, offset: int, last_fetched_epoch: int) -> E
 
 
 def _is_cut(found: Found) -> bool:
-    """Whether there is more than the limits let through, or more in the next segment."""
+    """Whether more can be read than the limits allowed, or more is in the next segment."""
     wanted, batches = found.wanted, found.batches
     if found.partition is None or wanted.fetch_offset >= found.end:
         return False

@@ -1,11 +1,14 @@
-"""All partitions that this broker has a replica of: a table that follows the metadata image, over the log dirs.
+"""All partitions that this broker has a replica of: a table that follows the metadata image, stored in the log dirs.
 
-Its one rule: the image says what there is, a directory only what was there. A partition that the image gives to this broker is
-in the table at once; its directory is made in the background, or when it is first needed. A directory of a partition that the
-image does not give to this broker is set aside under the name of a stray, as Kafka does, and never deleted here.
+Its one rule: the image decides which replicas exist, not the directories. A partition that the image assigns to this
+broker
+enters the table at once; its directory is created in the background, or on first use. A directory of a partition that
+the
+image does not assign to this broker is renamed to a stray, as in Kafka, and never deleted here.
 
-A replica is where its directory is. When the cluster has it elsewhere, it is told (`assign`); a replica that is being moved has
-a second directory, of a future log, until that takes the place of the first (`moving`).
+The directory where a replica's files are is its location. If the controller has another one, it is told (`assign`). A
+replica
+that is being moved has a second directory with a future log, until that replaces the first (`moving`).
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
 
 
 class _Checkpoints:
-    """What the checkpoint files of one log dir say; of logs that were not opened since, they go on saying it."""
+    """The checkpoint files of one log dir. Entries of logs that were not opened since are kept."""
 
     def __init__(self, log_dir: Path) -> None:
         self.log_dir = log_dir
@@ -104,16 +107,18 @@ class _Checkpoints:
         self.high_watermarks[name] = min(partition.high_watermark, opened.log_end_offset)
 
     def keep_only(self, names: Container[TopicPartition]) -> None:
-        """Forget what is not in the log dir: a log of that name, if one comes, is another."""
+        """Drop entries of partitions that are not in the log dir, so that a new log does not inherit them."""
         for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
             for name in [name for name in offsets if name not in names]:
                 del offsets[name]
 
 
 class Replicas:
-    """`topic_values` gives all settings of a topic; `led` is told whenever this broker begins or ends to lead a partition.
+    """The table of this broker's replicas.
 
-    `assign` tells the controller in which of its directories a replica is, and calls back when that is accepted.
+    `topic_values` returns all configs of a topic. `led` is called whenever this broker starts or stops leading a
+    partition.
+    `assign` tells the controller in which directory a replica is, and calls back once that is accepted.
     """
 
     def __init__(
@@ -134,8 +139,8 @@ class Replicas:
         self._topic_values = topic_values
         self._now_ms = now_ms
         self._random = random
-        self._jitter = Random(random.random())  # an ordinary one will do, and asks nobody
-        # What every partition is given: bound once, for there may be very many.
+        self._jitter = Random(random.random())  # a fast generator is enough here
+        # Arguments of every partition, bound once because there may be very many.
         self._shared: dict[str, Any] = {
             "node_id": node_id,
             "settings": self.settings,
@@ -164,14 +169,14 @@ class Replicas:
         self.carry_cleaner_offset: Callable[[Partition, str], None] = lambda partition, log_dir: None
         self._image: MetadataImage | None = None
 
-    # --- asking
+    # --- lookup
 
     def get(self, topic: str, partition_id: int) -> Partition | None:
         partitions = self._by_topic.get(topic)
         return None if partitions is None else partitions.get(partition_id)
 
     def partition(self, topic: str, partition_id: int) -> Partition:
-        """Raises what Kafka answers for a partition that is not here."""
+        """Return the partition. Raises Kafka's error if it is not on this broker or offline."""
         found = self.get(topic, partition_id)
         if found is None:
             assert self._image is not None
@@ -183,7 +188,7 @@ class Replicas:
         return found
 
     def leader(self, topic: str, partition_id: int, current_leader_epoch: int = -1) -> Partition:
-        """The partition, if this broker leads it, in this epoch if one is given."""
+        """Return the partition if this broker leads it, in that epoch if one is passed. Raises KafkaError otherwise."""
         found = self.partition(topic, partition_id)
         found.require_leader(current_leader_epoch)
         return found
@@ -201,9 +206,9 @@ class Replicas:
     # --- following the image
 
     def start(self, image: MetadataImage) -> int:
-        """Look at the log dirs, and put what the image gives to this broker into the table.
+        """Scan the log dirs and add the replicas that the image assigns to this broker.
 
-        Gives the epoch that this broker had when it last said goodbye, or -1 if it did not.
+        Returns the broker epoch of the last clean shutdown, or -1 if the last shutdown was unclean.
         """
         epochs = [read_clean_shutdown_epoch(Path(path)) for path in self._directories.paths]
         for path in self._directories.paths:
@@ -220,13 +225,13 @@ class Replicas:
         return min(-1 if epoch is None else epoch for epoch in epochs)
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
-        """A subscriber of the metadata loop."""
+        """Follow a new image. Subscribed to the metadata loop."""
         if not self._is_started or (new.topics is old.topics and new.configs is old.configs):
             self._image = new
             return
         self._image = new
         changed = list(differences(old.topics.by_id, new.topics.by_id, touched_topics(records)))
-        # What is deleted goes first: a topic of its name may have come in the same commit.
+        # Deletions first: the same commit may create a topic of the same name.
         for _, was, now in sorted(changed, key=lambda item: item[2] is not None):
             self._topic_changed(was, now)
         if new.configs is not old.configs:
@@ -240,7 +245,7 @@ class Replicas:
                     self.settings_changed((resource.name,))
 
     def settings_changed(self, topics: Iterable[str] | None = None) -> None:
-        """Of these topics, or of the broker and so of all."""
+        """Apply changed settings of these topics, or of all topics if the broker's own settings changed."""
         for topic in list(self._settings) if topics is None else topics:
             if self._settings.pop(topic, None) is not None:
                 for partition in self._by_topic.get(topic, {}).values():
@@ -300,7 +305,7 @@ class Replicas:
         self._tell_place(partition)
 
     def _tell_place(self, partition: Partition) -> None:
-        """Tell the controller where a replica is, if that is not where it has it, nor where it is being moved to."""
+        """Tell the controller where a replica is, unless it knows that, or knows where the replica is moving to."""
         known = partition.state.directory(self._node_id)
         move = self.moves.get(partition)
         if move is not None and known == self._directories.id_of(move.log_dir):
@@ -309,10 +314,10 @@ class Replicas:
             self.assign(partition, partition.log_dir, lambda: None)
 
     def assign(self, partition: Partition, log_dir: str, accepted: Callable[[], None]) -> None:
-        """Tell the controller where a replica is, or is about to be."""
+        """Tell the controller in which log dir a replica is, or is about to be."""
         directory_id = self._directories.id_of(log_dir)
         if directory_id is None:
-            accepted()  # a log dir from a time when they had no ids
+            accepted()  # a log dir without an id, formatted before they existed
         else:
             self._assign(partition, directory_id, accepted)
 
@@ -325,7 +330,7 @@ class Replicas:
         return min(free or self._directories.paths, key=lambda path: self._counts[path])
 
     def _remove(self, partition: Partition) -> None:
-        """The partition is deleted, or moved to other brokers."""
+        """Remove a partition that was deleted, or reassigned to other brokers."""
         self.moves.cancel(partition)
         del self._by_topic[partition.topic][partition.partition_id]
         if not self._by_topic[partition.topic]:
@@ -357,7 +362,7 @@ class Replicas:
         except StorageError as error:
             self.fail_dir(str(log_dir), error)
 
-    # --- opening and making logs
+    # --- opening and creating logs
 
     def _look_at(self, path: str, image: MetadataImage) -> None:
         log_dir = Path(path)
@@ -369,10 +374,10 @@ class Replicas:
             if directory.state is DirectoryState.DELETED:
                 self.deleted.append((0, directory.path))
             elif not self._is_ours(name, read_topic_id(directory.path), image):
-                log.warning("%s is not of this cluster's partitions", directory.path)
+                log.warning("%s is not a replica of this broker", directory.path)
                 self._rename_aside(directory.path, name, DirectoryState.STRAY)
             elif directory.state is DirectoryState.FUTURE:
-                if name in self._futures:  # of a move that was replaced by another one
+                if name in self._futures:  # left over from a move that another one replaced
                     self._rename_aside(directory.path, name, DirectoryState.DELETED)
                 else:
                     self._futures[name] = path, directory.path
@@ -383,25 +388,28 @@ class Replicas:
         delete_clean_shutdown(log_dir)
 
     def _choose_one(self, found: PartitionDirectory, other: Path, image: MetadataImage) -> None:
-        """Of two directories of one partition: a kill came between the two renames with which a move ends.
+        """Keep one of two directories of a partition, left by a crash between the two renames that end a move.
 
-        Both have all records then. If one of the log dirs had failed, the other log may have gone on: the longer one stays.
+        Both then have all records. If one of the log dirs failed, the other log may have continued: the longer one is
+        kept.
         """
         name = found.partition
         ids = {read_topic_id(each) for each in (found.path, other)}
         if len(ids) != 1 or None in ids:
-            raise StorageError(f"{name} is in {other.parent} and in {found.path.parent}: remove one of the directories")
+            raise StorageError(
+                f"{name} is in both {other.parent} and {found.path.parent}: remove one of the directories"
+            )
         ends = {each: end_offset_of(each) for each in (found.path, other)}
         kept = max(ends, key=lambda each: (ends[each], self._is_assigned(name, str(each.parent), image)))
         gone = other if kept == found.path else found.path
         is_same = ends[kept] == ends[gone]
-        log.warning("%s was being moved: it is in %s now, and %s is set aside", name, kept.parent, gone)
+        log.warning("%s was being moved: using its log in %s, renaming %s", name, kept.parent, gone)
         self._found[name] = str(kept.parent)
         self._rename_aside(gone, name, DirectoryState.DELETED if is_same else DirectoryState.STRAY)
         self._checkpoints[str(gone.parent)].forget(name)
 
     def _settle_futures(self, image: MetadataImage) -> None:
-        """What becomes of the future logs that a restart found; those of moves that go on are left."""
+        """Decide about the future logs found at startup. Those of moves to resume stay in `_futures`."""
         is_complete = all(map(self._directories.is_online, self._directories.paths))
         for name, (path, directory) in list(self._futures.items()):
             current = self._found.get(name)
@@ -410,25 +418,25 @@ class Replicas:
                     del self._futures[name]
                     self._rename_aside(directory, name, DirectoryState.DELETED)
                 elif current is None and self._is_assigned(name, path, image):
-                    # The controller has accepted the move, and the log that was current is gone.
-                    log.warning("%s was being moved: it is in %s now", name, path)
+                    # The controller has accepted the move, and the current log is gone.
+                    log.warning("%s was being moved: its log is now in %s", name, path)
                     del self._futures[name]
                     self._found[name] = path
                     with disk_errors("renaming", directory):
                         directory.rename(directory.parent / directory_name(name))
                         fsync_directory(directory.parent)
                 elif current is None and is_complete:
-                    log.warning("%s is a part of %s, of which the rest is gone", directory, name)
+                    log.warning("%s is an incomplete copy of %s, whose original is gone", directory, name)
                     del self._futures[name]
                     self._rename_aside(directory, name, DirectoryState.STRAY)
                     self._checkpoints[path].forget(name)
                 elif current is None:
-                    del self._futures[name]  # what it was copied from is in a log dir that is offline
+                    del self._futures[name]  # the original is in a log dir that is offline
             except StorageError as error:
                 self._directories.fail(path, error)
 
     def _rename_aside(self, path: Path, name: TopicPartition, state: DirectoryState) -> None:
-        """A directory that is not used any more gets the name of one that is to be deleted, or of a stray."""
+        """Rename an unused directory to one that is marked for deletion, or to a stray."""
         aside = path.parent / directory_name(name, state, random_uuid(self._random).hex())
         with disk_errors("renaming", path):
             path.rename(aside)
@@ -436,7 +444,7 @@ class Replicas:
         if state is DirectoryState.DELETED:
             self.deleted.append((self._now_ms(), aside))
         else:
-            log.warning("%s is kept as %s", path, aside.name)
+            log.warning("renamed %s to %s", path, aside.name)
 
     def _is_ours(self, name: TopicPartition, topic_id: Uuid | None, image: MetadataImage) -> bool:
         topic = image.topics.get(name.topic)
@@ -446,7 +454,7 @@ class Replicas:
         return is_same and self._node_id in topic.partitions[name.partition].replicas
 
     def _is_assigned(self, name: TopicPartition, log_dir: str, image: MetadataImage) -> bool:
-        """Whether the cluster has this replica in that log dir."""
+        """Whether the metadata has this replica in that log dir."""
         topic, directory_id = image.topics.get(name.topic), self._directories.id_of(log_dir)
         return topic is not None and topic.partitions[name.partition].directory(self._node_id) == directory_id
 
@@ -474,7 +482,9 @@ class Replicas:
             write_topic_id(directory, partition.topic_id, durable=not is_new)
         for recovery in opened.recoveries:
             if recovery.truncated_bytes:
-                log.warning("%s: cut %d bytes at its end: %s", name, recovery.truncated_bytes, recovery.reason)
+                log.warning(
+                    "%s: truncated %d bytes at the end of the log: %s", name, recovery.truncated_bytes, recovery.reason
+                )
         return opened
 
     def _create_soon(self, partition: Partition) -> None:
@@ -482,25 +492,27 @@ class Replicas:
         self.wants_creation()
 
     def create_next(self) -> bool:
-        """Make, or recover, one of the logs that wait for it; whether there was one."""
+        """Create or recover one of the waiting logs. Return False if none is waiting."""
         partition = next(iter(self._to_create), None)
         if partition is None:
             return False
         try:
             _ = partition.log
         except KafkaError:
-            pass  # its log dir is offline now
+            pass  # its log dir is now offline
         except Exception:
-            log.exception("the log of %s cannot be opened", partition)
+            log.exception("could not open the log of %s", partition)
         self._to_create.pop(partition, None)
         return True
 
     # --- moving
 
     def move(self, partition: Partition, log_dir: str) -> None:
-        """Begin to move a replica, unless it is there or on its way there; raises StorageError.
+        """Start to move a replica, unless it is there or already moving there. Raises StorageError.
 
-        A move to elsewhere is given up. While a log dir is offline none is begun: what it has of the partition is not known.
+        A move to another directory is cancelled first. No move starts while a log dir is offline, because that one may
+        have the
+        partition too.
         """
         under_way = self.moves.get(partition)
         if under_way is not None and under_way.log_dir != log_dir:
@@ -510,7 +522,7 @@ class Replicas:
             return
         offline = [path for path in self._directories.paths if not self._directories.is_online(path)]
         if offline:
-            raise StorageError(f"{partition} is not moved while {', '.join(offline)} is offline")
+            raise StorageError(f"{partition} cannot be moved while {', '.join(offline)} is offline")
         _ = partition.log
         name = TopicPartition(partition.topic, partition.partition_id)
         unique = random_uuid(self._random).hex()
@@ -526,7 +538,7 @@ class Replicas:
         return self._open(partition, log_dir, directory, is_new=False)
 
     def discard_future(self, partition: Partition, log_dir: str, directory: Path) -> None:
-        """The future log of a move that was given up."""
+        """Delete the future log of a cancelled move."""
         name = TopicPartition(partition.topic, partition.partition_id)
         self._checkpoints[log_dir].forget(name)
         try:
@@ -535,7 +547,7 @@ class Replicas:
             self.fail_dir(log_dir, error)
 
     def moved(self, partition: Partition, future: Log, log_dir: str) -> None:
-        """The future log has the name of the current one, which goes: from now on it is the log."""
+        """Replace the current log by the future log, which already has the current one's directory name."""
         old_dir, name = partition.log_dir, TopicPartition(partition.topic, partition.partition_id)
         old = partition.swap_log(future, log_dir)
         assert old is not None
@@ -550,10 +562,10 @@ class Replicas:
             self.deleted.append((self._now_ms(), gone))
         except StorageError as error:
             self.fail_dir(old_dir, error)
-        # Whoever is reading from it, or flushing it, comes to an end first.
+        # Ongoing reads and flushes of the old log finish before it is closed.
         self._left.add(old)
         asyncio.get_running_loop().call_later(LET_GO_S, self._let_go, old)
-        log.info("%s is in %s now", name, log_dir)
+        log.info("moved %s to %s", name, log_dir)
         partition.wake_all()
 
     def _let_go(self, old: Log) -> None:
@@ -565,10 +577,10 @@ class Replicas:
         text = None if config is None else config.given.get("replica.alter.log.dirs.io.max.bytes.per.second")
         return MAX_INT64 if text is None else int(text)
 
-    # --- the disk
+    # --- flushing and disk failures
 
     async def flush(self, partition: Partition, up_to_offset: int | None = None) -> None:
-        """Make a log durable, in a thread; a dir that fails goes offline, and this raises KAFKA_STORAGE_ERROR."""
+        """Flush a log in a thread. On a disk error its dir goes offline, and KAFKA_STORAGE_ERROR is raised."""
         opened = None
         while opened is not partition.opened_log and not partition.is_offline:  # the log may be moved meanwhile
             opened = partition.opened_log
@@ -576,7 +588,7 @@ class Replicas:
             try:
                 await asyncio.to_thread(opened.flush, up_to_offset)
             except StorageError as error:
-                if opened is partition.opened_log and not partition.is_offline:  # it was deleted meanwhile
+                if opened is partition.opened_log and not partition.is_offline:  # false if it was deleted meanwhile
                     self._failed(partition, error)
                     raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
 
@@ -588,13 +600,13 @@ class Replicas:
     def _flushed(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # it was logged where the log dir went offline
+            task.exception()  # retrieve the exception; it was logged when the log dir went offline
 
     def _failed(self, partition: Partition, error: StorageError) -> None:
         self.fail_dir(partition.log_dir, error)
 
     def fail_dir(self, path: str, error: StorageError) -> None:
-        """A log dir does not work any more: no partition of it is served until the node is started again."""
+        """Take a log dir and all its partitions offline, until the node restarts."""
         self._directories.fail(path, error)
         self.moves.dir_failed(path)
         for partition in self:
@@ -605,10 +617,10 @@ class Replicas:
                     self._led(partition, False)
         self._told_offline()
 
-    # --- checkpoints, and the end
+    # --- checkpoints and shutdown
 
     async def write_checkpoints(self) -> None:
-        """Of every log dir, durably, where something has changed; a dir that fails goes offline."""
+        """Write the changed checkpoints of every log dir durably. A dir that fails goes offline."""
         for path, checkpoints in self._checkpoints.items():
             if self._directories.is_online(path):
                 for partition in self:
@@ -625,7 +637,7 @@ class Replicas:
                     self.fail_dir(path, error)
 
     async def stop(self, broker_epoch: int = -1) -> None:
-        """Close every log; after that each log dir says goodbye, unless a log of it was never looked at."""
+        """Close every log and mark each log dir as cleanly shut down, unless a log in it was never recovered."""
         if self._tasks:
             await asyncio.wait(self._tasks)
         for old in tuple(self._left):
@@ -653,7 +665,7 @@ class Replicas:
 
 
 async def _close(logs: Iterable[Log]) -> None:
-    """Many at a time: disks make what several wait for durable at once."""
+    """Close many logs in parallel, because disks can combine concurrent flushes."""
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(CLOSED_AT_ONCE) as threads:
         await asyncio.gather(*(loop.run_in_executor(threads, log.close) for log in logs))

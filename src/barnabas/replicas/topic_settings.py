@@ -1,4 +1,4 @@
-"""A topic's settings as the values that its partitions work with."""
+"""A topic's configuration, converted to the values that its partitions use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITH_LEVEL = ("gzip", "lz4", "zstd")
 
 
 class TopicSettings(NamedTuple):
-    """What a leader asks of batches, and what shapes the files."""
+    """The rules for appended batches, and the settings of the log files."""
 
     rules: AppendRules
     log: LogConfig
@@ -33,7 +33,7 @@ class TopicSettings(NamedTuple):
 
 
 def topic_settings(values: Mapping[str, Value], broker: ServerConfig | None = None) -> TopicSettings:
-    """From the values of all settings of a topic, by Kafka's names, and what the broker says for all of them."""
+    """Convert all configs of a topic, by Kafka's names, and the broker-wide ones that apply to every log."""
     value: Any = values.__getitem__
     codec = value("compression.type")
     policies = value("cleanup.policy")
@@ -57,6 +57,9 @@ def topic_settings(values: Mapping[str, Value], broker: ServerConfig | None = No
 
 
 def jittered(settings: TopicSettings, share: float) -> LogConfig:
-    """For one log, whose share of the jitter is from 0 to less than 1: so not all segments roll at once."""
+    """Return the log's settings with its share of `segment.jitter.ms` applied, so that not all segments roll at once.
+
+    `share` is at least 0 and less than 1.
+    """
     jitter_ms = int(share * min(settings.segment_jitter_ms, settings.log.segment_ms))
     return replace(settings.log, segment_ms=settings.log.segment_ms - jitter_ms) if jitter_ms else settings.log

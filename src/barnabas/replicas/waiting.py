@@ -1,4 +1,4 @@
-"""A fetch that waits for more: until enough bytes have come, something has changed, or its time is over."""
+"""A waiting fetch: it ends when enough bytes arrive, when something changes, or when it times out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class WaitingFetch:
-    """Made for each wait; partitions know it while it lasts."""
+    """A single wait, registered with its partitions while it lasts."""
 
     __slots__ = ("_future", "_wanted_bytes")
 
@@ -20,18 +20,18 @@ class WaitingFetch:
         self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def advanced(self, appended_bytes: int) -> None:
-        """So many bytes more may be read; zero if that is not known."""
+        """Count bytes that became readable. Zero means that the number is unknown, and ends the wait."""
         self._wanted_bytes -= appended_bytes
         if (self._wanted_bytes <= 0 or not appended_bytes) and not self._future.done():
             self._future.set_result(None)
 
     def disturbed(self) -> None:
-        """What was waited for may never come."""
+        """End the wait early, because the awaited data may never arrive."""
         if not self._future.done():
             self._future.set_result(None)
 
     async def wait(self, partitions: Iterable[Partition], timeout_ms: int) -> None:
-        """Until there is enough in these partitions, or for so long."""
+        """Wait until these partitions have enough bytes, or until the timeout."""
         found = list(partitions)
         for partition in found:
             partition.wait(self)
