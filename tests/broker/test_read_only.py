@@ -391,7 +391,7 @@ def test_log_dirs_of_two_clusters_are_refused(directory: Path, tmp_path: Path) -
     other = tmp_path / "other"
     shutil.copytree(directory, other)
     (other / "meta.properties").write_text(META.replace(CLUSTER_ID, "AAAABBBBCCCCDDDDEEEEFg"))
-    with pytest.raises(NodeError, match="is of the cluster"):
+    with pytest.raises(NodeError, match="belongs to cluster"):
         find_directories([directory, other])
 
 

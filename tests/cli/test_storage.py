@@ -186,7 +186,7 @@ def test_a_directory_of_another_cluster_is_refused(tmp_path: Path) -> None:
     assert formatted(tmp_path, "-s").exit_code == 0
     result = storage("format", "-t", "AAAABBBBCCCCDDDDEEEEFg", "-c", str(tmp_path / "server.properties"), "-s", "-g")
     assert result.exit_code == 1
-    assert f"is of the cluster {CLUSTER_ID}, not of AAAABBBBCCCCDDDDEEEEFg" in result.stderr
+    assert f"belongs to cluster {CLUSTER_ID}, not AAAABBBBCCCCDDDDEEEEFg" in result.stderr
 
 
 def test_only_one_way_to_name_the_voters_is_possible(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_no_file_and_an_empty_one_have_no_entries(tmp_path: Path) -> None:
     [
         ("1\n0\n", "version 1"),
         ("x\n", "line 1: 'x'"),
-        ("0\n2\na 0 1\n", "says that it has 2 entries, but there are 1"),
+        ("0\n2\na 0 1\n", "should have 2 entries, but has 1"),
         ("0\n1\na 0\n", "line 3: 'a 0'"),
         ("0\n1\na 0 1 2\n", "line 3"),
         ("0\n1\na b 1\n", "line 3: 'b'"),

@@ -172,7 +172,7 @@ def test_changes_of_a_file_that_is_not_ours_stay_in_memory(tmp_path: Path) -> No
 def test_a_file_that_is_not_there_is_made_in_memory(tmp_path: Path) -> None:
     file = ReadOnlyFile(tmp_path / "none")
     assert not file.exists()
-    with pytest.raises(StorageError, match="it is not there"):
+    with pytest.raises(StorageError, match="the file does not exist"):
         file.size()
     file.make()
     file.write([b"x"], 0)

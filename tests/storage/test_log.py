@@ -434,7 +434,7 @@ def test_after_an_error_of_the_disk_nothing_is_written(tmp_path: Path, monkeypat
         with pytest.raises(StorageError, match=r"0\.log failed: Input/output error"):
             log.flush()
     for write in (log.flush, log.roll, lambda: log.append_as_leader(batch(b"b"), 0), lambda: log.truncate_to(0)):
-        with pytest.raises(StorageError, match=r"not written to: flushing .* failed"):
+        with pytest.raises(StorageError, match=r"cannot be written to: flushing .* failed"):
             write()
     assert log.recovery_point == 0
     assert offsets(log.read(0, 100)) == [(0, 0)]

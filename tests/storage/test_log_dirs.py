@@ -80,11 +80,11 @@ def test_the_log_dirs_of_one_node_agree(node: Path, tmp_path: Path) -> None:
 
 def test_log_dirs_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
     first = formatted(tmp_path / "first")
-    with pytest.raises(StorageError, match="of the cluster cluster, not of other: take it out"):
+    with pytest.raises(StorageError, match="belongs to cluster cluster, not other: remove"):
         check_log_dirs([first], cluster_id="other")
-    with pytest.raises(StorageError, match=r"of node 1, not of node 2: set node\.id to 1"):
+    with pytest.raises(StorageError, match=r"belongs to node 1, not node 2: set node\.id to 1"):
         check_log_dirs([first], node_id=2)
-    with pytest.raises(StorageError, match="of the cluster else, not of cluster"):
+    with pytest.raises(StorageError, match="belongs to cluster else, not cluster"):
         check_log_dirs([first, formatted(tmp_path / "second", cluster_id="else")])
     with pytest.raises(StorageError, match=r"same directory\.id as .*first"):
         check_log_dirs([first, formatted(tmp_path / "third")])

@@ -259,7 +259,7 @@ def test_an_index_that_cannot_be_written_takes_the_log_out_of_use(tmp_path: Path
     (tmp_path / "00000000000000000000.txnindex").mkdir()
     with pytest.raises(StorageError):
         end(log, 7, commit=False)
-    with pytest.raises(StorageError, match="not written to"):
+    with pytest.raises(StorageError, match="cannot be written to"):
         send_in_transaction(log, 7, 1)
     # What was undecided stays so.
     assert log.last_stable_offset(log.log_end_offset) == 0

@@ -227,7 +227,7 @@ def test_nothing_can_be_written(tmp_path: Path) -> None:
         lambda: log.rename(tmp_path / "other"),
     ]
     for write_something in writes:
-        with pytest.raises(StorageError, match="only to be read"):
+        with pytest.raises(StorageError, match="opened read-only"):
             write_something()
     log.close()
     assert state(tmp_path) == before

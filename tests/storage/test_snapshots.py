@@ -208,7 +208,7 @@ def test_a_snapshot_that_is_cut_or_damaged_anywhere_is_refused(node: Path, tmp_p
         with pytest.raises(CorruptLogError):
             read()
     path.write_bytes(whole + whole)
-    with pytest.raises(CorruptLogError, match="behind the end"):
+    with pytest.raises(CorruptLogError, match="after the end"):
         read()
     path.write_bytes(whole[decode_header(whole).size_in_bytes :])
     with pytest.raises(CorruptLogError, match="begins with"):
@@ -242,6 +242,6 @@ def test_what_a_kill_left_and_what_is_before_the_log_is_cleaned_up(tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         [*others, "00000000000000000005-0000000001.checkpoint", "00000000000000000009-0000000001.checkpoint"]
     )
-    with pytest.raises(StorageError, match="no snapshot of what was before it"):
+    with pytest.raises(StorageError, match="no snapshot covers what is before it"):
         clean_snapshots(tmp_path, 10)
     assert list_snapshots(tmp_path) == [SnapshotId(5, 1), SnapshotId(9, 1)]

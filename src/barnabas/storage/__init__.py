@@ -1,4 +1,4 @@
-"""One partition's log on disk, in the format of Apache Kafka: segments, indexes, checkpoints, snapshots, and log dirs.
+"""A partition's log on disk in the format of Apache Kafka: segments, indexes, checkpoints, snapshots and log dirs.
 
 log (append, read, truncate, roll, recover), segment, index, batch_file (walking), loading (opening a log), epochs, producers,
 producer_snapshots, aborted (transactions), retention (pure), cleanable (which log is compacted; pure), compaction, log_config

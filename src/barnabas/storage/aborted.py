@@ -1,8 +1,10 @@
-"""The aborted transactions of one segment, by the offsets of their markers: what a consumer has to skip.
+"""The transaction index of a segment: aborted transactions, whose records a consumer must skip, by marker offset.
 
-Its one rule: a transaction stands in the segment that has its marker, however far before it began, and entries are in the
-order of their markers. The index can be made again from the log and the producers at the start of the segment. Most segments
-have no aborted transaction, and so no file.
+Its one rule: a transaction is in the index of the segment that has its marker, wherever it started, and entries are
+ordered
+by marker. The index can be rebuilt from the log and the producer state at the start of the segment. Most segments have
+no
+aborted transaction, and so no file.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ _VERSION = 0
 
 
 class AbortedTxn(NamedTuple):
-    """A transaction that was aborted: from its first record to its marker.
+    """An aborted transaction, from its first record to its marker.
 
-    `last_stable_offset` is where the log was stable up to when the marker came: what aborts later, began there or later.
+    `last_stable_offset` is that of the log after the marker: transactions aborted later start there or after it.
     """
 
     producer_id: int
@@ -32,7 +34,7 @@ class AbortedTxn(NamedTuple):
 
 
 class TransactionIndex:
-    """The `.txnindex` file beside a segment; it is made when there is something to write into it."""
+    """The `.txnindex` file of a segment, created with its first entry."""
 
     __slots__ = ("_size", "base_offset", "dirty", "file")
 
@@ -44,16 +46,16 @@ class TransactionIndex:
 
     @property
     def size(self) -> int:
-        """How many bytes of the file are entries; looked up when first asked for."""
+        """The length of the entries in bytes, read on first use."""
         if self._size is None:
             self._size = (self.file.find_size() or 0) // _ENTRY.size * _ENTRY.size
         return self._size
 
     def fault(self) -> str | None:
-        """Why the index has to be made again."""
+        """Return why the index must be rebuilt, or None."""
         path, size = self.file.path, self.file.find_size()
         if size and size % _ENTRY.size:
-            return f"{path} has {size} bytes, which is no multiple of {_ENTRY.size}"
+            return f"{path} has {size} bytes, which is not a multiple of {_ENTRY.size}"
         last = self.base_offset - 1
         for version, *fields in _ENTRY.iter_unpack(self._read()):
             transaction = AbortedTxn(*fields)
@@ -73,11 +75,11 @@ class TransactionIndex:
         self.dirty = True
 
     def transactions(self) -> Iterator[AbortedTxn]:
-        """All of them, in the order of their markers."""
+        """Yield all entries, ordered by marker."""
         return (AbortedTxn(*fields) for _, *fields in _ENTRY.iter_unpack(self._read()))
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        """Those that have offsets from `fetch_offset` to before `upper_bound`, and whether later segments have none."""
+        """Return the entries with offsets from `fetch_offset` to before `upper_bound`, and whether these are all."""
         if not self.size:
             return [], False
         data = self._read()
@@ -91,7 +93,7 @@ class TransactionIndex:
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Keeps the transactions whose markers have smaller offsets."""
+        """Keep only the transactions whose markers have smaller offsets."""
         if self.size:
             size = _first_slot(self._read(), offset) * _ENTRY.size
             if size < self.size:
@@ -100,7 +102,7 @@ class TransactionIndex:
                 self.dirty = True
 
     def reset(self) -> None:
-        """Forgets everything, before it is made again."""
+        """Remove all entries, before a rebuild."""
         if self.file.exists():
             self.file.truncate(0)
             self.dirty = True
@@ -117,7 +119,7 @@ class TransactionIndex:
 
 
 def follow(producers: Producers, batch: ProducerBatch, index: TransactionIndex) -> None:
-    """Follows a batch that was written to the segment of this index, into which goes what it aborts."""
+    """Update the producer state with a batch of the segment, and add the transaction that it aborts to the index."""
     completed = producers.update(batch)
     if completed is not None:
         producer_id, first_offset, last_offset, is_aborted = completed
@@ -132,6 +134,6 @@ def _entry(data: bytes, slot: int) -> AbortedTxn:
 
 
 def _first_slot(data: bytes, offset: int) -> int:
-    """The first transaction whose marker is not before an offset."""
+    """Return the slot of the first transaction whose marker is at or after an offset."""
     slots = range(len(data) // _ENTRY.size)
     return bisect_left(slots, offset, key=lambda slot: _entry(data, slot).last_offset)

@@ -1,7 +1,8 @@
-"""A file of batches, one after the other, as segments and snapshots are: walked by headers alone, or whole.
+"""Iteration over a file of consecutive batches, such as a segment or a snapshot: headers only, or whole batches.
 
-Its one rule: a walk gives batches up to the first place that is none, and raises CorruptLogError there. Only lengths, magic
-and the end of the file are looked at; whether checksums and offsets are right is for recovery to ask.
+Its one rule: iteration yields batches up to the first invalid position and raises CorruptLogError there. Only lengths,
+magic
+and the end of the file are checked; checksums and offsets are checked by recovery.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from barnabas.batches.format import CRC_POSITION, HEADER_SIZE, LENGTH_OVERHEAD, 
 from barnabas.storage.errors import CorruptLogError
 from barnabas.storage.files import File
 
-# What a search by offset needs of a header: base offset, length, magic, last offset delta.
+# The header fields that a search by offset needs: base offset, length, magic, last offset delta.
 _PLACE = struct.Struct(">qi4xb6xi")
 _UINT32 = struct.Struct(">I")
 _HEADERS_CHUNK_BYTES = 16 * 1024
@@ -24,7 +25,7 @@ _WHOLE_CHUNK_BYTES = 1024 * 1024
 
 
 class Place(NamedTuple):
-    """Where a batch lies, and which offsets it has."""
+    """The position and size of a batch in a file, and its offsets."""
 
     position: int
     size: int
@@ -33,7 +34,7 @@ class Place(NamedTuple):
 
 
 class WholeBatch(NamedTuple):
-    """A batch of a file, as the part of `data` that begins at `start`."""
+    """A batch of a file. Its bytes start at `start` in `data`."""
 
     position: int
     header: BatchHeader
@@ -42,7 +43,7 @@ class WholeBatch(NamedTuple):
 
 
 def walk_places(file: File, position: int, end: int) -> Iterator[Place]:
-    """The batches from `position` to `end`, with no more of each than a search by offset needs."""
+    """Yield the batches from `position` to `end`, decoding only what a search by offset needs."""
     chunk = b""
     start = 0
     while position < end:
@@ -54,7 +55,7 @@ def walk_places(file: File, position: int, end: int) -> Iterator[Place]:
                 raise _cut_off(file, position, end)
         base_offset, length, magic, last_offset_delta = _PLACE.unpack_from(chunk, at)
         if magic != MAGIC or length < HEADER_SIZE - LENGTH_OVERHEAD:
-            _header_at(file, chunk, at, position, end)  # says what is wrong
+            _header_at(file, chunk, at, position, end)  # raises the matching error
         size = length + LENGTH_OVERHEAD
         if size > end - position:
             raise _cut_off(file, position, end)
@@ -63,7 +64,7 @@ def walk_places(file: File, position: int, end: int) -> Iterator[Place]:
 
 
 def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """The batches from `position` to `end`, as where each begins and its header."""
+    """Yield the position and header of each batch from `position` to `end`."""
     chunk = b""
     start = 0
     while position < end:
@@ -77,7 +78,7 @@ def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
 
 
 def walk_whole(file: File, position: int, end: int) -> Iterator[WholeBatch]:
-    """The batches from `position` to `end` with all their bytes; what is in memory at a time is one chunk or one batch."""
+    """Yield the batches from `position` to `end` with all their bytes, keeping one chunk or one batch in memory."""
     chunk = b""
     start = 0
     while position < end:
@@ -97,7 +98,7 @@ def walk_whole(file: File, position: int, end: int) -> Iterator[WholeBatch]:
 
 
 def is_old_message(data: Buffer, start: int = 0) -> bool:
-    """Whether a message of the formats before v2 lies here: one that is not damaged, but that only old Kafka can read."""
+    """Whether there is an intact message of a format before v2 here, which only older versions of Kafka can read."""
     magic = data[start + MAGIC_POSITION] if len(data) > start + MAGIC_POSITION else MAGIC
     if magic >= MAGIC:
         return False
@@ -120,4 +121,4 @@ def _header_at(file: File, chunk: bytes, at: int, position: int, end: int) -> Ba
 
 
 def _cut_off(file: File, position: int, end: int) -> CorruptLogError:
-    return CorruptLogError(file.path, position, f"the batch is cut off after {end - position} bytes", truncated=True)
+    return CorruptLogError(file.path, position, f"the batch is truncated after {end - position} bytes", truncated=True)

@@ -1,9 +1,10 @@
-"""Kafka's checkpoint files: a version, a count, and a line per entry. Written whole and durably, read strictly.
+"""Kafka's checkpoint files: a version, a count, and one line per entry. Written atomically, read strictly.
 
-Its one rule: no file and an empty file mean no entries, as Kafka and cut power leave them; a file that says something else
-than it should is an error that names the line, for a checkpoint that is guessed is worse than one that is missing.
+Its one rule: a missing or empty file means no entries, as Kafka or a power failure leaves it. Any other deviation is an
+error
+that names the line, because a guessed checkpoint is worse than a missing one.
 
-Beside the log dirs' files of one offset per partition, that is the `leader-epoch-checkpoint` of each log.
+These are the files of a log dir with one offset per partition, and the `leader-epoch-checkpoint` of each log.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _VERSION = 0
 
 
 class TopicPartition(NamedTuple):
-    """The name of a partition."""
+    """A topic and a partition number."""
 
     topic: str
     partition: int
@@ -42,7 +43,7 @@ class EpochEntry(NamedTuple):
 
 
 def read_offset_checkpoint(path: Path) -> dict[TopicPartition, int]:
-    """One offset per partition."""
+    """Read a file with one offset per partition."""
     offsets = {}
     for number, line in _read_lines(path):
         match line.split():
@@ -58,7 +59,7 @@ def write_offset_checkpoint(path: Path, offsets: Mapping[TopicPartition, int]) -
 
 
 def read_epoch_checkpoint(path: Path) -> list[EpochEntry]:
-    """The leader epochs of a log, in the order of the file."""
+    """Read the leader epochs of a log, in the order of the file."""
     entries = []
     for number, line in _read_lines(path):
         match line.split():
@@ -74,12 +75,12 @@ def write_epoch_checkpoint(path: Path | str, entries: Iterable[EpochEntry], *, d
 
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
-    """The lines of the entries, each with its number in the file."""
+    """Return the lines of the entries, each with its line number."""
     content = read_whole(path)
     try:
         lines = (content or b"").strip(b"\0").decode().splitlines()
     except UnicodeDecodeError:
-        raise StorageError(f"{path} is no checkpoint file: it is not text") from None
+        raise StorageError(f"{path} is not a checkpoint file: it is not text") from None
     if len(lines) < 2:
         if lines:
             _check_version(path, lines[0])
@@ -87,14 +88,14 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
     _check_version(path, lines[0])
     count = _number(path, 2, lines[1])
     if count != len(lines) - 2:
-        raise StorageError(f"{path} says that it has {count} entries, but there are {len(lines) - 2}")
+        raise StorageError(f"{path} should have {count} entries, but has {len(lines) - 2}")
     return list(enumerate(lines[2:], 3))
 
 
 def _check_version(path: Path, line: str) -> None:
     version = _number(path, 1, line)
     if version != _VERSION:
-        raise StorageError(f"{path} has version {version}; only version {_VERSION} is known")
+        raise StorageError(f"{path} has version {version}; only version {_VERSION} is supported")
 
 
 def _write_lines(path: Path | str, lines: list[str], *, durable: bool = True) -> None:
@@ -110,4 +111,4 @@ def _number(path: Path, number: int, text: str) -> int:
 
 
 def _malformed(path: Path, number: int, line: str) -> StorageError:
-    return StorageError(f"{path} has a malformed line {number}: {line!r}; if the file is lost, delete it")
+    return StorageError(f"{path} has a malformed line {number}: {line!r}; if the file cannot be repaired, delete it")

@@ -1,9 +1,11 @@
-"""Which log is compacted next, and how far: sums over segments, without reading a record.
+"""Decides which log to compact next and how far, from the sizes and timestamps of segments, without reading records.
 
 Its one rule: a log is clean up to its first dirty offset, which is checkpointed, and may be cleaned up to its first
-uncleanable offset: not into the segment that is written to, nor beyond the last stable offset, nor into segments younger
-than min.compaction.lag.ms. Of the logs that are dirty enough, or for too long, the one with the largest share of dirt goes
-first.
+uncleanable offset. That excludes the active segment, everything beyond the last stable offset, and segments younger
+than
+min.compaction.lag.ms. Among the logs that are dirty enough, or have been dirty for too long, the one with the largest
+dirty
+ratio is first.
 """
 
 from __future__ import annotations
@@ -29,22 +31,25 @@ AnySegment = TypeVar("AnySegment", bound=RetainedSegment)
 
 
 class CleanableSegment(RetainedSegment, Protocol):
-    """What has to be known of a segment."""
+    """The properties of a segment that decide whether it can be cleaned."""
 
     def first_timestamp(self) -> int:
-        """The largest timestamp of the first batch, or -1."""
+        """Return the largest timestamp of the first batch, or -1."""
         ...
 
 
 class DirtyLog(NamedTuple):
-    """How much of a log could be cleaned. `is_due`: its share is large enough, or it has waited too long."""
+    """How much of a log can be cleaned.
+
+    `is_due` means that its dirty ratio is high enough, or that it has waited too long.
+    """
 
     first_dirty_offset: int
     first_uncleanable_offset: int
     clean_bytes: int
     cleanable_bytes: int
     is_due: bool = False
-    # The checkpoint was outside of the log, and has to be replaced by the first dirty offset.
+    # The checkpoint is outside the log and must be replaced by the first dirty offset.
     checkpoint_is_wrong: bool = False
 
     @property
@@ -63,7 +68,7 @@ def find_dirty(
     last_stable_offset: int,
     now_ms: int,
 ) -> DirtyLog:
-    """How dirty a log is that was cleaned up to `checkpoint`, or never."""
+    """Return how dirty a log is. `checkpoint` is the offset up to which it was cleaned, or None if it never was."""
     first_dirty = log_start_offset if checkpoint is None else checkpoint
     is_wrong = not log_start_offset <= first_dirty <= log_end_offset
     if is_wrong:
@@ -90,13 +95,13 @@ def find_dirty(
 
 
 def choose_filthiest(logs: Mapping[Name, DirtyLog]) -> Name | None:
-    """The name of the log that is to be cleaned next, if there is one."""
+    """Return the log to clean next, or None."""
     due = [name for name, log in logs.items() if log.is_due]
     return max(due, key=lambda name: logs[name].cleanable_ratio, default=None)
 
 
 def segments_between(segments: Sequence[AnySegment], first_offset: int, end_offset: int) -> Sequence[AnySegment]:
-    """The segments from the one that has the first offset on, up to the last that begins before the other."""
+    """Return the segments from the one that contains `first_offset` to the last one that starts before `end_offset`."""
     if first_offset >= end_offset:
         return ()
     first = max(0, bisect_right(segments, first_offset, key=_base_offset) - 1)
@@ -106,7 +111,7 @@ def segments_between(segments: Sequence[AnySegment], first_offset: int, end_offs
 def group_segments(
     segments: Sequence[Segment], config: LogConfig, first_uncleanable_offset: int
 ) -> list[list[Segment]]:
-    """Segments that become one: no more than fit into one as they are."""
+    """Group adjacent segments that are merged into one. A group is at most as large as a segment may be."""
     groups: list[list[Segment]] = []
     size = index_size = time_index_size = 0
     for number, segment in enumerate(segments):
@@ -134,7 +139,7 @@ def group_segments(
 
 
 class CleanerOffsets:
-    """The first dirty offsets of the logs of one log dir, in memory and in their checkpoint."""
+    """The first dirty offsets of the logs in one log dir, in memory and in their checkpoint file."""
 
     def __init__(self, log_dir: Path) -> None:
         self._path = log_dir / CLEANER_OFFSET_CHECKPOINT
@@ -144,11 +149,11 @@ class CleanerOffsets:
         return self._offsets.get(partition)
 
     def update(self, partition: TopicPartition, first_dirty_offset: int) -> None:
-        """After a cleaning, or in the place of a wrong one."""
+        """Set the offset after a cleaning, or to correct an invalid one."""
         self._replace({**self._offsets, partition: first_dirty_offset})
 
     def truncate(self, partition: TopicPartition, offset: int) -> None:
-        """After a truncation: what comes there now is dirty."""
+        """Lower the offset after a truncation, because what is appended next is dirty."""
         if self._offsets.get(partition, 0) > offset:
             self.update(partition, offset)
 
@@ -156,7 +161,7 @@ class CleanerOffsets:
         self._replace({name: offset for name, offset in self._offsets.items() if name != partition})
 
     def keep_only(self, partitions: Collection[TopicPartition]) -> None:
-        """Forgets the logs that are not there any more."""
+        """Remove the entries of logs that no longer exist."""
         self._replace({name: offset for name, offset in self._offsets.items() if name in partitions})
 
     def _replace(self, offsets: dict[TopicPartition, int]) -> None:
@@ -167,7 +172,7 @@ class CleanerOffsets:
 
 def _has_waited_too_long(dirty: Sequence[CleanableSegment], oldest_ms: int) -> bool:
     if oldest_ms <= 0:
-        return False  # without a look into the segments
+        return False  # without reading the segments
     return any(0 < segment.first_timestamp() < oldest_ms for segment in dirty)
 
 

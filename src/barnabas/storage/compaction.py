@@ -1,12 +1,16 @@
-"""Compaction: of the records with the same key only the last one stays, and of aborted transactions none.
+"""Compaction: keeps the last record of each key, and removes records of aborted transactions.
 
-Its one rule: readers lose nothing that they may still need. The last record of each key stays at its offset; a tombstone
-stays until its batch's delete horizon, set when it is first cleaned, has passed, and so does the marker of a transaction of
-which nothing else is left; the last batch of a producer stays, if need be without records, for its sequence. Up to the swap
-of segments, which is one step and safe against a kill at any point of it, the log is as it was.
+Its one rule: readers lose nothing that they may still need. The last record of each key stays at its offset. A
+tombstone
+stays until the delete horizon of its batch, set when it is first cleaned, has passed; so does the marker of a
+transaction
+with no other records left. The last batch of a producer stays for its sequence, if necessary without records. The log
+is
+unchanged until the swap of segments, which is one step and safe against a crash at any point.
 
-`Compaction.steps` works in slices of a few milliseconds, so that an event loop can drive it. To abort it, close it. If
-segments are truncated or deleted meanwhile, it ends by itself. Which log is cleaned, and how far, is for `cleanable` to say.
+`Compaction.steps` works in slices of a few milliseconds, so that an event loop can drive it. Close the generator to
+abort.
+It ends by itself if segments are truncated or deleted meanwhile. `cleanable` decides which log is cleaned and how far.
 """
 
 from __future__ import annotations
@@ -38,16 +42,16 @@ from barnabas.storage.log import Log
 from barnabas.storage.producers import ProducerState
 from barnabas.storage.segment import CLEANED_SUFFIX, Segment, Written
 
-# What a step gives: something that may block, to be called in a thread before the next step, or None to go on at will.
+# A blocking function to call in a thread before the next step, or None to continue at any time.
 Step: TypeAlias = Callable[[], object] | None
 
 DEFAULT_DEDUPE_BUFFER_SIZE = 128 * 1024 * 1024
 DEFAULT_LOAD_FACTOR = 0.9
 
-_BYTES_PER_ENTRY = 160  # of a dict of short bytes to ints, measured
+_BYTES_PER_ENTRY = 160  # per entry of a dict of short bytes to ints, as measured
 _MAX_KEY_BYTES = 32
-_DIGEST_BYTES = 33  # so that no digest is a short key
-# A slice is so many records; opening a batch and copying bytes cost as much as some.
+_DIGEST_BYTES = 33  # longer than any key that is stored as it is
+# Records per slice. Decompressing a batch and copying bytes count as some records.
 _SLICE_RECORDS = 2000
 _BATCH_COST = 20
 _BYTES_COST = 256
@@ -57,7 +61,7 @@ _READ_AHEAD_BYTES = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class CleanerStats:
-    """A cleaning in numbers."""
+    """Counters of one cleaning."""
 
     mapped_records: int = 0
     mapped_bytes: int = 0
@@ -70,10 +74,10 @@ class CleanerStats:
 
 
 class CleanedTransactions:
-    """The transactions that a walk over a log is in the middle of, and what becomes of their markers."""
+    """The open transactions during a pass over a log, which decide whether their markers are kept."""
 
     def __init__(self) -> None:
-        # Where the aborted transactions go of which something is left.
+        # Receives the aborted transactions that still have records.
         self.index: TransactionIndex | None = None
         self._committed: set[int] = set()
         self._aborted: dict[int, AbortedTxn] = {}
@@ -81,12 +85,12 @@ class CleanedTransactions:
         self._expected: list[tuple[int, AbortedTxn]] = []
 
     def expect(self, aborted: Iterable[AbortedTxn]) -> None:
-        """The aborted transactions of what is walked over next."""
+        """Add the aborted transactions of the segment that is read next."""
         for transaction in aborted:
             heapq.heappush(self._expected, (transaction.first_offset, transaction))
 
     def pass_batch(self, header: BatchHeader) -> bool:
-        """Whether the batch is one of an aborted transaction."""
+        """Process a data batch. Return whether it belongs to an aborted transaction."""
         self._begin_up_to(header.last_offset)
         if not header.is_transactional:
             return False
@@ -97,7 +101,10 @@ class CleanedTransactions:
         return False
 
     def pass_control_batch(self, header: BatchHeader, type: ControlType | None) -> bool:
-        """Whether nothing is left of what the marker ends; type None is a batch that was emptied before."""
+        """Process a marker. Return whether its transaction has no records left.
+
+        A type of None is a batch that was emptied before.
+        """
         self._begin_up_to(header.last_offset)
         producer_id = header.producer_id
         match type:
@@ -123,7 +130,7 @@ class CleanedTransactions:
 
 
 class Compaction:
-    """One cleaning of one log, up to the first uncleanable offset or as far as the keys fit into memory."""
+    """One cleaning of one log, up to the first uncleanable offset or until the map of keys is full."""
 
     def __init__(
         self,
@@ -135,7 +142,7 @@ class Compaction:
         load_factor: float = DEFAULT_LOAD_FACTOR,
     ) -> None:
         self.stats = CleanerStats()
-        # Up to where the log is clean: the next first dirty offset.
+        # The offset up to which the log is clean, and so its next first dirty offset.
         self.end_offset = dirty.first_dirty_offset
         self.is_done = False
         self._log = log
@@ -150,10 +157,11 @@ class Compaction:
         self._in_slice = 0
 
     def steps(self) -> Generator[Step, None, None]:
-        """Does it. Where a step gives something to call, the next one needs it to have been called.
+        """Run the cleaning. If a step yields a function, it must be called before the next step.
 
-        Damage in the log is a CorruptLogError, an error of the disk a StorageError; both leave the log as it was, or
-        partly cleaned, which is as good. `is_done` is false afterwards if the log changed under it.
+        Raises CorruptLogError for damage in the log and StorageError for disk errors. Both leave the log unchanged or
+        partly
+        cleaned, which is still valid. `is_done` is false afterwards if the log changed meanwhile.
         """
         try:
             yield from self._build_map()
@@ -170,7 +178,7 @@ class Compaction:
         self.end_offset = end_offset
         self.is_done = True
 
-    # The last offset of each key
+    # Pass 1: the last offset of each key
 
     def _build_map(self) -> Generator[Step, None, None]:
         first_dirty, end = self._dirty.first_dirty_offset, self._dirty.first_uncleanable_offset
@@ -185,7 +193,7 @@ class Compaction:
         self.stats.map_entries = len(self._offsets)
 
     def _map_segment(self, segment: Segment, transactions: CleanedTransactions) -> Generator[Step, None, bool]:
-        """Whether there was no room for all of its keys."""
+        """Return whether the map became full before all keys of the segment were added."""
         first_dirty = self._dirty.first_dirty_offset
         begin = segment.find(first_dirty) if first_dirty > segment.base_offset else None
         position = 0 if begin is None else begin.position
@@ -226,7 +234,7 @@ class Compaction:
                 yield from self._pause()
         return False
 
-    # From some segments to one
+    # Pass 2: copy several segments to one
 
     def _clean_group(self, group: Sequence[Segment], transactions: CleanedTransactions) -> Generator[Step, None, None]:
         log = self._log
@@ -290,7 +298,7 @@ class Compaction:
                 yield from self._pause()
 
     def _retain(self, segment: Segment, batch: WholeBatch, is_empty_txn: bool) -> Generator[Step, None, Buffer | None]:
-        """What stays of a batch: it as it is, a part of it, or nothing."""
+        """Return what remains of a batch: the same bytes, a smaller batch, or None."""
         header = batch.header
         payload = _open(segment, batch)
         kept: list[RecordSpan] = []
@@ -330,14 +338,17 @@ class Compaction:
                 kept.append(span)
         return kept
 
-    # What both need
+    # Both passes
 
     def _flush_names(self) -> None:
         if self._log.is_open:
             self._log.flush_names()
 
     def _read_ahead(self, segment: Segment, position: int) -> Generator[Step, None, int]:
-        """Has what comes next read by someone who may wait for the disk; up to where."""
+        """Read the next bytes in a thread, so that they are in the page cache.
+
+        Return the position up to which that was done.
+        """
         yield partial(segment.log.read, _READ_AHEAD_BYTES, position)
         self._check_unchanged()
         return position + _READ_AHEAD_BYTES // 2
@@ -355,11 +366,11 @@ class Compaction:
 
 
 class _AbortedError(Exception):
-    """What is being cleaned is not there any more, or not as it was."""
+    """The log was closed, moved, truncated or lost a segment during the cleaning."""
 
 
 class _Writer:
-    """Batches on their way into a segment."""
+    """A buffer of batches that are written to a segment."""
 
     def __init__(self, target: Segment, stats: CleanerStats) -> None:
         self._target = target
@@ -394,7 +405,7 @@ def _is_last_record(header: BatchHeader, last_records: dict[int, ProducerState])
 
 
 def _open(segment: Segment, batch: WholeBatch) -> bytes:
-    """The payload of a batch that is sound: what is written anew gets a checksum that speaks for it."""
+    """Check the checksum of a batch and return its payload, because a rewritten batch gets a new, valid checksum."""
     try:
         check_crc(batch.header, batch.data, batch.start)
         return decode_payload(batch.data, batch.start, batch.header)
@@ -403,7 +414,7 @@ def _open(segment: Segment, batch: WholeBatch) -> bytes:
 
 
 def _slices(segment: Segment, batch: WholeBatch, payload: bytes) -> Iterator[list[RecordSpan]]:
-    """The records of a batch, so many at a time as a slice has."""
+    """Yield the records of a batch, at most one slice at a time."""
     position, left = 0, batch.header.records_count
     try:
         while left > 0:
@@ -418,7 +429,7 @@ def _slices(segment: Segment, batch: WholeBatch, payload: bytes) -> Iterator[lis
 
 
 def _control_type(segment: Segment, batch: WholeBatch) -> ControlType | None:
-    """What the first record of a control batch is for; None if there is none any more."""
+    """Return the type of a control batch's first record, or None if it has no records left."""
     if not batch.header.records_count:
         return None
     payload = _open(segment, batch)

@@ -1,8 +1,10 @@
-"""Which leader epoch wrote which offsets of a log: where each epoch begins, in order, in memory and in its checkpoint.
+"""The leader epochs of a log: the start offset of each epoch, in order, in memory and in its checkpoint file.
 
-Its one rule: epochs and start offsets both grow. What is assigned later is right, and removes what contradicts it. Every
-change is on disk before the call returns, so the checkpoint never misses an epoch of which there are records. Of a log that
-has none it is only written, and durable with the first `flush`.
+Its one rule: epochs and start offsets both increase. A later assignment wins and removes entries that contradict it.
+Every
+change is on disk before the call returns, so the checkpoint never lacks an epoch that has records. For a log without
+records
+it is written but only becomes durable with the first `flush`.
 """
 
 from __future__ import annotations
@@ -20,21 +22,21 @@ UNDEFINED_OFFSET = -1
 
 
 class EpochEndOffset(NamedTuple):
-    """An epoch, and the offset at which the log goes on with a later one."""
+    """An epoch, and its end offset (exclusive)."""
 
     leader_epoch: int
     end_offset: int
 
 
 class LeaderEpochs:
-    """The epochs of one log; of a new one there is no checkpoint to read."""
+    """The epochs of one log. A new log has no checkpoint to read."""
 
     __slots__ = ("_entries", "_held", "_name", "_unflushed")
 
     def __init__(self, path: Path | str, *, is_new: bool = False) -> None:
         self._name = os.fspath(path)
         self._entries: list[EpochEntry] = []
-        self._held: list[EpochEntry] | None = None  # what the file has, while it is not to be written
+        self._held: list[EpochEntry] | None = None  # the content of the file, while changes are held in memory
         self._unflushed = False
         if not is_new:
             for entry in read_epoch_checkpoint(Path(path)):
@@ -45,7 +47,7 @@ class LeaderEpochs:
         return Path(self._name)
 
     def move(self, directory: Path) -> None:
-        """The directory has another name."""
+        """Follow a rename of the directory."""
         self._name = os.fspath(directory / self.path.name)
 
     @property
@@ -54,11 +56,11 @@ class LeaderEpochs:
 
     @property
     def latest_epoch(self) -> int | None:
-        """The epoch of the last record, or the one that was assigned to the next."""
+        """The epoch of the last record, or the one assigned to the next record."""
         return self._entries[-1].epoch if self._entries else None
 
     def assign(self, epoch: int, start_offset: int, *, durable: bool = True) -> None:
-        """Says that an epoch begins at an offset; what is known already changes nothing."""
+        """Record that an epoch starts at an offset. Do nothing if that is already known."""
         entries = self._entries
         if entries and entries[-1].epoch == epoch and start_offset >= entries[-1].start_offset:
             return
@@ -66,7 +68,10 @@ class LeaderEpochs:
         self._write(durable=durable)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset:
-        """The largest epoch up to this one, and where it ends; undefined for an epoch after the last."""
+        """Return the largest epoch up to this one and its end offset.
+
+        Both are undefined for an epoch after the last.
+        """
         if epoch == UNDEFINED_EPOCH:
             return EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
         if epoch == self.latest_epoch:
@@ -74,22 +79,23 @@ class LeaderEpochs:
         following = bisect_right(self._entries, epoch, key=lambda entry: entry.epoch)
         if following == len(self._entries):
             return EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
-        # Records of an epoch before the first are gone from the log; it ended, at the latest, where the first begins.
+        # Records of epochs before the first entry are no longer in the log. Such an epoch ended where the first one
+        # starts.
         floor = self._entries[following - 1].epoch if following else epoch
         return EpochEndOffset(floor, self._entries[following].start_offset)
 
     def epoch_for_offset(self, offset: int) -> int | None:
-        """The epoch in which an offset was, or will be, written."""
+        """Return the epoch in which an offset was, or will be, written, or None."""
         following = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset)
         return self._entries[following - 1].epoch if following else None
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forgets the epochs that begin at this offset or later."""
+        """Remove the epochs that start at this offset or later."""
         kept = [entry for entry in self._entries if entry.start_offset < end_offset]
         self._replace(kept)
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forgets the epochs that end before this offset; the one that has it begins there."""
+        """Remove the epochs that end before this offset. The epoch that contains it now starts there."""
         later = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
         if later:
             first = EpochEntry(self._entries[later - 1].epoch, start_offset)
@@ -99,7 +105,7 @@ class LeaderEpochs:
         self._replace([])
 
     def hold(self) -> None:
-        """Changes stay in memory until `save`."""
+        """Keep changes in memory until `save`."""
         self._held = list(self._entries)
 
     def save(self, *, durable: bool = True) -> None:
@@ -108,7 +114,7 @@ class LeaderEpochs:
             self._write(durable=durable)
 
     def flush(self) -> None:
-        """Makes durable what was only written."""
+        """Make written but unflushed changes durable."""
         if self._unflushed:
             self._unflushed = False
             fsync_file(self.path)

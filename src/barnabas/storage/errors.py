@@ -1,8 +1,10 @@
-"""What can go wrong with data on disk, as one family of exceptions, each with the error code that a broker would answer.
+"""Exceptions for data on disk, each with the error code that a broker answers.
 
-Its one rule: the system's own OSError ends here. `disk_errors` turns it into a StorageError that names the path, and whoever
-catches one takes the log dir offline. Damage is a CorruptLogError and concerns one log; a FileGoneError concerns only who
-reads. What a caller asked wrongly (an offset out of range) is no fault of the disk.
+Its one rule: OSError does not leave this package. `disk_errors` converts it to a StorageError that names the path, and
+the
+caller that catches one takes the log dir offline. Damage is a CorruptLogError and affects one log; a FileGoneError
+affects
+only the reader. A wrong argument, such as an offset out of range, is not a storage error.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ class StorageError(KafkaError):
 
 
 class CorruptLogError(StorageError):
-    """Bytes in a file of batches that are no batch; everything before `position` is whole.
+    """Invalid bytes in a file of batches. Everything before `position` is intact.
 
-    `truncated` means that the file ends inside the batch that begins there, as it does after a kill.
+    `truncated` means that the file ends inside the batch that starts there, as after a crash.
     """
 
     def __init__(self, path: Path, position: int, reason: str, *, truncated: bool = False) -> None:
@@ -41,7 +43,7 @@ class CorruptLogError(StorageError):
 
 
 class FileGoneError(StorageError):
-    """A file that was deleted with its segment while somebody had still to read it; the disk is sound."""
+    """A file that was deleted with its segment before it was read. The disk is not at fault."""
 
 
 class OffsetOutOfRangeError(KafkaError):
@@ -52,7 +54,7 @@ class OffsetOutOfRangeError(KafkaError):
 
 
 class UnexpectedOffsetError(KafkaError):
-    """Batches with offsets of their own that do not follow the end of the log."""
+    """Batches of a leader whose offsets do not continue the log."""
 
     def __init__(self, message: str, first_offset: int, last_offset: int) -> None:
         super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, message)
@@ -62,7 +64,7 @@ class UnexpectedOffsetError(KafkaError):
 
 @contextmanager
 def disk_errors(doing: str, path: Path | str) -> Iterator[None]:
-    """Names what was being done, and where, when the system refuses it."""
+    """Convert OSError to a StorageError that names the operation and the path."""
     try:
         yield
     except OSError as error:

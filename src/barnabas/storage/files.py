@@ -1,9 +1,12 @@
-"""Files and directories, unbuffered: what `write` returned from has reached the system, what `fsync` returned from the disk.
+"""Unbuffered files and directories: `write` passes data to the operating system, `fsync` to the disk.
 
-Its one rule: descriptors of logs and indexes are opened, lent and closed here alone. A descriptor is opened on first use and
-may be let go at any time; it is closed only when nobody is using it, so a number never comes to mean another file while a
-reader in another thread still has it. Of all files together only so many are open at a time: those that were not used for
-longest are let go. Whole small files are replaced, never changed.
+Its one rule: only this module opens, lends and closes the descriptors of logs and indexes. A descriptor is opened on
+first
+use and may be released at any time. It is closed only when no call is using it, so its number cannot come to mean
+another
+file while a reader in another thread still has it. The number of open files is limited: the least recently used ones
+are
+closed. Small files are replaced as a whole, never changed.
 """
 
 from __future__ import annotations
@@ -26,8 +29,8 @@ FILE_MODE = 0o644
 MAX_OPEN_FILES = 2000
 MIN_OPEN_FILES = 16
 _CLOSED = -1
-_MOST_BUFFERS = 1024  # in one call of the system
-_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # which not every system has
+_MOST_BUFFERS = 1024  # in one system call
+_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # not available on every system
 _READ_BYTES = 64 * 1024
 _READ = os.O_RDONLY | os.O_CLOEXEC
 _READ_WRITE = os.O_RDWR | os.O_CLOEXEC
@@ -36,7 +39,7 @@ _REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 class OpenFiles:
-    """The files that have a descriptor, in the order of their last use, and the lock under which that changes."""
+    """The open files in order of last use, and the lock that protects them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -44,7 +47,7 @@ class OpenFiles:
         self.files: OrderedDict[File, None] = OrderedDict()
 
     def open(self, file: File, flags: int) -> int:
-        """A descriptor for a file, and room for it. To be called with the lock."""
+        """Open a file and return its descriptor, closing another one if needed. Call with the lock held."""
         if len(self.files) >= self.limit:
             self.close_unused(1)
         try:
@@ -57,14 +60,18 @@ class OpenFiles:
         return descriptor
 
     def makes_room(self, error: OSError) -> bool:
-        """Whether something may be opened now that could not be because there were too many descriptors. With the lock.
+        """Close half of the unused files if the error is "too many open files". Call with the lock held.
 
-        Others have taken what the system gives to one process, and their need is as good as ours.
+        Return whether the failed call is worth a retry. The rest of the process used up the descriptors and needs some
+        too.
         """
         return error.errno in (EMFILE, ENFILE) and self.close_unused(1 + len(self.files) // 2) > 0
 
     def close_unused(self, count: int) -> int:
-        """Closes so many of the files that were not used for longest, and says how many there were. With the lock."""
+        """Close the `count` least recently used files that are idle, and return how many were closed.
+
+        Call with the lock held.
+        """
         chosen = []
         for file in self.files:
             if not file.users:
@@ -77,18 +84,18 @@ class OpenFiles:
 
 
 def _default_limit() -> int:
-    """A part of what the process may have: most is for connections."""
+    """Return a quarter of the process's limit, within bounds: most descriptors are for connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, soft // 4))
 
 
 open_files = OpenFiles(_default_limit())
 _moments = count()
-_flushed: dict[Path, int] = {}  # directories, and when a flush of their names began that has ended
+_flushed: dict[Path, int] = {}  # directories, and the start of the last completed flush of their entries
 
 
 def _open(path: Path | str, flags: int, mode: int = FILE_MODE) -> int:
-    """A descriptor for a moment."""
+    """Return a descriptor for temporary use."""
     try:
         return os.open(path, flags | os.O_CLOEXEC, mode)
     except OSError as error:
@@ -99,7 +106,10 @@ def _open(path: Path | str, flags: int, mode: int = FILE_MODE) -> int:
 
 
 class File:
-    """One file, read and written by position. `name` is its path, `users` how many calls have its descriptor now."""
+    """A file that is read and written by position.
+
+    `name` is its path; `users` counts calls that use the descriptor now.
+    """
 
     __slots__ = ("_descriptor", "_flags", "_is_deleted", "_letting_go", "name", "users")
 
@@ -113,7 +123,7 @@ class File:
 
     @classmethod
     def create(cls, path: Path | str) -> Self:
-        """A new and empty file; what had its name is gone."""
+        """Create an empty file, replacing any file of that name."""
         file = cls(path)
         with disk_errors("creating", path):
             try:
@@ -131,12 +141,12 @@ class File:
         return self.find_size() is not None
 
     def make(self) -> None:
-        """Sees to it that it is there."""
+        """Create the file if it does not exist."""
         with disk_errors("creating", self.name):
             os.close(_open(self.name, _CREATE))
 
     def read(self, size: int, position: int) -> bytes:
-        """The bytes from `position` on: fewer than asked for only at the end of the file."""
+        """Return the bytes from `position` on. Fewer than `size` only at the end of the file."""
         descriptor = self._borrow()
         try:
             data = os.pread(descriptor, size, position)
@@ -152,7 +162,10 @@ class File:
             self._give_back()
 
     def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
-        """The bytes from `position` on, if the system has them all in memory; where that cannot be asked, as `read`."""
+        """Like `read`, but return None if the bytes are not all in the page cache.
+
+        Where that is unsupported, same as `read`.
+        """
         if _NOWAIT is None:
             return self.read(size, position)
         descriptor = self._borrow()
@@ -162,14 +175,14 @@ class File:
         except BlockingIOError:
             return None
         except OSError as error:
-            if error.errno == EOPNOTSUPP:  # a file system that does not know
+            if error.errno == EOPNOTSUPP:  # not supported by this file system
                 return self.read(size, position)
             raise StorageError(f"reading {self.name} failed: {error.strerror}") from error
         finally:
             self._give_back()
 
     def write(self, buffers: Sequence[Buffer], position: int) -> None:
-        """All of these bytes, one buffer after the other, from `position` on."""
+        """Write these buffers one after the other from `position` on."""
         descriptor = self._borrow()
         try:
             for first in range(0, len(buffers), _MOST_BUFFERS):
@@ -185,7 +198,7 @@ class File:
             self._give_back()
 
     def find_size(self) -> int | None:
-        """None if it is not there."""
+        """Return the size, or None if the file does not exist."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
@@ -196,11 +209,11 @@ class File:
     def size(self) -> int:
         size = self.find_size()
         if size is None:
-            raise StorageError(f"reading {self.name} failed: it is not there")
+            raise StorageError(f"reading {self.name} failed: the file does not exist")
         return size
 
     def modified_ms(self) -> int:
-        """When it was last written to."""
+        """Return the time of the last write in milliseconds."""
         with disk_errors("reading", self.name):
             return self.path.stat().st_mtime_ns // 1_000_000
 
@@ -215,7 +228,7 @@ class File:
         self._call("flushing", os.fsync)
 
     def rename(self, path: Path) -> None:
-        """Another name, under which the descriptor goes on; a file that is gone has nothing to rename."""
+        """Rename the file and keep its descriptor. Do nothing on disk if it no longer exists."""
         with disk_errors("renaming", self.name), open_files.lock:
             with suppress(FileNotFoundError):
                 self.path.rename(path)
@@ -228,14 +241,14 @@ class File:
             self.path.unlink(missing_ok=True)
 
     def let_go(self) -> None:
-        """Closes the descriptor as soon as it is not in use; the next use opens it again."""
+        """Close the descriptor once it is idle. The next use opens it again."""
         with open_files.lock:
             self._letting_go = self.users > 0
             if not self._letting_go:
                 self.close()
 
     def close(self) -> None:
-        """At once: for who holds the lock of the open files, and knows that nobody uses this one."""
+        """Close the descriptor at once. The caller holds the lock of the open files, and no call uses this one."""
         descriptor, self._descriptor = self._descriptor, _CLOSED
         if descriptor != _CLOSED:
             del open_files.files[self]
@@ -272,14 +285,14 @@ class File:
 
 
 class ReadOnlyFile(File):
-    """A file that is not ours: what is written to it, or cut off it, is so for readers of this object alone."""
+    """A file that must not be changed: writes and truncations are visible only through this object."""
 
     __slots__ = ("_content", "_limit")
 
     def __init__(self, path: Path | str, *, writable: bool = False) -> None:
         super().__init__(path, writable=False)
-        self._content: bytearray | None = None  # once something was written
-        self._limit: int | None = None  # once something was cut off
+        self._content: bytearray | None = None  # set after the first write
+        self._limit: int | None = None  # set after a truncation
 
     @classmethod
     def create(cls, path: Path | str) -> Self:
@@ -336,7 +349,7 @@ class ReadOnlyFile(File):
 
 
 def rename_directory(directory: Path, to: Path, files: Iterable[File]) -> None:
-    """Gives a directory another name; its files are known by it before anybody opens one."""
+    """Rename a directory and update the paths of its files before any of them can be opened."""
     with disk_errors("renaming", directory), open_files.lock:
         directory.rename(to)
         for file in files:
@@ -345,7 +358,7 @@ def rename_directory(directory: Path, to: Path, files: Iterable[File]) -> None:
 
 
 def write_atomically(path: Path | str, data: bytes, mode: int = FILE_MODE) -> None:
-    """Replaces a file: after a kill it has the old or the new content, after the return the new one for good."""
+    """Replace a file durably. A crash leaves either the old or the new content."""
     path = Path(path)
     temporary = path.with_name(path.name + ".tmp")
     with disk_errors("writing", path):
@@ -365,7 +378,7 @@ def write_atomically(path: Path | str, data: bytes, mode: int = FILE_MODE) -> No
 
 
 def write_whole(path: Path | str, data: bytes) -> None:
-    """Writes a file that may be found torn after a kill, and may be lost until `fsync_file`."""
+    """Write a file without durability: a crash may leave it partly written or missing until `fsync_file`."""
     with disk_errors("writing", path):
         descriptor = _open(path, _REPLACE)
         try:
@@ -375,7 +388,7 @@ def write_whole(path: Path | str, data: bytes) -> None:
 
 
 def fsync_file(path: Path) -> None:
-    """Makes a file durable; one that is gone has nothing to lose."""
+    """Make a file durable. Do nothing if it does not exist."""
     with disk_errors("flushing", path), suppress(FileNotFoundError):
         descriptor = _open(path, os.O_RDONLY)
         try:
@@ -385,7 +398,7 @@ def fsync_file(path: Path) -> None:
 
 
 def read_whole(path: Path) -> bytes | None:
-    """The content of a small file, or None if there is none."""
+    """Return the content of a small file, or None if it does not exist."""
     with disk_errors("reading", path):
         try:
             descriptor = _open(path, os.O_RDONLY)
@@ -401,7 +414,7 @@ def read_whole(path: Path) -> bytes | None:
 
 
 def fsync_directory(path: Path) -> None:
-    """Makes the names in a directory durable: creations, renames, deletions."""
+    """Make the entries of a directory durable: creations, renames, deletions."""
     with disk_errors("flushing", path):
         descriptor = _open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -411,7 +424,7 @@ def fsync_directory(path: Path) -> None:
 
 
 def fsync_name(directory: Path, made: int) -> None:
-    """Makes the name of a directory that was made at some moment durable, unless it has become so with another's."""
+    """Make the name of a directory durable, unless a flush of its parent since `made` has already done so."""
     parent = directory.parent
     if _flushed.get(parent, -1) < made:
         moment = next_moment()
@@ -420,18 +433,18 @@ def fsync_name(directory: Path, made: int) -> None:
 
 
 def next_moment() -> int:
-    """A moment, later than all before."""
+    """Return the next value of a counter that orders events within this process."""
     return next(_moments)
 
 
 def file_names(directory: Path) -> list[str]:
-    """The files of a directory, in order."""
+    """Return the sorted names of the files in a directory."""
     with disk_errors("reading", directory), os.scandir(directory) as entries:
         return sorted(entry.name for entry in entries if entry.is_file())
 
 
 def create_directory(path: Path, *, durable: bool = True) -> bool:
-    """Makes a directory, which is there after a crash too, unless it exists; whether it had to. Its parents have to exist."""
+    """Create a directory, durably by default, and return False if it already exists. Its parent must exist."""
     with disk_errors("creating", path):
         try:
             path.mkdir()

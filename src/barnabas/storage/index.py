@@ -1,11 +1,14 @@
-"""The indexes of a segment: offset to position, and timestamp to offset; sparse, sorted, searched by halves.
+"""The indexes of a segment: offset to position, and timestamp to offset. They are sparse, sorted and use binary search.
 
-Its one rule: an index is a hint that can be made again from the log, so a segment checks what it is told and rebuilds what
-does not fit. Entries are as in Kafka: the last offset of a batch and where it begins; the largest timestamp so far and the
-last offset of the batch that brought it. Offsets are relative to the base offset of the segment.
+Its one rule: an index is a hint that can be rebuilt from the log, so a segment verifies what it reads and rebuilds what
+does
+not match. Entries are as in Kafka: the last offset of a batch and its position; the largest timestamp so far and the
+last
+offset of the batch that has it. Offsets are relative to the base offset of the segment.
 
-The index that is written to is held in memory as well as in its file; of all others only single entries are read.
-Files are as long as their entries: Kafka's room for later entries, zeros up to `segment.index.bytes`, is cut off.
+The index being written is kept in memory as well as in its file; from all others only single entries are read. Files
+are as
+long as their entries: the zeros that Kafka preallocates, up to `segment.index.bytes`, are cut off.
 """
 
 from __future__ import annotations
@@ -21,21 +24,21 @@ NO_TIMESTAMP = -1
 
 
 class OffsetPosition(NamedTuple):
-    """An entry of the offset index: the batch that ends with `offset` begins at `position`."""
+    """An entry of the offset index: the batch that ends with `offset` starts at `position`."""
 
     offset: int
     position: int
 
 
 class TimestampOffset(NamedTuple):
-    """An entry of the time index: nothing up to `offset` has a larger timestamp."""
+    """An entry of the time index: no record up to `offset` has a larger timestamp."""
 
     timestamp: int
     offset: int
 
 
 class Index:
-    """Entries of one size, ordered by both of their fields."""
+    """Entries of a fixed size, sorted by both of their fields."""
 
     __slots__ = ("_data", "_entries", "_rebuilding", "base_offset", "dirty", "file", "max_entries")
 
@@ -53,12 +56,12 @@ class Index:
         self._rebuilding = False
 
     def limit(self, max_bytes: int) -> None:
-        """How large the file may become before the segment is full."""
+        """Set the size at which the index, and so the segment, is full."""
         self.max_entries = max_bytes // self.ENTRY.size - self.RESERVED_ENTRIES
 
     @property
     def entries(self) -> int:
-        """How many there are; counted when first asked for."""
+        """The number of entries, counted on first use."""
         if self._entries is None:
             self._entries = self._count()
         return self._entries
@@ -78,12 +81,12 @@ class Index:
         return self.entries >= self.max_entries
 
     def is_sorted(self) -> bool:
-        """Whether both fields grow from each entry to the next."""
+        """Whether both fields strictly increase from entry to entry."""
         fields = list(self.ENTRY.iter_unpack(self.file.read(self.entries * self.ENTRY.size, 0)))
         return all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(fields))
 
     def begin_rebuild(self, entries: int = 0) -> None:
-        """Keeps so many entries; what is appended from now on is only in memory, until `finish_rebuild`."""
+        """Keep the first `entries` entries. Appended entries stay in memory until `finish_rebuild`."""
         self._data = bytearray(self.file.read(entries * self.ENTRY.size, 0)) if entries else bytearray()
         self._entries = entries
         self._rebuilding = True
@@ -96,7 +99,7 @@ class Index:
         self.dirty = True
 
     def drop_memory(self) -> None:
-        """For a segment that will not be written to any more."""
+        """Free the copy in memory, when the segment is no longer written to."""
         self._data = None
 
     def truncate_entries(self, entries: int) -> None:
@@ -130,7 +133,7 @@ class Index:
         return self.ENTRY.unpack(self.file.read(self.ENTRY.size, slot * self.ENTRY.size))
 
     def _floor(self, target: int, field: int) -> int:
-        """The last slot whose field is not above the target, or -1."""
+        """Return the last slot whose field is at most `target`, or -1."""
         low, high = 0, self.entries
         while low < high:
             middle = (low + high) // 2
@@ -142,7 +145,7 @@ class Index:
 
 
 class OffsetIndex(Index):
-    """From an offset to a position in the log at or before it."""
+    """Maps an offset to the position of a batch at or before it."""
 
     __slots__ = ()
 
@@ -153,15 +156,15 @@ class OffsetIndex(Index):
         return OffsetPosition(self.base_offset + relative, position)
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """The entry with the largest offset up to this one, or the beginning of the segment."""
+        """Return the entry with the largest offset up to this one, or the start of the segment."""
         return self._at(self._floor(offset - self.base_offset, 0))
 
     def lookup_position(self, position: int) -> OffsetPosition:
-        """The entry with the largest position up to this one, or the beginning of the segment."""
+        """Return the entry with the largest position up to this one, or the start of the segment."""
         return self._at(self._floor(position, 1))
 
     def upper_bound(self, position: int) -> int | None:
-        """The offset of the first entry that does not lie before a position, if there is one."""
+        """Return the offset of the first entry at or after a position, or None."""
         slot = self._floor(position - 1, 1) + 1
         return self.entry(slot).offset if slot < self.entries else None
 
@@ -169,14 +172,14 @@ class OffsetIndex(Index):
         return self._at(self.entries - 1)
 
     def append(self, offset: int, position: int) -> bool:
-        """Whether there was something to add: a log that repeats an offset has only one entry for it."""
+        """Add an entry unless the offset is not larger than the last one. Return whether it was added."""
         if self.entries and offset <= self.last().offset:
             return False
         self._append(offset - self.base_offset, position)
         return True
 
     def truncate_to(self, offset: int) -> None:
-        """Keeps the entries with smaller offsets."""
+        """Keep only the entries with smaller offsets."""
         self.truncate_entries(self._floor(offset - self.base_offset - 1, 0) + 1)
 
     def _at(self, slot: int) -> OffsetPosition:
@@ -184,32 +187,32 @@ class OffsetIndex(Index):
 
 
 class TimeIndex(Index):
-    """From a timestamp to an offset before which nothing is as late."""
+    """Maps a timestamp to an offset before which no record is as late."""
 
     __slots__ = ()
 
     ENTRY = struct.Struct(">qi")
-    RESERVED_ENTRIES = 1  # for the last entry of a segment, which may always be added
+    RESERVED_ENTRIES = 1  # reserved for the last entry of a segment, which can always be added
 
     def entry(self, slot: int) -> TimestampOffset:
         timestamp, relative = self._fields(slot)
         return TimestampOffset(timestamp, self.base_offset + relative)
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """The entry with the largest timestamp up to this one, or the beginning of the segment."""
+        """Return the entry with the largest timestamp up to this one, or the start of the segment."""
         return self._at(self._floor(timestamp, 0))
 
     def last(self) -> TimestampOffset:
         return self._at(self.entries - 1)
 
     def maybe_append(self, latest: TimestampOffset) -> None:
-        """Adds what is later than the last entry."""
+        """Add an entry if its timestamp is later than the last one."""
         last = self.last()
         if latest.timestamp > last.timestamp and latest.offset >= last.offset:
             self._append(latest.timestamp, latest.offset - self.base_offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Keeps the entries with smaller offsets."""
+        """Keep only the entries with smaller offsets."""
         self.truncate_entries(self._floor(offset - self.base_offset - 1, 1) + 1)
 
     def _at(self, slot: int) -> TimestampOffset:
@@ -217,9 +220,9 @@ class TimeIndex(Index):
 
 
 def used_entries(file: File, size: int, entry_size: int) -> int:
-    """How many entries an index file has, without the zeros that Kafka leaves behind them when it is killed."""
+    """Return the number of entries in an index file, without the zeros that Kafka leaves at its end after a crash."""
     entries = size // entry_size
-    # A single entry of zeros is one: a record at the beginning of the epoch.
+    # A single entry of zeros is valid: a record at timestamp 0.
     if entries > 1 and not any(file.read(entry_size, (entries - 1) * entry_size)):
         used = len(file.read(entries * entry_size, 0).rstrip(b"\0"))
         return -(-used // entry_size)
@@ -227,8 +230,8 @@ def used_entries(file: File, size: int, entry_size: int) -> int:
 
 
 def fault_of_index(file: File, entry_size: int) -> str | None:
-    """What can be seen to be wrong with an index without opening it."""
+    """Return what is wrong with an index file, judged by its size alone, or None."""
     size = file.find_size()
     if size is None:
         return f"{file.path} is missing"
-    return f"{file.path} has {size} bytes, which is no multiple of {entry_size}" if size % entry_size else None
+    return f"{file.path} has {size} bytes, which is not a multiple of {entry_size}" if size % entry_size else None

@@ -1,9 +1,11 @@
-"""Opening a log: what an end without goodbye left in its directory is put in order, and what is missing is made again.
+"""Opening a log: cleans up its directory after an unclean shutdown, and rebuilds missing files.
 
-Its one rule: a log keeps every batch that was written whole, up to the first that was not. After a clean shutdown the files
-are believed; otherwise segments from the recovery point on are checked batch by batch, as in Kafka. Indexes that are missing
-or cannot be right are rebuilt in any case, and so are the leader epochs and the producers. Renames of a compaction are finished
-or undone. A directory that is not ours is only looked at: the same is done in memory, and indexes are held against the log.
+Its one rule: a log keeps every intact batch up to the first that is not. After a clean shutdown the files are trusted;
+otherwise segments from the recovery point on are checked batch by batch, as in Kafka. Missing or invalid indexes are
+always
+rebuilt, and so are leader epochs and producer state. Renames of a compaction are completed or undone. A directory
+opened
+read-only is not changed: the same happens in memory, and indexes are verified against the log.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _SEGMENT_FILE = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex)(\.cl
 
 
 class Loaded(NamedTuple):
-    """A log as it was found, and what had to be done to it."""
+    """A loaded log and its recoveries."""
 
     segments: list[Segment]
     epochs: LeaderEpochs
@@ -61,9 +63,9 @@ def load(
     log_start_offset: int,
     read_only: bool = False,
 ) -> Loaded:
-    """The segments and epochs of the log in a directory, which may be empty.
+    """Load the log of a directory, which may be empty.
 
-    With `read_only` nothing in the directory changes: what is put in order, is so in memory.
+    With `read_only` nothing in the directory changes: recovery happens in memory.
     """
     names = file_names(directory)
     files = ReadOnlyFile if read_only else File
@@ -85,7 +87,7 @@ def load(
         distrust=read_only,
     )
     if segments and log_end_offset < log_start_offset:
-        # Only files that were taken away explain this: what is left is not what the checkpoint speaks of.
+        # This only happens if files were removed: the checkpoint does not refer to what is left.
         if read_only:
             log_start_offset = 0
         else:
@@ -118,7 +120,7 @@ def load(
 
 
 def begin(directory: Path, config: LogConfig, now_ms: int, log_start_offset: int) -> Loaded:
-    """A log in a directory that was just made."""
+    """Start a log in a directory that was just created."""
     segment = Segment.create(directory, log_start_offset, config, now_ms)
     if config.metadata:
         fsync_directory(directory)
@@ -128,7 +130,7 @@ def begin(directory: Path, config: LogConfig, now_ms: int, log_start_offset: int
 
 
 def segment_offsets(directory: Path) -> list[int]:
-    """The base offsets of the segments in a directory, in order."""
+    """Return the base offsets of the segments in a directory, in order."""
     found = map(_SEGMENT_FILE.fullmatch, file_names(directory))
     return [int(match[1]) for match in found if match and match[2] == LOG_SUFFIX and not match[3]]
 
@@ -148,7 +150,7 @@ def _open_segments(
 
 
 class _Leftovers(NamedTuple):
-    """What somebody who was interrupted left behind: files that are not of the log, and those that take others' place."""
+    """Files that an interrupted operation left: those to delete, and `.swap` files that replace others."""
 
     dropped: list[str]
     swapped: list[str]
@@ -164,10 +166,11 @@ class _Leftovers(NamedTuple):
 
 
 def _find_leftovers(directory: Path, names: Sequence[str]) -> _Leftovers:
-    """What was being deleted goes; a replacement of segments is finished if all of the new ones are there.
+    """Find the files to delete, and the replacements to complete.
 
-    New segments are written as `.cleaned`, renamed to `.swap` from the last to the first, and then, when the old ones are
-    gone, to their own names. So a `.swap` behind a `.cleaned` belongs to a replacement that was not decided yet.
+    New segments are written as `.cleaned`, renamed to `.swap` from the last to the first, and, when the old ones are
+    gone, to
+    their final names. So a `.swap` after a `.cleaned` belongs to a replacement that did not take effect yet.
     """
     dropped = [name for name in names if name.endswith(DELETED_SUFFIX) and not name.endswith(_SNAPSHOT_DELETED_SUFFIX)]
     matches = [match for name in names if (match := _SEGMENT_FILE.fullmatch(name))]
@@ -177,19 +180,19 @@ def _find_leftovers(directory: Path, names: Sequence[str]) -> _Leftovers:
     logs = {int(match[1]) for match in swaps if match[2] == LOG_SUFFIX}
     own = [match for match in matches if not match[3] and int(match[1]) not in replaced]
     logs |= {int(match[1]) for match in own if match[2] == LOG_SUFFIX}
-    # Indexes without a log are what a deletion leaves that is cut short.
+    # An interrupted deletion leaves indexes without a log.
     kept = {match[0] for match in (*own, *swaps) if int(match[1]) in logs}
     dropped += [match[0] for match in matches if match[0] not in kept]
     return _Leftovers(dropped, [match[0] for match in swaps if match[0] in kept])
 
 
 def _replaced(directory: Path, swaps: Iterable[re.Match[str]]) -> range:
-    """The offsets of the segments in whose place others come."""
+    """Return the offsets of the segments that are replaced by these `.swap` files."""
     start, end = 2**63, -1
     for match in swaps:
         if match[2] == LOG_SUFFIX:
             file = File(directory / match[0], writable=False)
-            end = max(end, int(match[1]) + 1)  # the segment of its own name goes even if nothing is left of it
+            end = max(end, int(match[1]) + 1)  # the segment of the same name is replaced even if no batch is left
             for place in walk_places(file, 0, file.size()):
                 end = max(end, place.last_offset + 1)
             file.let_go()
@@ -198,7 +201,7 @@ def _replaced(directory: Path, swaps: Iterable[re.Match[str]]) -> range:
 
 
 def _read_epochs(directory: Path, names: Sequence[str], *, strict: bool) -> LeaderEpochs | None:
-    """Those of the checkpoint; None if there is none, or, after an end without goodbye, only what is left of it."""
+    """Read the leader epoch checkpoint. Returns None if it is missing, or if it is invalid and not `strict`."""
     if LEADER_EPOCH_CHECKPOINT not in names:
         return None
     try:
@@ -219,13 +222,13 @@ def _recover(
     *,
     distrust: bool,
 ) -> tuple[list[Recovery], int]:
-    """Recovers what needs it, and gives the end of the log; takes segments behind damage away.
+    """Recover the segments that need it, delete those after damage, and return the recoveries and the end of the log.
 
-    Who distrusts indexes looks into them; nobody else has the time.
+    With `distrust` indexes are checked against the log, which takes longer.
     """
     recoveries: list[Recovery] = []
     next_offset = 0
-    # Kafka scans whole segments; a metadata log need not, for its flushed part is not to be cut anyway.
+    # Kafka scans whole segments. A metadata log need not, because its flushed part is never truncated.
     flushed_offset = recovery_point if recovery_point is not None and config.metadata and with_epochs else 0
     for number, segment in enumerate(segments):
         following = segments[number + 1 :]
@@ -240,7 +243,7 @@ def _recover(
                 next_offset = following[0].base_offset if following else segment.next_offset()
                 continue
             except CorruptLogError:
-                unflushed = True  # it was no clean shutdown after all
+                unflushed = True  # the shutdown was not clean after all
         producers.begin(segments[:number], segment)
 
         def visit_whole(batch: WholeBatch, segment: Segment = segment) -> None:
@@ -269,12 +272,12 @@ def _delete(segments: list[Segment]) -> None:
 
 
 class _EpochsOfBatches:
-    """Holds the epochs of a log against its batches, which are right."""
+    """Corrects the leader epochs of a log by its batches, which are authoritative."""
 
     def __init__(self, epochs: LeaderEpochs) -> None:
         self._epochs = epochs
         self._end: int | None = None
-        # The epoch that was looked up last, and the offset up to which it holds.
+        # The epoch that was looked up last, and the offset up to which it is valid.
         self._epoch = UNDEFINED_EPOCH
         self._until: float = 0
 
@@ -287,7 +290,7 @@ class _EpochsOfBatches:
     def _agree(self, epoch: int, base_offset: int) -> None:
         epochs = self._epochs
         if epochs.epoch_for_offset(base_offset) != epoch:
-            # Up to the end of the batch before, they agree.
+            # The entries agree up to the end of the previous batch.
             epochs.truncate_from_end(base_offset if self._end is None else min(self._end, base_offset))
             if epochs.epoch_for_offset(base_offset) != epoch:
                 epochs.assign(epoch, base_offset)
@@ -296,7 +299,7 @@ class _EpochsOfBatches:
 
 
 class _ProducersOfSegments:
-    """Follows the producers of a log through the segments that are recovered, and so makes their transaction indexes again."""
+    """Tracks the producers of a log through its recovered segments, and rebuilds their transaction indexes."""
 
     def __init__(self, snapshots: ProducerSnapshots, config: LogConfig, now_ms: int, log_start_offset: int) -> None:
         self.snapshots = snapshots
@@ -308,7 +311,7 @@ class _ProducersOfSegments:
         self._offset = -1
 
     def begin(self, before: list[Segment], segment: Segment) -> None:
-        """Brings the producers to the start of a segment. What snapshots say of later offsets is not believed."""
+        """Bring the producer state to the start of a segment. Snapshots at later offsets are not trusted."""
         if self._config.metadata:
             return
         if before and before[-1] is self._recovered:
@@ -329,12 +332,12 @@ class _ProducersOfSegments:
             self.snapshots.take(self._producers, offset, self._log_start_offset)
 
     def at_end(self, segments: list[Segment], log_start_offset: int, log_end_offset: int) -> Producers:
-        """The producers at the end of the log, when its segments are in order."""
+        """Return the producer state at the end of the log, after its segments are recovered."""
         if self._config.metadata:
             return self._producers
         self.snapshots.delete_strays([segment.base_offset for segment in segments])
         if self._offset == log_end_offset > log_start_offset:
-            # Of producers that were read, five batches are known: of those in a snapshot, one.
+            # State read from the log has the last five batches of each producer, state from a snapshot only one.
             self.snapshots.delete_outside(log_start_offset, log_end_offset)
             self._producers.remove_expired(self._now_ms, self._config.producer_id_expiration_ms)
         else:

@@ -1,17 +1,22 @@
-"""One partition's log: segments in order, the last of them written to; from a start offset to an end offset.
+"""One partition's log: its segments in order, of which the last is active, from a start offset to an end offset.
 
-Its one rule: what `append` returned from has reached the system, and what `flush` returned from the disk; nothing is kept
-back. Batches are stored as the bytes that came, with offset and epoch stamped. Reads give whole batches. After an error of
-the disk nothing is written any more: the files may not be what they seem.
+Its one rule: data is in the operating system when `append` returns, and on disk when `flush` returns; nothing is
+buffered.
+Batches are stored as the bytes received, with offset and epoch stamped. Reads return whole batches. After a disk error
+the
+log is not written to again, because its files may be inconsistent.
 
-One thread appends, truncates and deletes; others may read and flush meanwhile. When an append began a new segment, the
-caller flushes up to its base offset (`AppendInfo.rolled`), in a thread if it likes. High watermarks are for others, who hold
-`max_offset` down; `retention` says which segments have had their time, and `compaction` brings what replaces others.
+One thread appends, truncates and deletes; others may read and flush concurrently. If an append rolled to a new segment,
+the
+caller flushes up to its base offset (`AppendInfo.rolled`), possibly in a thread. Callers keep the high watermark and
+pass it
+as `max_offset`. `retention` decides which segments to delete, and `compaction` makes the segments that replace others.
 
-The files of a new data log are not durable before its first record is: losing them loses nothing. Those of a metadata log
-are at once. A log that was opened only to be read is never written to, not even to put it in order.
+The files of a new data log become durable with its first record: losing them before loses nothing. Those of a metadata
+log
+are durable at once. A log opened read-only is never written to, not even by recovery.
 
-What producers wrote is held against `producers` before a leader appends it, and followed there afterwards.
+A leader checks the batches of producers against `producers` before it appends them, and updates that state afterwards.
 """
 
 from __future__ import annotations
@@ -65,9 +70,9 @@ _READ_BYTES = 1024 * 1024
 
 
 class AppendInfo(NamedTuple):
-    """Where batches went. `rolled` is the base offset of the segment that began with them, if one did.
+    """The offsets of appended batches. `rolled` is the base offset of a segment that the append created, or None.
 
-    Of a duplicate, nothing was written: offsets and timestamp are those of the batch that came before.
+    For a duplicate nothing was written: offsets and timestamp are those of the original batch.
     """
 
     base_offset: int
@@ -79,7 +84,7 @@ class AppendInfo(NamedTuple):
 
 
 class FileRange(NamedTuple):
-    """Whole batches, by where they lie, in the segment that begins with `base_offset`."""
+    """Whole batches as a range of bytes in the segment that starts at `base_offset`."""
 
     file: File
     position: int
@@ -87,17 +92,17 @@ class FileRange(NamedTuple):
     base_offset: int
 
     def read(self) -> bytes:
-        """Their bytes; of a log that was truncated meanwhile, what is left of them."""
+        """Return the bytes. If the log was truncated meanwhile, return only the batches that are left."""
         data = self.file.read(self.size, self.position)
         return data if len(data) == self.size else data[: end_of_whole_batches(data)]
 
     def read_cached(self) -> bytes | bytearray | None:
-        """Their bytes, if no disk has to be waited for."""
+        """Return the bytes if no disk access is needed, or None."""
         return self.file.read_cached(self.size, self.position)
 
 
 class LogStatistics(NamedTuple):
-    """A log in numbers."""
+    """Counters of a log."""
 
     segments: int
     size_in_bytes: int
@@ -109,7 +114,7 @@ class LogStatistics(NamedTuple):
 
 
 class _Group:
-    """Batches that go into one segment together."""
+    """Batches that are written to the same segment together."""
 
     __slots__ = ("batches", "buffers", "max_timestamp", "produced", "size")
 
@@ -130,7 +135,7 @@ class _Group:
 
 
 class Log:
-    """The log in one directory; `open` makes one."""
+    """The log in one directory. Use `open` to create one."""
 
     __slots__ = (
         "_clock",
@@ -165,7 +170,7 @@ class Log:
         self._segments = tuple(loaded.segments)
         self._deleted: list[tuple[int, Segment]] = []
         self._truncations = 0
-        self._made: int | None = None  # when, if it is new and its own name not durable yet
+        self._made: int | None = None  # time of creation, while the name of a new directory is not durable yet
         self._names_changed = loaded.began and not config.metadata
         self._failure: str | None = None
 
@@ -181,10 +186,11 @@ class Log:
         log_start_offset: int = 0,
         read_only: bool = False,
     ) -> Log:
-        """The log of a directory, which is made if it is missing. `clock` gives milliseconds.
+        """Open the log of a directory, which is created if missing. `clock` returns milliseconds.
 
-        What had to be recovered is in `recoveries`. It is durable only after the next `flush`. With `read_only` nothing is
-        made or recovered but in memory, and every write raises StorageError.
+        `recoveries` lists the recovered segments; the result is durable only after the next `flush`. With `read_only`,
+        creation
+        and recovery happen in memory only, and every write raises StorageError.
         """
         config = config or LogConfig()
         is_new = not read_only and create_directory(directory, durable=config.metadata)
@@ -202,11 +208,11 @@ class Log:
             )
         log = cls(directory, config, clock, loaded)
         log._made = next_moment() if is_new and not config.metadata else None
-        log._failure = "it was opened only to be read" if read_only else None
+        log._failure = "it was opened read-only" if read_only else None
         return log
 
     def configure(self, config: LogConfig) -> None:
-        """Other settings, from the next append on."""
+        """Use other settings from the next append on."""
         self.config = config
         for segment in self._segments:
             segment.configure(config)
@@ -258,19 +264,17 @@ class Log:
             raise ValueError("there is nothing to append")
         if group.size > self.config.segment_bytes:
             limit = self.config.segment_bytes
-            raise KafkaError(
-                ErrorCode.RECORD_LIST_TOO_LARGE, f"{group.size} bytes are too much for segments of {limit}"
-            )
+            raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{group.size} bytes exceed segment.bytes={limit}")
         if leader_epoch >= 0 and leader_epoch != self.epochs.latest_epoch:
             self.assign_epoch(leader_epoch, self.log_end_offset)
         return self._append([group])
 
     def append_as_follower(self, data: Buffer, *, max_leader_epoch: int | None = None) -> AppendInfo | None:
-        """Appends batches with the offsets and epochs that they have, as a leader sent them.
+        """Append batches of a leader with the offsets and epochs that they have.
 
-        A batch that is cut off at the end is left out, and so is everything from a batch with a larger epoch than
-        `max_leader_epoch` on; None if nothing is left. A wrong checksum raises BatchError, offsets that do not follow
-        UnexpectedOffsetError, both before anything is written.
+        An incomplete batch at the end is ignored, and so is everything from the first batch with an epoch above
+        `max_leader_epoch` on. Returns None if nothing is left. Raises BatchError for a wrong checksum, and
+        UnexpectedOffsetError for offsets that do not continue the log, both before anything is written.
         """
         view = memoryview(data)
         groups = [_Group()]
@@ -335,28 +339,28 @@ class Log:
         )
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Says that records from an offset on are written in this epoch, as a new leader does before its first."""
+        """Record that an epoch starts at an offset, as a new leader does before its first record."""
         with self._writing():
             self.epochs.assign(leader_epoch, start_offset, durable=self._is_worth_flushing)
 
     def roll(self, base_offset: int | None = None) -> int:
-        """Begins a new segment at the end of the log, or after it; gives its base offset."""
+        """Start a new segment at the end of the log, or after it, and return its base offset."""
         with self._writing():
             return self._roll(self.log_end_offset if base_offset is None else base_offset).base_offset
 
     def skip_to(self, offset: int) -> None:
-        """Goes on with a later offset, as a log does that is copied from one whose last records were compacted away."""
+        """Continue at a later offset, as needed when copying a log whose last records were compacted away."""
         with self._writing():
             self._roll(offset)
             self.log_end_offset = max(self.log_end_offset, offset)
 
     def flush(self, up_to_offset: int | None = None) -> None:
-        """Makes everything before an offset durable, or before the end of the log; the recovery point follows."""
+        """Make everything before `up_to_offset` durable, or the whole log, and advance the recovery point."""
         truncations = self._truncations
         end = self.log_end_offset
         target = end if up_to_offset is None else min(up_to_offset, end)
         segments = self._segments
-        # The segment before the recovery point may have been closed since: its indexes are not durable then.
+        # The segment before the recovery point may have been sealed since, with indexes that are not durable yet.
         first = max(0, _floor(segments, self.recovery_point) - 1)
         with self._writing():
             for segment in segments[first:]:
@@ -370,7 +374,7 @@ class Log:
             self.recovery_point = max(self.recovery_point, target)
 
     def flush_names(self) -> None:
-        """Makes it durable which files there are."""
+        """Make the set of files in the directory durable."""
         if self._names_changed:
             with self._writing():
                 self._names_changed = False
@@ -383,7 +387,7 @@ class Log:
 
     @property
     def _is_worth_flushing(self) -> bool:
-        """Whether the files say something that an empty directory does not."""
+        """Whether the files contain anything that an empty directory does not."""
         return self.log_end_offset > 0 or self.config.metadata
 
     # Reading
@@ -391,7 +395,7 @@ class Log:
     def find_range(
         self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True
     ) -> FileRange | None:
-        """Where the batches lie that `read` would give; None if there are none yet."""
+        """Return the file range that `read` would return, or None if there is no data yet."""
         end = self.log_end_offset
         if not self.log_start_offset <= offset <= end:
             message = f"offset {offset} is not between {self.log_start_offset} and {end} in {self.directory}"
@@ -413,10 +417,11 @@ class Log:
         return None
 
     def read(self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True) -> bytes:
-        """Whole batches from the one on that has `offset`, or comes next, and that end before `max_offset`.
+        """Return whole batches that end before `max_offset`, from the one that contains `offset`, or the next one, on.
 
-        They come from one segment and are at most `max_bytes`, except that the first is given even if it is larger. At
-        the end there are none; an offset outside of the log is an OffsetOutOfRangeError.
+        They are from one segment and at most `max_bytes` long, except that the first is returned even if it is larger.
+        Returns
+        nothing at the end of the log. Raises OffsetOutOfRangeError for an offset outside the log.
         """
         found = self.find_range(offset, max_bytes, max_offset, min_one_batch=min_one_batch)
         return b"" if found is None else found.read()
@@ -424,7 +429,7 @@ class Log:
     def batches(
         self, start_offset: int | None = None, max_offset: int | None = None
     ) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Every batch from an offset on, with its bytes, over all segments, in reads of a bounded size."""
+        """Yield every batch from an offset on, with its bytes, across all segments, in reads of bounded size."""
         offset = self.log_start_offset if start_offset is None else start_offset
         while data := self.read(offset, _READ_BYTES, max_offset):
             view = memoryview(data)
@@ -433,7 +438,7 @@ class Log:
                 yield header, view[position : position + header.size_in_bytes]
 
     def offset_for_timestamp(self, timestamp: int) -> FoundOffset | None:
-        """The first record that is not earlier than this."""
+        """Return the first record whose timestamp is not earlier than `timestamp`, or None."""
         for segment in self._segments:
             if segment.latest().timestamp >= timestamp:
                 found = segment.offset_for_timestamp(timestamp, self.log_start_offset)
@@ -442,26 +447,27 @@ class Log:
         return None
 
     def offset_for_max_timestamp(self) -> FoundOffset | None:
-        """The first record that has the largest timestamp; None if there are no timestamps."""
+        """Return the first record that has the largest timestamp, or None if there are no timestamps."""
         return max(self._segments, key=lambda segment: segment.latest().timestamp).offset_for_max_timestamp()
 
     def end_offset_for_epoch(self, leader_epoch: int) -> EpochEndOffset:
-        """The largest epoch up to this one, and where it ends."""
+        """Return the largest epoch up to this one, and its end offset."""
         return self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
 
     # Producers and transactions
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Up to where every transaction has ended, with its end replicated.
+        """Return the offset up to which every transaction has ended and its marker is replicated.
 
-        To be asked by the thread that appends, whenever the high watermark has moved: what lies before it is forgotten then.
+        Call this from the appending thread whenever the high watermark moves: it drops transactions that ended before
+        it.
         """
         self.producers.forget_replicated(high_watermark)
         unstable = self.producers.first_unstable_offset()
         return high_watermark if unstable is None else min(max(unstable, self.log_start_offset), high_watermark)
 
     def aborted_transactions(self, fetch_offset: int, upper_bound: int) -> list[AbortedTxn]:
-        """The aborted transactions that have records from `fetch_offset` to before `upper_bound`."""
+        """Return the aborted transactions that have records between `fetch_offset` and `upper_bound` (exclusive)."""
         segments = self._segments
         transactions: list[AbortedTxn] = []
         for segment in segments[_floor(segments, fetch_offset) :]:
@@ -472,7 +478,7 @@ class Log:
         return transactions
 
     def upper_bound_offset(self, found: FileRange) -> int:
-        """An offset behind the batches of a range, as near to them as can be told without reading them."""
+        """Return an offset after the batches of a range, as close to them as possible without reading them."""
         segments = self._segments
         number = _floor(segments, found.base_offset)
         indexed = segments[number].offset_index.upper_bound(found.position + found.size)
@@ -481,11 +487,11 @@ class Log:
         return segments[number + 1].base_offset if number + 1 < len(segments) else self.log_end_offset
 
     def active_producers(self) -> tuple[ProducerState, ...]:
-        """What is known of every producer."""
+        """Return the state of every producer."""
         return self.producers.states
 
     def remove_expired_producers(self, now_ms: int) -> None:
-        """Forgets producers that have been silent for longer than `producer.id.expiration.ms`."""
+        """Remove producers that have been idle for longer than `producer.id.expiration.ms`."""
         self.producers.remove_expired(now_ms, self.config.producer_id_expiration_ms)
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
@@ -494,9 +500,11 @@ class Log:
     def maybe_start_transaction_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, supports_epoch_bump: bool
     ) -> int | None:
-        """A guard, with which to append after the coordinator has agreed that this partition is part of the transaction.
+        """Return a guard to append with once the coordinator has confirmed that the partition is in the transaction.
 
-        None if it has been written to here already: nothing has to be asked then. An old epoch raises KafkaError.
+        Returns None if the transaction already has records here: nothing needs to be verified then. Raises KafkaError
+        for an old
+        epoch.
         """
         now_ms = self._clock()
         return self.producers.maybe_start_verification(
@@ -509,12 +517,12 @@ class Log:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still written to."""
+        """Whether the log can still be written to."""
         return self._failure is None
 
     @property
     def truncations(self) -> int:
-        """How often something was cut off: what was known of segments may not hold then."""
+        """The number of truncations so far. When it changes, positions in segments may be stale."""
         return self._truncations
 
     @property
@@ -535,9 +543,9 @@ class Log:
     # Truncating and deleting
 
     def truncate_to(self, offset: int) -> int:
-        """Cuts off everything from an offset on, and gives the new end of the log.
+        """Remove everything from an offset on, and return the new end offset.
 
-        It is `offset`, or smaller if a batch had that in its middle: a batch goes as a whole.
+        It is `offset`, or smaller if that was in the middle of a batch, because batches are removed as a whole.
         """
         if offset >= self.log_end_offset:
             return self.log_end_offset
@@ -556,7 +564,7 @@ class Log:
             return end
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Empties the log; it goes on with this offset."""
+        """Empty the log and continue at this offset."""
         with self._writing():
             self._truncations += 1
             self._discard(self._segments, ())
@@ -567,7 +575,7 @@ class Log:
             self._reload_producers()
 
     def advance_log_start_offset(self, offset: int) -> bool:
-        """Says that nothing before an offset is needed; whether that changed anything. No file is deleted by it."""
+        """Advance the log start offset without deleting files. Return whether it changed."""
         if offset > self.log_end_offset:
             raise OffsetOutOfRangeError(f"offset {offset} is after the end {self.log_end_offset} of {self.directory}")
         if offset <= self.log_start_offset:
@@ -579,7 +587,7 @@ class Log:
         return True
 
     def delete_old_segments(self) -> int:
-        """Takes away the segments that end before the log start offset, and says how many; never the last."""
+        """Remove the segments that end before the log start offset, except the last, and return how many."""
         segments = self._segments
         count = 0
         while count + 1 < len(segments) and segments[count + 1].base_offset <= self.log_start_offset:
@@ -590,9 +598,9 @@ class Log:
         return count
 
     def delete_by_retention(self, now_ms: int, high_watermark: int) -> Expired:
-        """Takes away the segments that had their time by the settings of the topic; the log start offset follows.
+        """Remove the segments that retention allows to delete, and advance the log start offset.
 
-        If that is all of them, a new one begins first. Their files go with `delete_files`.
+        If that is all of them, a new segment is created first. `delete_files` deletes their files.
         """
         segments = self._segments
         found = expired(
@@ -613,7 +621,7 @@ class Log:
         return found
 
     def find_dirty(self, checkpoint: int | None, high_watermark: int, now_ms: int) -> DirtyLog:
-        """How much of the log could be compacted; `checkpoint` is up to where it was, if ever."""
+        """Return how much of the log can be compacted. `checkpoint` is the offset up to which it was, or None."""
         return find_dirty(
             self._segments,
             self.config,
@@ -625,19 +633,19 @@ class Log:
         )
 
     def replace_segments(self, cleaned: Segment, replaced: Sequence[Segment]) -> None:
-        """Puts a segment that a compaction made, and that is durable, in the place of those it was made from.
+        """Replace segments by the durable segment that a compaction made from them.
 
-        After a kill at any point the log has the one, or the others.
+        A crash at any point leaves either the new segment or the old ones.
         """
         segments = self._segments
         first = segments.index(replaced[0])
         behind = first + len(replaced)
         if segments[first:behind] != tuple(replaced) or behind == len(segments):
-            raise ValueError(f"the segments from {cleaned.base_offset} on cannot be replaced in {self.directory}")
+            raise ValueError(f"cannot replace the segments from {cleaned.base_offset} on in {self.directory}")
         now_ms = self._clock()
         with self._writing():
             cleaned.change_suffix(SWAP_SUFFIX)
-            fsync_directory(self.directory)  # before anything goes that it stands for
+            fsync_directory(self.directory)  # before the segments that it replaces are removed
             self._segments = (*segments[:first], cleaned, *segments[behind:])
             self._names_changed = True
             for segment in replaced:
@@ -649,7 +657,7 @@ class Log:
             cleaned.change_suffix("")
 
     def delete_files(self, delay_ms: int = 0) -> int:
-        """Deletes the files of segments that were taken away so long ago, and says of how many."""
+        """Delete the files of segments that were removed at least `delay_ms` ago, and return the number of segments."""
         now_ms = self._clock()
         due = [segment for taken_ms, segment in self._deleted if taken_ms + delay_ms <= now_ms]
         for segment in due:
@@ -658,7 +666,7 @@ class Log:
         return len(due)
 
     def rename(self, directory: Path) -> None:
-        """Gives the directory another name, in the same log dir."""
+        """Rename the directory within the same log dir."""
         with self._writing():
             segments = (*self._segments, *(segment for _, segment in self._deleted))
             rename_directory(self.directory, directory, [file for each in segments for file in each.move(directory)])
@@ -667,7 +675,7 @@ class Log:
             self._producer_snapshots.directory = directory
 
     def close(self) -> None:
-        """A clean end: everything is durable, and the files are as Kafka leaves them."""
+        """Close the log cleanly: flush everything, and leave the files as Kafka does."""
         if self._failure is None:
             with self._writing():
                 self._segments[-1].seal()
@@ -678,19 +686,19 @@ class Log:
         self.abandon()
 
     def abandon(self) -> None:
-        """Lets go of the files without writing, as when the disk has failed."""
+        """Close the files without writing, for example after a disk failure."""
         self._failure = self._failure or "it was closed"
         for segment in (*self._segments, *(segment for _, segment in self._deleted)):
             segment.let_go()
 
     def delete(self) -> None:
-        """Deletes the log with its directory."""
+        """Delete the log and its directory."""
         self.abandon()
         with disk_errors("deleting", self.directory):
             shutil.rmtree(self.directory)
             fsync_directory(self.directory.parent)
 
-    # Inside
+    # Internals
 
     def _append(self, groups: Sequence[_Group]) -> AppendInfo:
         rolled = None
@@ -714,7 +722,7 @@ class Log:
         active = self._segments[-1]
         base_offset = max(base_offset, self.log_end_offset)
         if base_offset == active.base_offset:
-            return active  # which is empty
+            return active  # it is empty
         active.seal()
         segment = self._begin_segment(base_offset)
         self._take_producer_snapshot(base_offset)
@@ -731,7 +739,7 @@ class Log:
         self._names_changed = self._names_changed or taken
 
     def _reload_producers(self) -> None:
-        """After a truncation, when those that wrote what is gone are not to be remembered by it."""
+        """Rebuild the producer state after a truncation, because it may contain producers of removed batches."""
         self._names_changed = True
         if self.producers.is_empty:
             self._producer_snapshots.delete_outside(self.log_start_offset, self.log_end_offset)
@@ -747,7 +755,7 @@ class Log:
         )
 
     def _discard(self, segments: Sequence[Segment], kept: tuple[Segment, ...]) -> None:
-        """Takes segments away, the last of them first, so that a kill leaves no hole."""
+        """Remove segments, the last one first, so that a crash leaves no gap."""
         self._segments = kept
         self._names_changed = self._names_changed or bool(segments)
         now_ms = self._clock()
@@ -762,11 +770,14 @@ class Log:
 
     def _check_usable(self) -> None:
         if self._failure is not None:
-            raise StorageError(f"the log in {self.directory} is not written to: {self._failure}")
+            raise StorageError(f"the log in {self.directory} cannot be written to: {self._failure}")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """After an error of the disk there is no second try: a later fsync may succeed without what the first one lost."""
+        """Refuse all writes after a disk error.
+
+        A retried fsync may succeed without the data that the first one lost.
+        """
         self._check_usable()
         try:
             yield
@@ -776,5 +787,5 @@ class Log:
 
 
 def _floor(segments: Sequence[Segment], offset: int) -> int:
-    """The number of the segment that has an offset, or the first."""
+    """Return the index of the segment that contains an offset, or 0."""
     return max(0, bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1)

@@ -71,7 +71,7 @@ def log_config(
     segment_bytes = value("internal.segment.bytes")
     segment_ms = number("segment.ms")
     if "compact" in policy:
-        # A segment that is written to is never compacted, so it has to be closed in time.
+        # The active segment is never compacted, so it must be rolled in time.
         segment_ms = min(segment_ms, number("max.compaction.lag.ms"))
     return LogConfig(
         segment_bytes=segment_bytes if isinstance(segment_bytes, int) else number("segment.bytes"),

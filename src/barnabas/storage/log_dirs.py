@@ -1,7 +1,8 @@
-"""A log dir: whose it is (`meta.properties`), that one process has it (`.lock`), how it was left, and which logs are in it.
+"""Log dirs: their owner (`meta.properties`), their lock (`.lock`), the clean shutdown file, and the partitions in them.
 
-Its one rule: a directory that belongs to another node or cluster is never opened; the error says what to do. Files are
-read as Kafka and people write them, and written as Kafka does. What is in a log is for `log` to say.
+Its one rule: a directory of another node or cluster is never opened; the error says what to do. Files are read as
+written by
+Kafka or by hand, and written as Kafka does. The content of a partition's log is handled by `log`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class MetaProperties(NamedTuple):
-    """To which node of which cluster a log dir belongs. Version 0, of the time before KRaft, may leave things out."""
+    """The cluster and node that a log dir belongs to. Version 0, from before KRaft, may lack some fields."""
 
     cluster_id: str | None
     node_id: int | None
@@ -49,23 +50,23 @@ class MetaProperties(NamedTuple):
 
 
 class FormattedDirs(NamedTuple):
-    """The log dirs of one node: those that have their `meta.properties`, and those that are new."""
+    """The log dirs of one node: those with a `meta.properties`, and those that are new."""
 
     formatted: dict[Path, MetaProperties]
     empty: tuple[Path, ...]
 
 
 class DirectoryState(Enum):
-    """What a directory of a partition is for, by the end of its name."""
+    """The state of a partition's directory, as the suffix of its name."""
 
     CURRENT = ""
-    FUTURE = "-future"  # becomes the current one when it has caught up
+    FUTURE = "-future"  # replaces the current one when it has caught up
     DELETED = "-delete"
     STRAY = "-stray"  # of a partition that the cluster does not know
 
 
 class PartitionDirectory(NamedTuple):
-    """A log in a log dir."""
+    """The directory of a partition's log."""
 
     path: Path
     partition: TopicPartition
@@ -73,17 +74,17 @@ class PartitionDirectory(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What is in a log dir: logs, and directories that are none."""
+    """The directories in a log dir: those of partitions, and all others."""
 
     partitions: tuple[PartitionDirectory, ...]
     strangers: tuple[Path, ...]
 
 
-# Whose it is
+# Owner
 
 
 def read_meta_properties(log_dir: Path) -> MetaProperties | None:
-    """None for a directory that was not formatted."""
+    """Return the content of `meta.properties`, or None if the directory is not formatted."""
     path = log_dir / META_PROPERTIES
     content = read_whole(path)
     if content is None:
@@ -92,7 +93,7 @@ def read_meta_properties(log_dir: Path) -> MetaProperties | None:
         found = properties.loads(content.decode("latin-1"))
         version = int(found.get("version", "0").strip())
         if version not in (0, 1):
-            raise ValueError(f"version {version} is unknown")
+            raise ValueError(f"version {version} is not supported")
         node_id = found.get("node.id" if version else "broker.id", found.get("node.id"))
         directory_id = found.get("directory.id")
         meta = MetaProperties(
@@ -109,7 +110,7 @@ def read_meta_properties(log_dir: Path) -> MetaProperties | None:
 
 
 def write_meta_properties(log_dir: Path, meta: MetaProperties, now_ms: int) -> None:
-    """Formats a directory; the order of the lines is that of Kafka."""
+    """Format a directory. The lines are in Kafka's order."""
     now = time.gmtime(now_ms // 1000)
     clock = f"{now.tm_hour:02d}:{now.tm_min:02d}:{now.tm_sec:02d}"
     date = f"{_DAYS[now.tm_wday]} {_MONTHS[now.tm_mon - 1]} {now.tm_mday:02d} {clock} UTC {now.tm_year}"
@@ -126,7 +127,10 @@ def write_meta_properties(log_dir: Path, meta: MetaProperties, now_ms: int) -> N
 def check_log_dirs(
     log_dirs: Iterable[Path], cluster_id: str | None = None, node_id: int | None = None
 ) -> FormattedDirs:
-    """Reads `meta.properties` of all log dirs of a node, which have to agree with each other and with what is expected."""
+    """Read `meta.properties` of all log dirs of a node.
+
+    Raises StorageError unless they agree and match the arguments.
+    """
     formatted: dict[Path, MetaProperties] = {}
     empty = []
     seen: dict[Uuid, Path] = {}
@@ -140,23 +144,23 @@ def check_log_dirs(
         node_id = node_id if node_id is not None else meta.node_id
         if meta.cluster_id not in (None, cluster_id):
             raise StorageError(
-                f"{path} is of the cluster {meta.cluster_id}, not of {cluster_id}: "
-                "take it out of log.dirs, or empty it if its data is not needed"
+                f"{path} belongs to cluster {meta.cluster_id}, not {cluster_id}: "
+                "remove the directory from log.dirs, or empty it if its data is not needed"
             )
         if meta.node_id not in (None, node_id):
             raise StorageError(
-                f"{path} is of node {meta.node_id}, not of node {node_id}: set node.id to {meta.node_id}, "
+                f"{path} belongs to node {meta.node_id}, not node {node_id}: set node.id to {meta.node_id}, "
                 "or give the new node a directory of its own"
             )
         if meta.directory_id is not None:
             if is_reserved_directory_id(meta.directory_id):
                 raise StorageError(
-                    f"{path} has the directory.id {meta.directory_id}, which is reserved; format it again"
+                    f"{path} has the directory.id {meta.directory_id}, which is reserved: format the directory again"
                 )
             if meta.directory_id in seen:
                 raise StorageError(
-                    f"{path} has the same directory.id as {seen[meta.directory_id]}: one is a copy of the other; "
-                    "take it out of log.dirs"
+                    f"{path} has the same directory.id as {seen[meta.directory_id]}: one is a copy of the other, "
+                    "so remove the copy from log.dirs"
                 )
             seen[meta.directory_id] = log_dir
         formatted[log_dir] = meta
@@ -164,15 +168,15 @@ def check_log_dirs(
 
 
 def is_reserved_directory_id(directory_id: Uuid) -> bool:
-    """The first hundred ids mean something else: unassigned, lost, migrating."""
+    """Whether the id is one of the first hundred, which mean unassigned, lost, migrating or are reserved."""
     return int.from_bytes(directory_id) < _RESERVED_DIRECTORY_IDS
 
 
-# That one process has it
+# Lock
 
 
 class DirectoryLock:
-    """Keeps every other process, Kafka too, and the rest of this one away from a log dir until it is released."""
+    """An exclusive lock on a log dir, against other processes (Kafka too) and against a second use in this one."""
 
     _held: set[Path] = set()  # noqa: RUF012  (the system's lock is one of processes, so it takes a second look in this one)
     _guard = Lock()
@@ -208,17 +212,17 @@ class DirectoryLock:
         self.release()
 
 
-# How it was left
+# Clean shutdown
 
 
 def had_clean_shutdown(log_dir: Path) -> bool:
-    """Whether the last process said goodbye to the logs of this directory."""
+    """Whether the last shutdown of this directory's logs was clean."""
     with disk_errors("reading", log_dir):
         return (log_dir / CLEAN_SHUTDOWN_FILE).exists()
 
 
 def read_clean_shutdown_epoch(log_dir: Path) -> int | None:
-    """The broker epoch at the last goodbye; None if there was none, or if it did not say."""
+    """Return the broker epoch of the last clean shutdown, or None if it was unclean or has no epoch."""
     content = read_whole(log_dir / CLEAN_SHUTDOWN_FILE)
     with suppress(ValueError, TypeError, KeyError):
         return int(json.loads(content or b"")["brokerEpoch"])
@@ -226,23 +230,23 @@ def read_clean_shutdown_epoch(log_dir: Path) -> int | None:
 
 
 def write_clean_shutdown(log_dir: Path, broker_epoch: int) -> None:
-    """Written last, when all logs are closed."""
+    """Mark the shutdown as clean. Called last, after all logs are closed."""
     content = json.dumps({"version": _CLEAN_SHUTDOWN_VERSION, "brokerEpoch": broker_epoch}, separators=(",", ":"))
     write_atomically(log_dir / CLEAN_SHUTDOWN_FILE, content.encode())
 
 
 def delete_clean_shutdown(log_dir: Path) -> None:
-    """Before anything is written to the logs."""
+    """Remove the mark of a clean shutdown, before anything is written to the logs."""
     with disk_errors("deleting", log_dir / CLEAN_SHUTDOWN_FILE):
         (log_dir / CLEAN_SHUTDOWN_FILE).unlink(missing_ok=True)
         fsync_directory(log_dir)
 
 
-# Which logs are in it
+# Partitions
 
 
 def list_partitions(log_dir: Path) -> Listing:
-    """The logs in a log dir, that of the metadata among them. Directories with other names are strangers."""
+    """List the partitions in a log dir, including the metadata log. Directories with other names are strangers."""
     partitions = []
     strangers = []
     with disk_errors("reading", log_dir), os.scandir(log_dir) as entries:
@@ -257,7 +261,7 @@ def list_partitions(log_dir: Path) -> Listing:
 
 
 def parse_directory_name(name: str) -> tuple[TopicPartition, DirectoryState] | None:
-    """`topic-partition`, or `topic-partition.unique-state`; the topic itself may have dashes, dots and digits."""
+    """Parse `topic-partition` or `topic-partition.unique-state`. The topic may contain dashes, dots and digits."""
     match = re.fullmatch(r"(\S+-\S+)\.\S+(-future|-delete|-stray)", name)
     state = DirectoryState(match[2]) if match else DirectoryState.CURRENT
     if match:
@@ -269,11 +273,11 @@ def parse_directory_name(name: str) -> tuple[TopicPartition, DirectoryState] | N
 
 
 def directory_name(partition: TopicPartition, state: DirectoryState = DirectoryState.CURRENT, unique: str = "") -> str:
-    """The name of the directory of a partition; that of one that is not current needs something unique."""
+    """Return the directory name of a partition. A state other than CURRENT needs a unique part."""
     if state is DirectoryState.CURRENT:
         return str(partition)
     suffix = f"-{partition.partition}.{unique}{state.value}"
     topic = partition.topic
-    if state is not DirectoryState.FUTURE:  # that one still has to be known by its topic
+    if state is not DirectoryState.FUTURE:  # the topic must stay recognizable
         topic = topic[: MAX_DIRECTORY_NAME - len(suffix)]
     return topic + suffix

@@ -1,9 +1,10 @@
-"""Reading files of logs that somebody else may own, while they are written to, or after a crash.
+"""Reads the files of logs that another process may own, while they are written to, or after a crash.
 
-Its one rule: nothing is written and nothing is locked. Damage is a value: a batch says what is wrong with it, and where no
-batch can be made out the walk ends with a `Damage` that says where and why. What is read is bounded by one batch.
+Its one rule: nothing is written or locked. Damage is a value, not an exception: a batch carries its error, and where no
+batch
+can be decoded the iteration ends with a `Damage` that says where and why. At most one batch is in memory.
 
-Segments and snapshots are the same here: files of batches. Records are decoded by `batches.decode_records`.
+Segments and snapshots are treated alike, as files of batches. Use `batches.decode_records` to decode records.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from barnabas.storage.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
 
 
 class OfflineBatch(NamedTuple):
-    """A batch and its bytes; `error` says what is wrong with them, if something is."""
+    """A batch and its bytes. `error` is set if its checksum is wrong."""
 
     position: int
     header: BatchHeader
@@ -31,9 +32,9 @@ class OfflineBatch(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Where a file stops being one of batches: the rest of it, and what is wrong there.
+    """The rest of a file from the first position where no batch can be decoded.
 
-    `truncated` means that it ends inside a batch: after a kill, or because the batch is just being written.
+    `truncated` means that the file ends inside a batch: after a crash, or because the batch is being written.
     """
 
     path: Path
@@ -44,7 +45,7 @@ class Damage(NamedTuple):
 
 
 class IndexMismatch(NamedTuple):
-    """An entry of an index with which the log does not agree."""
+    """An index entry that contradicts the log."""
 
     path: Path
     entry: OffsetPosition | TimestampOffset
@@ -52,7 +53,7 @@ class IndexMismatch(NamedTuple):
 
 
 def read_batches(path: Path, position: int = 0) -> Iterator[OfflineBatch | Damage]:
-    """The batches of a segment or snapshot as it is now; if it does not end with a whole one, last comes the damage."""
+    """Yield the batches of a segment or snapshot, and finally a `Damage` if it does not end with a whole batch."""
     file = File(path, writable=False)
     size = file.size()
     try:
@@ -71,7 +72,7 @@ def read_batches(path: Path, position: int = 0) -> Iterator[OfflineBatch | Damag
 
 
 def end_offset_of(directory: Path) -> int:
-    """The offset behind the last whole batch of a log."""
+    """Return the offset after the last intact batch of a log."""
     offsets = segment_offsets(directory)
     end = offsets[-1] if offsets else 0
     for item in read_batches(segment_path(directory, end, LOG_SUFFIX)) if offsets else ():
@@ -84,7 +85,7 @@ def end_offset_of(directory: Path) -> int:
 def read_partition(
     directory: Path, start_offset: int = 0, end_offset: int | None = None
 ) -> Iterator[OfflineBatch | Damage]:
-    """The batches of a log, over all its segments, that have offsets between these; indexes save the way to the first."""
+    """Yield the batches of a log, across all segments, between these offsets. The first one is found by the index."""
     offsets = segment_offsets(directory)
     for base_offset, next_base_offset in zip(offsets, [*offsets[1:], None], strict=True):
         if next_base_offset is not None and next_base_offset <= start_offset:
@@ -102,28 +103,28 @@ def read_partition(
 
 
 def read_offset_index(path: Path) -> Iterator[OffsetPosition]:
-    """The entries of an `.index` file, without room that was only set aside."""
+    """Yield the entries of an `.index` file, without preallocated zeros."""
     base_offset = int(path.name[:20])
     for relative, position in OffsetIndex.ENTRY.iter_unpack(_entries(path, OffsetIndex.ENTRY.size)):
         yield OffsetPosition(base_offset + relative, position)
 
 
 def read_time_index(path: Path) -> Iterator[TimestampOffset]:
-    """The entries of a `.timeindex` file, without room that was only set aside."""
+    """Yield the entries of a `.timeindex` file, without preallocated zeros."""
     base_offset = int(path.name[:20])
     for timestamp, relative in TimeIndex.ENTRY.iter_unpack(_entries(path, TimeIndex.ENTRY.size)):
         yield TimestampOffset(timestamp, base_offset + relative)
 
 
 def check_indexes(directory: Path, base_offset: int) -> Iterator[IndexMismatch]:
-    """Every entry of a segment's indexes that says something else than its log, or is not in order."""
+    """Yield every entry of a segment's indexes that contradicts the log or is out of order."""
     offset_path = segment_path(directory, base_offset, INDEX_SUFFIX)
     time_path = segment_path(directory, base_offset, TIME_INDEX_SUFFIX)
     positions = read_offset_index(offset_path) if offset_path.exists() else iter(())
     times = read_time_index(time_path) if time_path.exists() else iter(())
     position, time = next(positions, None), next(times, None)
     latest = -1
-    # Entries and batches are in the same order: an entry that a batch has passed by is not one of the log.
+    # Entries and batches are in the same order: an entry that a batch has passed is not in the log.
     for item in read_batches(segment_path(directory, base_offset, LOG_SUFFIX)):
         if isinstance(item, Damage):
             break
@@ -131,7 +132,9 @@ def check_indexes(directory: Path, base_offset: int) -> Iterator[IndexMismatch]:
         latest = max(latest, item.header.max_timestamp)
         while position is not None and position.position <= item.position:
             if position != (last_offset, item.position):
-                yield IndexMismatch(offset_path, position, "no batch that ends with this offset begins there")
+                yield IndexMismatch(
+                    offset_path, position, "no batch that ends with this offset starts at this position"
+                )
             position = next(positions, None)
         while time is not None and time.offset <= last_offset:
             if time != (latest, last_offset):
@@ -140,10 +143,10 @@ def check_indexes(directory: Path, base_offset: int) -> Iterator[IndexMismatch]:
                 )
             time = next(times, None)
     while position is not None:
-        yield IndexMismatch(offset_path, position, "the log ends before it")
+        yield IndexMismatch(offset_path, position, "it is after the end of the log")
         position = next(positions, None)
     while time is not None:
-        yield IndexMismatch(time_path, time, "the log ends before it")
+        yield IndexMismatch(time_path, time, "it is after the end of the log")
         time = next(times, None)
 
 
@@ -156,7 +159,7 @@ def _entries(path: Path, entry_size: int) -> bytes:
 
 
 def _position_before(directory: Path, base_offset: int, start_offset: int) -> int:
-    """Where to begin to look for an offset: the place an index names, if a batch is there that ends before it."""
+    """Return the position from which to search for an offset: that of a matching index entry before it, or 0."""
     path = segment_path(directory, base_offset, INDEX_SUFFIX)
     if start_offset <= base_offset or not path.exists():
         return 0

@@ -1,8 +1,10 @@
-"""The file `partition.metadata`, which says to which topic, by id, a directory belongs.
+"""The file `partition.metadata`, which has the topic id of a partition's directory.
 
-Its one rule: it is written once, before the first record; a directory with another id is that of an earlier topic of the
-same name. Ids are read in either alphabet of base64 and written as Kafka does. A file without content is that of a directory
-which was just made when the power was cut: it is as good as none.
+Its one rule: it is written once, before the first record. A directory with another id belongs to an earlier topic of
+the
+same name. Ids are read in either base64 alphabet and written as Kafka does. An empty file is left by a power failure
+right
+after the directory was created, and counts as missing.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ _VERSION = 0
 
 
 def read_topic_id(directory: Path) -> Uuid | None:
-    """The id of the topic, or None where there is no such file."""
+    """Return the topic id, or None if the file is missing or empty. Raises StorageError if it is invalid."""
     path = directory / PARTITION_METADATA
     content = read_whole(path)
     if content is None or not content.strip(b"\0"):
@@ -30,18 +32,18 @@ def read_topic_id(directory: Path) -> Uuid | None:
             raise StorageError(f"{path} has a malformed line: {line!r}")
         fields[name.strip()] = value.strip()
     if fields.get("version") != str(_VERSION):
-        raise StorageError(f"{path} has version {fields.get('version')}; only version {_VERSION} is known")
+        raise StorageError(f"{path} has version {fields.get('version')}; only version {_VERSION} is supported")
     try:
         topic_id = Uuid.parse(fields.get("topic_id", ""))
     except ValueError as error:
-        raise StorageError(f"{path} has no topic id: {error}") from None
+        raise StorageError(f"{path} has no valid topic id: {error}") from None
     if topic_id == ZERO_UUID:
-        raise StorageError(f"{path} has the topic id {topic_id}, which no topic has")
+        raise StorageError(f"{path} has the reserved topic id {topic_id}")
     return topic_id
 
 
 def write_topic_id(directory: Path, topic_id: Uuid, *, durable: bool = True) -> None:
-    """Of a log that is new it need not be durable: that it is with the log's first `flush`."""
+    """Write the topic id. For a new log it need not be durable: the log's first `flush` makes it so."""
     write = write_atomically if durable else write_whole
     write(f"{directory}/{PARTITION_METADATA}", f"version: {_VERSION}\ntopic_id: {topic_id}".encode())
 

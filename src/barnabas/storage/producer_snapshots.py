@@ -1,8 +1,10 @@
-"""Which producers a log knew at an offset, as files; and the producers at its end, from the newest file and the log behind it.
+"""Snapshot files of a log's producer state, and the state at its end, from the newest snapshot and the log after it.
 
-Its one rule: a snapshot saves reading, and nothing depends on it. One that is torn or damaged is deleted, and the one before
-it or the log itself is read instead; so it is written in place, and made durable together with the segment before it. A log has
-one where each segment begins, and one where it was closed or loaded. Of a producer only the last batch is in it.
+Its one rule: a snapshot only saves time, and nothing depends on it. A damaged one is deleted, and an older one or the
+log is
+read instead. So it is written in place, and made durable together with the segment before it. A log has one snapshot at
+the
+start of each segment, and one where it was closed or loaded. It has only the last batch of each producer.
 """
 
 from __future__ import annotations
@@ -28,19 +30,20 @@ from barnabas.storage.segment import PRODUCER_SNAPSHOT_SUFFIX, Segment, segment_
 
 _SNAPSHOT_FILE = re.compile(r"(\d{20})\.snapshot")
 _VERSION = 1
-# version, checksum of what follows it; number of producers
+# version and checksum of the rest; number of producers
 _HEAD = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
-# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset of transaction
+# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset of
+# transaction
 _ENTRY = struct.Struct(">qhiqiqiq")
 
 
 class CorruptSnapshotError(ValueError):
-    """A snapshot that is not whole."""
+    """A snapshot that is damaged or incomplete."""
 
 
 def encode_producers(states: Sequence[ProducerState]) -> bytes:
-    """The content of a snapshot."""
+    """Return the content of a snapshot."""
     parts = [_COUNT.pack(len(states))]
     for state in states:
         last = state.batches[-1] if state.batches else BatchMetadata(-1, NO_OFFSET, 0, 0)
@@ -61,7 +64,7 @@ def encode_producers(states: Sequence[ProducerState]) -> bytes:
 
 
 def decode_producers(data: bytes) -> list[ProducerState]:
-    """The producers of a snapshot; raises CorruptSnapshotError unless it is whole."""
+    """Return the producers of a snapshot. Raises CorruptSnapshotError if it is damaged."""
     start = _HEAD.size + _COUNT.size
     if len(data) < start:
         raise CorruptSnapshotError(f"it has {len(data)} bytes")
@@ -83,7 +86,7 @@ def decode_producers(data: bytes) -> list[ProducerState]:
 
 
 def read_producer_batches(segment: Segment, start_offset: int) -> Iterator[ProducerBatch]:
-    """The batches of a segment, from an offset on, that have a producer."""
+    """Yield the batches of a segment, from an offset on, that have a producer id."""
     place = segment.find(start_offset)
     if place is None:
         return
@@ -99,19 +102,19 @@ class ProducerSnapshots:
     __slots__ = ("_offsets", "_read_only", "_unflushed", "directory")
 
     def __init__(self, directory: Path, names: Sequence[str] | None = None, *, read_only: bool = False) -> None:
-        """`names` are those of the files in the directory, in order, if they are known."""
+        """Find the snapshots. `names` are the sorted file names of the directory, if known."""
         self.directory = directory
-        self._read_only = read_only  # then snapshots are taken and deleted in thought only
+        self._read_only = read_only  # if true, files are neither written nor deleted
         found = map(_SNAPSHOT_FILE.fullmatch, file_names(directory) if names is None else names)
         self._offsets = [int(match[1]) for match in found if match]
         self._unflushed: list[int] = []
 
     def offsets(self) -> list[int]:
-        """The offsets at which there are snapshots, in order."""
+        """Return the offsets of the snapshots, in order."""
         return list(self._offsets)
 
     def take(self, producers: Producers, offset: int, log_start_offset: int) -> bool:
-        """Writes who is known at an offset, unless there is a snapshot as late as that; `flush` makes it durable."""
+        """Write a snapshot at an offset, unless there is a later one. `flush` makes it durable."""
         if self._read_only or offset <= (self._offsets[-1] if self._offsets else log_start_offset):
             return False
         write_whole(self._path(offset), encode_producers(producers.states))
@@ -120,7 +123,7 @@ class ProducerSnapshots:
         return True
 
     def forget(self, offset: int) -> None:
-        """The snapshot at an offset went with the segment that began there."""
+        """Forget the snapshot at an offset, because it was deleted with the segment that starts there."""
         if offset in self._offsets:
             self._offsets.remove(offset)
 
@@ -129,13 +132,13 @@ class ProducerSnapshots:
             fsync_file(self._path(self._unflushed.pop()))
 
     def delete_outside(self, after_offset: int, up_to_offset: int) -> None:
-        """Deletes the snapshots that are not after the first offset, or are after the second."""
+        """Delete the snapshots at or before the first offset, and those after the second."""
         for offset in self.offsets():
             if not after_offset < offset <= up_to_offset:
                 self._delete(offset)
 
     def delete_strays(self, base_offsets: Iterable[int]) -> None:
-        """Deletes the snapshots that no segment begins with, but for the one at the end of the log."""
+        """Delete the snapshots that are not at the start of a segment, except the one at the end of the log."""
         known = set(base_offsets)
         strays = [offset for offset in self.offsets() if offset not in known]
         if strays and strays[-1] >= max(known, default=0):
@@ -153,9 +156,9 @@ class ProducerSnapshots:
         expiration_ms: int,
         before: Producers | None = None,
     ) -> Producers:
-        """The producers at the end of a log, or where one of its segments begins, of which those before it are given.
+        """Return the producer state at the end of the log, or at the end of the segments passed if those are fewer.
 
-        Snapshots that do not lie between the start of the log and that offset are deleted.
+        Snapshots outside the range from the start of the log to that offset are deleted.
         """
         self.delete_outside(log_start_offset, end_offset)
         offset, states = self._newest(log_start_offset)

@@ -1,12 +1,16 @@
-"""What a log remembers of the producers that wrote to it: sequences, epochs and transactions.
+"""The producer state of a log: sequences, epochs and transactions of the producers that wrote to it.
 
-Its one rule: a state is a value that follows from the batches of the log alone. `Producers.check` says whether a leader
-takes a batch, and changes nothing; `update` says what a batch that was written has changed, and refuses nothing: followers
-and recovery take what a leader took. So a state that is made again from the log is the one that was.
+Its one rule: the state is a value that follows from the batches of the log alone. `Producers.check` decides whether a
+leader
+accepts a batch and changes nothing. `update` applies a batch that was written and rejects nothing, because followers
+and
+recovery accept whatever a leader accepted. So a state rebuilt from the log equals the original.
 
-Five batches of each producer are remembered, by which a batch that comes twice is known again. A transaction begins with
-the first transactional batch and ends with a marker; the log is stable before the first that has not ended, or whose end is
-not replicated yet. Files are not known here: see producer_snapshots and aborted.
+The last five batches of each producer are kept to detect duplicates. A transaction starts with its first transactional
+batch
+and ends with a marker. The last stable offset is that of the first transaction that has not ended, or whose marker is
+not
+replicated yet. This module knows no files: see producer_snapshots and aborted.
 """
 
 from __future__ import annotations
@@ -38,14 +42,14 @@ _MAX_EPOCH = 2**15 - 1
 
 
 class AppendOrigin(Enum):
-    """Who a leader appends for: what comes from a client has sequences, what a coordinator writes has none."""
+    """The source of an append: batches of clients have sequence numbers, those of coordinators have none."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
 
 
 class BatchMetadata(NamedTuple):
-    """A batch by which a duplicate of it is known."""
+    """One of a producer's last batches, kept to detect duplicates."""
 
     last_sequence: int
     last_offset: int
@@ -62,7 +66,7 @@ class BatchMetadata(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """One producer id, as the log knows it after some batch; `batches` are of its epoch, the last one last."""
+    """The state of one producer id after some batch. `batches` are those of its current epoch, oldest first."""
 
     producer_id: int
     producer_epoch: int = NO_PRODUCER_EPOCH
@@ -81,7 +85,7 @@ class ProducerState(NamedTuple):
 
 
 class CompletedTxn(NamedTuple):
-    """A transaction and its marker, which has the last offset."""
+    """A transaction that ended. `last_offset` is the offset of its marker."""
 
     producer_id: int
     first_offset: int
@@ -90,9 +94,9 @@ class CompletedTxn(NamedTuple):
 
 
 class ProducerBatch(NamedTuple):
-    """A batch of a producer, as it goes into the log at `base_offset`.
+    """A batch of a producer, written at `base_offset`.
 
-    A control batch has a marker, unless compaction has emptied it, or it is of a kind that ends nothing.
+    A control batch has a marker, unless compaction emptied it or it is not the end of a transaction.
     """
 
     header: BatchHeader
@@ -101,7 +105,7 @@ class ProducerBatch(NamedTuple):
 
 
 class _Verification:
-    """A transaction of which the coordinator is being asked whether this partition is part of it."""
+    """A transaction whose coordinator is being asked whether this partition belongs to it."""
 
     __slots__ = ("epoch", "guard", "lowest_sequence", "started_ms", "supports_epoch_bump")
 
@@ -113,14 +117,14 @@ class _Verification:
         self.supports_epoch_bump = supports_epoch_bump
 
     def note(self, sequence: int, epoch: int) -> None:
-        """Of one epoch the lowest sequence counts: a higher one that came first would shut it out for good."""
+        """Keep the lowest sequence of an epoch, because accepting a higher one first would exclude it for good."""
         if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
             self.epoch = epoch
             self.lowest_sequence = sequence
 
 
 def producer_batch(header: BatchHeader, base_offset: int, data: Buffer, position: int) -> ProducerBatch:
-    """The batch that lies at `position` of `data`."""
+    """Return the batch at `position` in `data`, with its marker if it is a control batch."""
     is_control = header.attributes & CONTROL_BIT
     return ProducerBatch(header, base_offset, _decode_marker(data, position, header) if is_control else None)
 
@@ -134,7 +138,7 @@ def _decode_marker(data: Buffer, position: int, header: BatchHeader) -> EndTxnMa
 
 
 def advance(state: ProducerState, batch: ProducerBatch) -> ProducerState:
-    """The state of a producer after one more of its batches."""
+    """Return the state of a producer after one more batch."""
     header, base_offset, marker = batch
     producer_id, producer_epoch, coordinator_epoch, _, first_offset, batches = state
     _, _, _, _, _, attributes, delta, _, timestamp, _, epoch, sequence, _ = header
@@ -152,16 +156,16 @@ def advance(state: ProducerState, batch: ProducerBatch) -> ProducerState:
 
 
 class Producers:
-    """All producers of one log, at its end."""
+    """The state of all producers at the end of one log."""
 
     __slots__ = ("_guards", "_ongoing", "_states", "_unreplicated", "_verifications")
 
     def __init__(self, states: Iterable[ProducerState] = (), before: Producers | None = None) -> None:
         self._states = {state.producer_id: state for state in states}
         ongoing = ((state.current_txn_first_offset, state.producer_id) for state in self._states.values())
-        # First offset to producer, in the order of offsets: transactions that begin later come last.
+        # First offset to producer id, ordered by offset, because transactions that start later are added last.
         self._ongoing = dict(sorted(pair for pair in ongoing if pair[0] != NO_OFFSET))
-        # First offset and marker of transactions that ended above the high watermark, in the order of their markers.
+        # First offset and marker offset of transactions that ended above the high watermark, ordered by marker.
         self._unreplicated: list[tuple[int, int]] = []
         self._verifications: dict[int, _Verification] = {} if before is None else before._verifications
         self._guards: int = 0 if before is None else before._guards
@@ -172,13 +176,13 @@ class Producers:
 
     @property
     def states(self) -> tuple[ProducerState, ...]:
-        """Every producer, in the order of Kafka's table."""
+        """Every producer, in the iteration order of Kafka's hash map."""
         return tuple(hash_order(self._states.values(), hash_of=_hash))
 
     def get(self, producer_id: int) -> ProducerState | None:
         return self._states.get(producer_id)
 
-    # What a leader asks before it writes
+    # Checks before a leader writes
 
     def check(
         self,
@@ -190,9 +194,9 @@ class Producers:
         transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
         earlier: Sequence[ProducerBatch] = (),
     ) -> BatchMetadata | None:
-        """The batch that this one is a duplicate of, or None if it may be written; raises KafkaError if it may not.
+        """Return the batch that this one duplicates, or None if it may be written. Raises KafkaError if it may not.
 
-        `earlier` are batches that are checked and go before it, but are not written yet.
+        `earlier` are batches before it that were checked but not written yet.
         """
         header = batch.header
         state = self._states.get(header.producer_id)
@@ -213,7 +217,7 @@ class Producers:
             if verify and not header.is_control and not self._is_verified(header.producer_id, guard):
                 raise KafkaError(
                     ErrorCode.INVALID_TXN_STATE,
-                    f"producer {header.producer_id} has no transaction here, and this one was not verified",
+                    f"producer {header.producer_id} has no ongoing transaction here, and this one was not verified",
                 )
         if header.is_control:
             _check_marker(state, header.producer_epoch, batch.marker, transaction_version)
@@ -224,12 +228,12 @@ class Producers:
             if state.current_txn_first_offset != NO_OFFSET and not header.is_transactional:
                 raise KafkaError(
                     ErrorCode.INVALID_TXN_STATE,
-                    f"producer {header.producer_id} is in a transaction, and this batch is not part of it",
+                    f"producer {header.producer_id} has an ongoing transaction, but the batch is not transactional",
                 )
         return None
 
     def _is_next(self, state: ProducerState, header: BatchHeader) -> bool:
-        """The usual case: the batch goes on where the last one of the same epoch ended, in the same transaction or none."""
+        """Whether the batch continues the last one in the same epoch and transaction, if any: the common case."""
         return (
             bool(state.batches)
             and 0 < header.base_sequence == state.batches[-1].last_sequence + 1
@@ -243,21 +247,21 @@ class Producers:
         verification = self._verifications.get(producer_id)
         if verification is not None:
             if verification.supports_epoch_bump and sequence != 0 and not state.batches:
-                raise _out_of_order(producer_id, sequence, "one that is not known begins with 0")
+                raise _out_of_order(producer_id, sequence, "a producer that is unknown here must start at 0")
             if sequence > verification.lowest_sequence:
-                raise _out_of_order(producer_id, sequence, f"{verification.lowest_sequence} is waited for")
+                raise _out_of_order(producer_id, sequence, f"{verification.lowest_sequence} is expected first")
         if state.producer_epoch == NO_PRODUCER_EPOCH:
-            return  # what was known may have been deleted: any sequence may be the next
+            return  # its state may have been deleted, so any sequence may be the next
         if epoch != state.producer_epoch:
             if sequence != 0:
-                raise _out_of_order(producer_id, sequence, f"epoch {epoch} begins with 0 after {state.producer_epoch}")
+                raise _out_of_order(producer_id, sequence, f"the new epoch {epoch} must start at 0")
         elif sequence != state.last_sequence + 1 and not (sequence == 0 and state.last_sequence == MAX_INT32):
             raise _out_of_order(producer_id, sequence, f"the last one was {state.last_sequence}")
 
-    # What was written
+    # Updates after a batch was written
 
     def update(self, batch: ProducerBatch) -> CompletedTxn | None:
-        """Follows a batch that was written; gives the transaction that it ends, which `complete` then takes."""
+        """Apply a written batch. Return the transaction that it ends, which must then be passed to `complete`."""
         header = batch.header
         producer_id = header.producer_id
         before = self._states.get(producer_id)
@@ -276,23 +280,23 @@ class Producers:
         return CompletedTxn(producer_id, first_offset, batch.base_offset, is_aborted)
 
     def stable_offset_after(self, completed: CompletedTxn) -> int:
-        """Up to where the log is stable when this transaction has ended."""
+        """Return the last stable offset once this transaction has ended."""
         others = (first for first, producer_id in self._ongoing.items() if producer_id != completed.producer_id)
         return next(others, completed.last_offset + 1)
 
     def complete(self, completed: CompletedTxn) -> None:
-        """Says that a transaction has ended; it keeps the log unstable until its marker is replicated."""
+        """Mark a transaction as ended. It still holds back the last stable offset until its marker is replicated."""
         del self._ongoing[completed.first_offset]
         self._unreplicated.append((completed.first_offset, completed.last_offset))
 
     def forget_replicated(self, offset: int) -> None:
-        """Says that everything before an offset is replicated, or deleted."""
+        """Drop ended transactions whose markers are before `offset`, because they are replicated or deleted."""
         if self._unreplicated:
             replicated = bisect_left(self._unreplicated, offset, key=lambda ended: ended[1])
             del self._unreplicated[:replicated]
 
     def first_unstable_offset(self) -> int | None:
-        """The first record whose transaction has not ended, or has ended above the high watermark."""
+        """Return the first offset of a transaction that has not ended, or that ended above the high watermark."""
         first = next(iter(self._ongoing), None)
         if self._unreplicated:
             unreplicated = min(self._unreplicated)[0]
@@ -300,7 +304,7 @@ class Producers:
         return first
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
-        """Forgets the producers that have been silent for so long, but for those in a transaction."""
+        """Remove producers that have been idle for that long, except those with an ongoing transaction."""
         gone = [state.producer_id for state in self._states.values() if is_expired(state, now_ms, expiration_ms)]
         for producer_id in gone:
             del self._states[producer_id]
@@ -308,7 +312,7 @@ class Producers:
             if now_ms - verification.started_ms >= expiration_ms:
                 del self._verifications[producer_id]
 
-    # Transactions that are verified before they are written to (KIP-890)
+    # Verification of transactions before their first write (KIP-890)
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         state = self._states.get(producer_id)
@@ -317,7 +321,7 @@ class Producers:
     def maybe_start_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, supports_epoch_bump: bool, now_ms: int
     ) -> int | None:
-        """A guard to append with once the coordinator has agreed; None if the transaction is under way here already."""
+        """Return a guard to append with once the coordinator has agreed, or None if the transaction is ongoing here."""
         state = self._states.get(producer_id)
         if state is not None:
             _check_not_fenced(state, producer_epoch)
@@ -342,7 +346,8 @@ class Producers:
         verification = self._verifications.get(header.producer_id)
         if verification is None:
             return
-        # A marker may end the transaction before the one that is being verified: its epoch is that of the next one.
+        # A marker may end the transaction before the one being verified: with an epoch bump, it already has the new
+        # epoch.
         is_next = verification.supports_epoch_bump and header.is_control
         if not (is_next and header.producer_epoch == verification.epoch):
             del self._verifications[header.producer_id]
@@ -369,31 +374,32 @@ def _check_marker(
     state: ProducerState, producer_epoch: int, marker: EndTxnMarker | None, transaction_version: int
 ) -> None:
     if marker is None:
-        raise BatchError("a control batch has no marker")
+        raise BatchError("a control batch without a marker")
     if transaction_version == UNKNOWN_TRANSACTION_VERSION:
-        raise ValueError("the end of a transaction is of some transaction version")
+        raise ValueError("a marker needs a transaction version")
     if transaction_version < 2:
         _check_not_fenced(state, producer_epoch)
     elif producer_epoch <= state.producer_epoch:
-        # Markers of version 2 raise the epoch. One that does not has come before, unless there is no larger epoch.
+        # Markers of version 2 increase the epoch. One that does not is a retry, unless the epoch is already the
+        # largest.
         is_retry = state.current_txn_first_offset == NO_OFFSET or producer_epoch == _MAX_EPOCH
         if producer_epoch < state.producer_epoch or not is_retry:
             raise _fenced(state, producer_epoch)
     if marker.coordinator_epoch < state.coordinator_epoch:
         raise KafkaError(
             ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-            f"a coordinator of epoch {marker.coordinator_epoch} ends a transaction of producer {state.producer_id}, "
-            f"but one of epoch {state.coordinator_epoch} has done so before",
+            f"coordinator epoch {marker.coordinator_epoch} of a marker for producer {state.producer_id} "
+            f"is older than {state.coordinator_epoch}, which is already in the log",
         )
 
 
 def _fenced(state: ProducerState, producer_epoch: int) -> KafkaError:
     message = (
-        f"producer {state.producer_id} has epoch {producer_epoch}, and the last one here was {state.producer_epoch}"
+        f"producer {state.producer_id} has epoch {producer_epoch}, older than its last one, {state.producer_epoch}"
     )
     return KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, message)
 
 
 def _out_of_order(producer_id: int, sequence: int, why: str) -> KafkaError:
-    message = f"producer {producer_id} sent the sequence {sequence}, but {why}"
+    message = f"producer {producer_id} sent sequence {sequence}, but {why}"
     return KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)

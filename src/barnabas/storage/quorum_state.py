@@ -1,7 +1,8 @@
-"""The file `quorum-state`: the epoch a node of the quorum is in, whom it voted for, and who leads, as Kafka writes it.
+"""The file `quorum-state`, as Kafka writes it: a node's epoch in the metadata quorum, its vote, and the leader.
 
-Its one rule: it is on disk before the vote is told to anybody. Data version 0 goes with kraft.version 0 and lists the
-voters; version 1 has the directory of the vote instead, and the voters are in the log.
+Its one rule: a vote is on disk before it is sent. Data version 0 belongs to kraft.version 0 and lists the voters.
+Version 1
+has the directory id of the voted replica instead, and the voters are in the log.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _DATA_VERSION = "data_version"
 
 
 def read_quorum_state(directory: Path) -> QuorumStateData | None:
-    """What was written last; None before the first election. Fields that are not known are left out."""
+    """Return the content of the file, or None before the first election. Unknown fields are ignored."""
     path = directory / QUORUM_STATE
     content = read_whole(path)
     if content is None:
@@ -34,6 +35,6 @@ def read_quorum_state(directory: Path) -> QuorumStateData | None:
 
 
 def write_quorum_state(directory: Path, state: QuorumStateData, version: int) -> None:
-    """Durable when it returns."""
+    """Write the file durably."""
     content = state.to_json(version) | {_DATA_VERSION: version}
     write_atomically(directory / QUORUM_STATE, json.dumps(content, separators=(",", ":")).encode())

@@ -1,8 +1,9 @@
-"""Which segments of a log have had their time: the rules of `cleanup.policy=delete`, without touching a file.
+"""Decides which segments `cleanup.policy=delete` removes, without touching a file.
 
-Its one rule: segments go from the oldest on, up to the first that has to stay, and none that reaches beyond the high
-watermark. Those before the log start offset go in any case; by size and by age only where the policy has `delete`. The last
-segment may be among them, for then the log begins a new one first; an empty last segment never is.
+Its one rule: segments are removed from the oldest on, up to the first one to keep, and never above the high watermark.
+Segments before the log start offset are always removed; size and age count only if the policy includes `delete`. The
+last
+segment may be removed too, after the log has started a new one, unless it is empty.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from barnabas.storage.log_config import LogConfig
 
 
 class RetainedSegment(Protocol):
-    """What has to be known of a segment."""
+    """The properties of a segment that decide whether it is kept."""
 
     @property
     def base_offset(self) -> int: ...
@@ -23,12 +24,12 @@ class RetainedSegment(Protocol):
     def size(self) -> int: ...
 
     def largest_timestamp(self) -> int:
-        """Of its records; where they have none, when it was last written to."""
+        """Return the largest timestamp of its records, or the time of the last write if they have none."""
         ...
 
 
 class Expired(NamedTuple):
-    """How many of the oldest segments go, by what they have breached first."""
+    """The number of oldest segments to remove, by the first limit that each exceeded."""
 
     by_log_start_offset: int = 0
     by_size: int = 0
@@ -48,7 +49,7 @@ def expired(
     high_watermark: int,
     now_ms: int,
 ) -> Expired:
-    """How many segments go, of a log that has at least one."""
+    """Return how many segments to remove. There must be at least one segment."""
     next_offsets = [*(segment.base_offset for segment in segments[1:]), log_end_offset]
 
     def breaching(first: int, breaches: Callable[[int], bool]) -> int:

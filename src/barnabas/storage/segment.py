@@ -1,12 +1,16 @@
-"""One segment of a log: the batches from a base offset on, in one file, with their two indexes beside it.
+"""One segment of a log: the batches from a base offset on, in one file, with two indexes beside it.
 
-Its one rule: `size` is how much of the file is log. It grows after the bytes are written and shrinks before they are cut
-off, so what lies behind it, torn or stale, is never read. Batches are looked at by header; only a search by timestamp opens
-one, and only `recover` checks checksums.
+Its one rule: `size` is the length of the valid part of the file. It grows after the bytes are written and shrinks
+before they
+are truncated, so bytes after it, partly written or stale, are never read. Usually only batch headers are read; only a
+search
+by timestamp decodes records, and only `recover` verifies checksums.
 
-One thread writes; others may read and flush meanwhile. The indexes are looked at, and their objects made, when they are first
-needed: most segments of a node are not. Which transactions are aborted, and what is known of producers
-(.snapshot), is not decided here: the log says it. `recover` shows every batch it keeps to `visit`.
+One thread writes; others may read and flush concurrently. Index objects are created on first use, because most segments
+of a
+node are idle. Aborted transactions and producer state (.snapshot) are handled by the log, not here. `recover` passes
+every
+batch that it keeps to `visit`.
 """
 
 from __future__ import annotations
@@ -48,16 +52,16 @@ TIME_INDEX_SUFFIX = ".timeindex"
 TXN_INDEX_SUFFIX = ".txnindex"
 PRODUCER_SNAPSHOT_SUFFIX = ".snapshot"
 DELETED_SUFFIX = ".deleted"
-CLEANED_SUFFIX = ".cleaned"  # a compaction is writing it
-SWAP_SUFFIX = ".swap"  # it takes the place of others
+CLEANED_SUFFIX = ".cleaned"  # being written by a compaction
+SWAP_SUFFIX = ".swap"  # about to replace other segments
 INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 MAX_SEGMENT_BYTES = 2**31 - 1
-_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # behind a damaged batch
-_MAKING = Lock()  # the objects of indexes, of which a segment has one each
+_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # searched after a damaged batch
+_MAKING = Lock()  # protects the creation of index objects, one of each per segment
 
 
 class Written(NamedTuple):
-    """A batch as it goes into a segment."""
+    """A batch to be indexed after it is written."""
 
     base_offset: int
     last_offset: int
@@ -66,7 +70,7 @@ class Written(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """What recovery found in a segment: where the log ends now, and what was cut off there, and why."""
+    """The result of recovering a segment: its end offset, and how many bytes were truncated there and why."""
 
     base_offset: int
     next_offset: int
@@ -75,7 +79,7 @@ class Recovery(NamedTuple):
 
 
 class FoundOffset(NamedTuple):
-    """The offset that a search by timestamp found."""
+    """The result of a search by timestamp."""
 
     timestamp: int
     offset: int
@@ -87,7 +91,7 @@ def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
 
 
 def _deleted_path(path: Path) -> Path:
-    """A name that no other file has: a segment may be replaced again before the one that it replaced is deleted."""
+    """Return an unused name, because a segment may be replaced again before the one it replaced is deleted."""
     deleted, number = path.with_name(path.name + DELETED_SUFFIX), 0
     while deleted.exists():
         number += 1
@@ -96,7 +100,7 @@ def _deleted_path(path: Path) -> Path:
 
 
 class Segment:
-    """The batches from `base_offset` on, up to the base offset of the next segment."""
+    """The batches from `base_offset` up to the base offset of the next segment."""
 
     __slots__ = (
         "_bytes_since_entry",
@@ -148,7 +152,7 @@ class Segment:
         suffix: str = "",
         files: type[File] = File,
     ) -> Segment:
-        """A new and empty segment; files that had its name are gone. A suffix says that it is not one of the log yet."""
+        """Create an empty segment, replacing files of the same name. With a suffix it is not part of the log yet."""
         stem = f"{directory}/{base_offset:020d}"
         for kind in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             files.create(stem + kind + suffix)
@@ -165,11 +169,11 @@ class Segment:
         suffix: str = "",
         files: type[File] = File,
     ) -> Segment:
-        """The segment whose files are there. Its indexes are files of the same kind as its log."""
+        """Open the segment from its files. Its indexes use the same class of files as its log."""
         log = files(f"{directory}/{base_offset:020d}{LOG_SUFFIX}{suffix}")
         size = log.size()
         if size > MAX_SEGMENT_BYTES:
-            raise StorageError(f"{log.path} has {size} bytes, more than a segment can have")
+            raise StorageError(f"{log.path} has {size} bytes, more than a segment may have")
         return cls(directory, base_offset, config, log, size, now_ms, suffix)
 
     @property
@@ -205,7 +209,7 @@ class Segment:
             self.time_index.limit(config.segment_index_bytes)
 
     def index_fault(self) -> str | None:
-        """Why the indexes have to be made again, as far as can be seen without reading them."""
+        """Return why the indexes must be rebuilt, as far as can be seen without reading them, or None."""
         for kind, index in ((INDEX_SUFFIX, OffsetIndex), (TIME_INDEX_SUFFIX, TimeIndex)):
             fault = fault_of_index(self._file(kind), index.ENTRY.size)
             if fault is not None:
@@ -213,9 +217,9 @@ class Segment:
         return self.txn_index.fault() if self._file(TXN_INDEX_SUFFIX).exists() else None
 
     def index_misfit(self) -> str | None:
-        """Why the indexes cannot be those of this log, as far as can be seen without reading all of that."""
+        """Return why the indexes cannot belong to this log, judged without reading all of it, or None."""
         if not self.offset_index.is_sorted() or not self.time_index.is_sorted():
-            return f"the entries of the indexes of {self.log.path} are not in order"
+            return f"the index entries of {self.log.path} are not in order"
         last = self.offset_index.last()
         if last.position >= max(self.size, 1) or self._places_from(last) is None:
             return f"{self.offset_index.file.path} has entries of another log"
@@ -230,7 +234,7 @@ class Segment:
     # Writing
 
     def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
-        """Whether batches of this size that end with this offset belong into the next segment."""
+        """Whether batches of this size that end with this offset must go to the next segment."""
         config = self.config
         return (
             self.size > config.segment_bytes - size
@@ -257,7 +261,7 @@ class Segment:
         self.size = position
 
     def seal(self) -> None:
-        """What a segment gets when the next one begins or the log is closed: its largest timestamp."""
+        """Add the largest timestamp to the time index, when the next segment starts or the log is closed."""
         if self.size:
             self.time_index.maybe_append(self.latest())
         if self._indexes is not None:
@@ -265,7 +269,7 @@ class Segment:
             self.time_index.drop_memory()
 
     def flush(self, *, indexes: bool) -> None:
-        """Makes the log durable; the indexes too, if recovery will not make them again."""
+        """Make the log durable, and the indexes too unless recovery would rebuild them."""
         if self.dirty:
             self.dirty = False
             self.log.fsync()
@@ -274,9 +278,9 @@ class Segment:
                 index.flush()
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Cuts off every batch that has this offset or a larger one; the log ends with the offset that is returned.
+        """Remove every batch that has this offset or a larger one, and return the new end offset.
 
-        That is `offset`, or the first offset of the batch that had it in its middle.
+        It is `offset`, or the first offset of the batch that contained it.
         """
         place = self.find(offset)
         self.offset_index.truncate_to(offset)
@@ -294,26 +298,26 @@ class Segment:
         return offset if place is None else min(offset, place.base_offset)
 
     def let_go(self) -> None:
-        """Closes what is open."""
+        """Close the files."""
         self.log.let_go()
         for index in self._indexes or ():
             index.file.let_go()
 
     def change_suffix(self, suffix: str) -> None:
-        """Gives the files the suffix that says what they are to the log, or none."""
+        """Rename the files to have this suffix, or none."""
         for file, kind in zip(self._files(), (LOG_SUFFIX, *INDEX_SUFFIXES), strict=True):
             file.rename(segment_path(self._directory, self.base_offset, kind + suffix))
         self._suffix = suffix
 
     def set_modified_ms(self, modified_ms: int) -> None:
-        """Says when the segment was last written to, as its records without timestamps need it."""
+        """Set the time of the last write, which is used for records without timestamps."""
         for file in (self.log, self.offset_index.file, self.time_index.file):
             file.set_modified_ms(modified_ms)
 
     def mark_deleted(self, *, keep_snapshot: bool = False) -> None:
-        """Renames the files, so that the segment is gone even if it is never deleted; readers of it may go on.
+        """Rename the files, so that the segment is gone even if it is never deleted. Open readers may continue.
 
-        The snapshot of producers stays if another segment begins at the same offset.
+        The producer snapshot stays if another segment starts at the same offset.
         """
         self.is_deleted = True
         for file in self._files():
@@ -323,14 +327,14 @@ class Segment:
             type(self.log)(snapshot).rename(snapshot.with_name(snapshot.name + DELETED_SUFFIX))
 
     def delete(self) -> None:
-        """Deletes the files of a segment that was marked."""
+        """Delete the files of a segment that was marked."""
         for file in self._files():
             file.unlink()
         snapshot = segment_path(self._directory, self.base_offset, PRODUCER_SNAPSHOT_SUFFIX + DELETED_SUFFIX)
         type(self.log)(snapshot).unlink()
 
     def move(self, directory: Path) -> list[File]:
-        """The directory gets another name, and with it the files that are returned."""
+        """Follow a rename of the directory. The caller updates the names of the returned files."""
         with _MAKING:
             self._directory = directory
             return [self.log, *(index.file for index in self._indexes or ())]
@@ -338,10 +342,10 @@ class Segment:
     # Reading
 
     def find(self, offset: int) -> Place | None:
-        """The first batch that has this offset or a larger one."""
+        """Return the first batch that has this offset or a larger one, or None."""
         entry = self.offset_index.lookup(offset)
         places = self._places_from(entry)
-        if places is None:  # the index does not fit the log
+        if places is None:  # the index does not match the log
             places = walk_places(self.log, 0, self.size)
         for place in places:
             if place.last_offset >= offset:
@@ -351,9 +355,10 @@ class Segment:
     def find_range(
         self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True
     ) -> tuple[int, int] | None:
-        """Where the whole batches lie that a read from `offset` gives: position and size; None if all lie before it.
+        """Return position and size of the whole batches to read from `offset`, or None if all batches are before it.
 
-        Only batches that end before `max_offset` count. The first one is given even if it is larger than `max_bytes`.
+        Only batches that end before `max_offset` count. The first one is included even if it is larger than
+        `max_bytes`.
         """
         first = self.find(offset)
         if first is None:
@@ -372,7 +377,7 @@ class Segment:
     def read(
         self, offset: int, max_bytes: int, max_offset: int | None = None, *, min_one_batch: bool = True
     ) -> bytes | None:
-        """The bytes of the batches that `find_range` finds."""
+        """Return the bytes of the batches that `find_range` finds."""
         found = self.find_range(offset, max_bytes, max_offset, min_one_batch=min_one_batch)
         if found is None:
             return None
@@ -380,11 +385,14 @@ class Segment:
         return self.log.read(size, position) if size else b""
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """Every batch from `position` on, as where it begins and its header."""
+        """Yield the position and header of every batch from `position` on."""
         return walk_headers(self.log, position, self.size)
 
     def next_offset(self) -> int:
-        """The offset after the last batch; raises CorruptLogError if the file does not end with a whole one."""
+        """Return the offset after the last batch.
+
+        Raises CorruptLogError if the file does not end with a whole batch.
+        """
         next_offset = self.base_offset
         if not self.size:
             return next_offset
@@ -395,14 +403,14 @@ class Segment:
         return next_offset
 
     def latest(self) -> TimestampOffset:
-        """The largest timestamp, and the last offset of the first batch that has it."""
+        """Return the largest timestamp, and the last offset of the first batch that has it."""
         if self._latest is None:
             empty = TimestampOffset(NO_TIMESTAMP, self.base_offset)
             self._latest = self.time_index.last() if self.size else empty
         return self._latest
 
     def largest_timestamp(self) -> int:
-        """The largest timestamp of a record; where there is none, when the file was last written to."""
+        """Return the largest timestamp of a record, or the time of the last write if there is none."""
         timestamp = self.latest().timestamp
         return timestamp if timestamp >= 0 else self.log.modified_ms()
 
@@ -416,7 +424,7 @@ class Segment:
         return self._first_timestamp
 
     def offset_for_timestamp(self, timestamp: int, starting_offset: int) -> FoundOffset | None:
-        """The first record from `starting_offset` on that is not earlier than `timestamp`."""
+        """Return the first record from `starting_offset` on that is not earlier than `timestamp`."""
         entry = self.time_index.lookup(timestamp)
         position = self.offset_index.lookup(max(entry.offset, starting_offset)).position
         for at, header in self.headers(position):
@@ -427,7 +435,7 @@ class Segment:
         return None
 
     def offset_for_max_timestamp(self) -> FoundOffset | None:
-        """The first record that has the largest timestamp of the segment; None if it is gone, or has none."""
+        """Return the first record that has the largest timestamp of the segment, or None if it is gone or has none."""
         latest = self.latest()
         if latest.timestamp < 0:
             return None
@@ -436,7 +444,7 @@ class Segment:
                 for record in self._records(at, header):
                     if record.timestamp == latest.timestamp:
                         return FoundOffset(latest.timestamp, record.offset, header.partition_leader_epoch)
-                return None  # a batch that compaction has emptied
+                return None  # compaction emptied the batch
         return None
 
     # Recovery
@@ -444,10 +452,12 @@ class Segment:
     def recover(
         self, visit: Callable[[WholeBatch], None], *, flushed_offset: int = 0, batches_follow: bool = False
     ) -> Recovery:
-        """Keeps the whole batches at the beginning, cuts off the rest, and makes the indexes again.
+        """Keep the intact batches at the start, truncate the rest, and rebuild the indexes.
 
-        Batches up to `flushed_offset` are known to be on disk: where an index entry before it fits, the scan begins
-        there. In a metadata log, damage with sound batches behind it is no torn tail, but a loss: that raises.
+        Batches up to `flushed_offset` are known to be on disk: if an index entry before it matches, the scan starts
+        there. In a
+        metadata log, damage followed by intact batches is not an interrupted write but data loss, and raises
+        CorruptLogError.
         """
         start = self._trusted_batch(flushed_offset)
         position, next_offset = self._begin_recovery(start)
@@ -495,36 +505,36 @@ class Segment:
         return Recovery(self.base_offset, next_offset, truncated, fault.reason if fault else None)
 
     def _check(self, batch: WholeBatch, next_offset: int) -> None:
-        """Raises CorruptLogError unless the batch is sound and its offsets follow."""
+        """Raise CorruptLogError unless the batch is intact and its offsets continue the segment."""
         header = batch.header
         path, position = self.log.path, batch.position
         try:
             check_crc(header, batch.data, batch.start)
         except CorruptBatchError:
-            raise CorruptLogError(path, position, "the checksum is wrong") from None
+            raise CorruptLogError(path, position, "wrong checksum") from None
         low, high = self.base_offset, self.base_offset + MAX_RELATIVE_OFFSET
         if not low <= header.base_offset <= header.last_offset <= high:
             reason = f"the offsets {header.base_offset} to {header.last_offset} cannot be in this segment"
             raise CorruptLogError(path, position, reason)
         if self.config.metadata and header.base_offset < next_offset:
-            raise CorruptLogError(path, position, f"offset {header.base_offset} stands where {next_offset} should")
+            raise CorruptLogError(path, position, f"offset {header.base_offset} where {next_offset} is expected")
         if header.last_offset < next_offset - 1:
             raise CorruptLogError(path, position, f"offset {header.last_offset} comes after {next_offset - 1}")
 
     def _refuse_loss(self, fault: CorruptLogError, batches_follow: bool) -> None:
-        """Raises where cutting off would lose what was written whole."""
+        """Raise if truncation would lose batches that were completely written."""
         if not fault.truncated and is_old_message(self.log.read(_LOOKED_THROUGH_BYTES, fault.position)):
-            raise StorageError(f"{fault}; have a Kafka before 4.0 write this log again") from fault
+            raise StorageError(f"{fault}; convert this log with a Kafka version before 4.0") from fault
         if self.config.metadata and (batches_follow or self._has_batch_from(fault.position)):
             raise CorruptLogError(
                 fault.path,
                 fault.position,
-                f"{fault.reason}, and sound batches come after it, so this is damage and no write that was cut short; "
+                f"{fault.reason}, but intact batches follow, so this is damage and not an interrupted write; "
                 "if the cluster has other voters, empty this directory and let the node fetch the log again",
             ) from fault
 
     def _has_batch_from(self, position: int) -> bool:
-        """Whether a sound batch lies there, at a wrong offset, or anywhere behind a damaged one, whose length may be wrong."""
+        """Whether there is an intact batch at or after `position`. The length of a damaged batch may be wrong."""
         rest = self.log.read(min(self.size - position, _LOOKED_THROUGH_BYTES), position)
         magic = rest.find(MAGIC, MAGIC_POSITION)
         while magic >= 0:
@@ -540,7 +550,7 @@ class Segment:
         return False
 
     def _trusted_batch(self, flushed_offset: int) -> Place | None:
-        """The batch of the last index entry before an offset, if the indexes are in order and the log agrees."""
+        """Return the batch of the last index entry before an offset, if the indexes are sorted and the log matches."""
         if flushed_offset <= self.base_offset or self.index_fault() is not None:
             return None
         if not self.offset_index.is_sorted() or not self.time_index.is_sorted():
@@ -549,10 +559,10 @@ class Segment:
         places = self._places_from(entry) if entry.position else None
         return None if places is None else next(places)
 
-    # What both need
+    # Internals
 
     def _files(self) -> tuple[File, ...]:
-        # The log first: without it, what is left of a segment is not one.
+        # The log first: without it, the remaining files are not a segment.
         return self.log, self.offset_index.file, self.time_index.file, self.txn_index.file
 
     def _index(self, position: int, last_offset: int, max_timestamp: int, size: int) -> None:
@@ -573,12 +583,12 @@ class Segment:
             raise CorruptLogError(self.log.path, position, str(error)) from error
 
     def _waited_ms(self, max_timestamp: int, now_ms: int) -> int:
-        """By the clock of the records, if they have one."""
+        """Return the age of the segment, by its records' timestamps if they have any."""
         first_timestamp = self.first_timestamp()
         return max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - self.created_ms
 
     def _places_from(self, entry: OffsetPosition) -> Iterator[Place] | None:
-        """The batches from an index entry on, or None if the log has something else at its place."""
+        """Yield the batches from an index entry on, or return None if the log does not match the entry."""
         if entry.position == 0:
             return walk_places(self.log, 0, self.size)
         places = walk_places(self.log, entry.position, self.size)
@@ -589,7 +599,7 @@ class Segment:
         return chain((first,), places) if first.last_offset == entry.offset else None
 
     def _end_of_whole(self, position: int, end: int) -> int:
-        """Where the last batch ends that lies between these positions."""
+        """Return the end of the last batch that lies between these positions."""
         entry = self.offset_index.lookup_position(end)
         places = self._places_from(entry) if entry.position > position else None
         if places is None:
@@ -603,7 +613,7 @@ class Segment:
         return whole
 
     def _read_latest(self) -> TimestampOffset:
-        """The largest timestamp after a truncation: that of the index, or of what comes after its last entry."""
+        """Return the largest timestamp after a truncation: from the index, or from batches after its last entry."""
         latest = self.time_index.last()
         for _, header in self.headers(self.offset_index.lookup(latest.offset).position):
             if header.max_timestamp > latest.timestamp:

@@ -1,11 +1,13 @@
-"""Snapshots of the metadata log: all records that make an image, as batches in one file that never changes again.
+"""Snapshots of the metadata log: all records of an image, as batches in one file that never changes again.
 
-Its one rule: a file with the name of a snapshot is a whole one. It is written under another name (`.part`), made durable and
-read-only, and renamed. It begins with a control batch (when the last record of the image was written, and with
-kraft.version 1 who votes), ends with another, and has batches of records between them; offsets count from zero.
+Its one rule: a file with the name of a snapshot is complete. It is written under another name (`.part`), made durable
+and
+read-only, and renamed. It starts with a control batch that has the timestamp of the last record in the image and, with
+kraft.version 1, the voters. It ends with another control batch. Offsets count from zero.
 
-Records are given and taken as the bytes of their values: what they mean is not known here. Whoever replaces the log by
-a snapshot deletes the older ones.
+Records are passed as the bytes of their values; this module does not interpret them. Whoever replaces the log by a
+snapshot
+deletes the older ones.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ _NAME = re.compile(r"(\d{20})-(\d{10})(?:-\d+)?(\.checkpoint|\.checkpoint\.part|
 
 
 class SnapshotId(NamedTuple):
-    """The offset before which the image has everything, and the epoch of the last record in it."""
+    """The end offset (exclusive) of the records in a snapshot, and the epoch of the last one."""
 
     end_offset: int
     epoch: int
@@ -61,7 +63,7 @@ class SnapshotId(NamedTuple):
 
 
 class RawSnapshotWriter:
-    """A snapshot that comes as bytes, as from a leader: append, then freeze; closed before that, it was never there."""
+    """Writes a snapshot received as bytes from a leader: append, then freeze. Closing it before that deletes it."""
 
     def __init__(self, path: Path, part_path: Path, part_mode: int = _PART_MODE, mode: int = _FROZEN_MODE) -> None:
         self.path = path
@@ -75,19 +77,19 @@ class RawSnapshotWriter:
 
     @classmethod
     def create(cls, directory: Path, snapshot_id: SnapshotId) -> RawSnapshotWriter:
-        """In the directory of the metadata log."""
+        """Create one in the directory of the metadata log."""
         parts = (directory / f"{snapshot_id}-{number}{PART_SUFFIX}" for number in count())
         return cls(snapshot_path(directory, snapshot_id), next(part for part in parts if not part.exists()))
 
     def append(self, data: Buffer) -> None:
-        """The next bytes, whole batches or not."""
+        """Append the next bytes, which need not be whole batches."""
         if self._file is None:
             raise ValueError(f"{self.path} is complete")
         self._file.write((data,), self.size)
         self.size += len(data)
 
     def freeze(self) -> Path:
-        """Makes it a snapshot, durable when this returns."""
+        """Complete the snapshot durably."""
         if self._file is None:
             raise ValueError(f"{self.path} is complete")
         self._file.fsync()
@@ -100,7 +102,7 @@ class RawSnapshotWriter:
         return self.path
 
     def close(self) -> None:
-        """Deletes what was not frozen."""
+        """Delete the file unless it was frozen."""
         if self._file is not None:
             self._file.unlink()
             self._file = None
@@ -115,7 +117,7 @@ class RawSnapshotWriter:
 
 
 class SnapshotWriter:
-    """A snapshot that is made of records: append as many as there are, then freeze. At most one batch is in memory."""
+    """Writes a snapshot from records: append all of them, then freeze. At most one batch is in memory."""
 
     def __init__(
         self,
@@ -147,12 +149,15 @@ class SnapshotWriter:
         voters: VotersRecord | None = None,
         max_batch_bytes: int = MAX_BATCH_BYTES,
     ) -> SnapshotWriter:
-        """In the directory of the metadata log. `clock` gives milliseconds; voters are there from kraft.version 1 on."""
+        """Create one in the directory of the metadata log.
+
+        `clock` returns milliseconds; voters need kraft.version 1.
+        """
         head = _head(last_contained_log_timestamp, kraft_version, voters)
         return cls(RawSnapshotWriter.create(directory, snapshot_id), snapshot_id.epoch, clock, head, max_batch_bytes)
 
     def append(self, values: Iterable[bytes]) -> None:
-        """The next records; a batch is written when the next one does not fit into it."""
+        """Add records. A batch is written when the next record does not fit into it."""
         for value in values:
             size = _record_size(value, len(self._values))
             if self._batch_bytes + size > self._max_batch_bytes:
@@ -167,13 +172,13 @@ class SnapshotWriter:
             self._batch_bytes += size
 
     def freeze(self) -> Path:
-        """Ends the snapshot; durable when this returns."""
+        """Complete the snapshot durably."""
         self._write_batch()
         self._append_control([(ControlType.SNAPSHOT_FOOTER, encode(SnapshotFooterRecord(), 0))])
         return self._raw.freeze()
 
     def close(self) -> None:
-        """Deletes what was not frozen."""
+        """Delete the file unless it was frozen."""
         self._raw.close()
 
     def __enter__(self) -> Self:
@@ -206,7 +211,7 @@ class SnapshotWriter:
 
 
 class SnapshotReader:
-    """A snapshot that is there. Its head is read at once, its records as they are asked for."""
+    """Reads an existing snapshot: its first batch at once, its records on demand."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -222,23 +227,26 @@ class SnapshotReader:
             raise
 
     def read(self, position: int, max_bytes: int) -> bytes:
-        """Bytes of the file, as a follower fetches them."""
+        """Return bytes of the file, as a follower fetches them."""
         return self._file.read(max_bytes, position)
 
     def batches(self) -> Iterator[tuple[BatchHeader, list[Record]]]:
-        """The batches of records, without the control batches; raises CorruptLogError where the file is damaged or ends."""
+        """Yield the batches of records, without control batches.
+
+        Raises CorruptLogError if the file is damaged or incomplete.
+        """
         ended = False
         for position, header, records in self._all():
             if ended:
-                raise CorruptLogError(self.path, position, "there is something behind the end of the snapshot")
+                raise CorruptLogError(self.path, position, "there is data after the end of the snapshot")
             if not header.is_control:
                 yield header, records
             ended = header.is_control and _control_type(records[-1]) is ControlType.SNAPSHOT_FOOTER
         if not ended:
-            raise CorruptLogError(self.path, self.size, "the snapshot has no end", truncated=True)
+            raise CorruptLogError(self.path, self.size, "the snapshot has no footer", truncated=True)
 
     def values(self) -> Iterator[bytes]:
-        """The values of all records."""
+        """Yield the values of all records."""
         for _, records in self.batches():
             for record in records:
                 yield record.value or b""
@@ -290,19 +298,19 @@ def snapshot_path(directory: Path, snapshot_id: SnapshotId) -> Path:
 
 
 def parse_snapshot_name(name: str) -> SnapshotId | None:
-    """The id of a whole snapshot with this file name; None for anything else."""
+    """Return the id of a complete snapshot with this file name, or None."""
     match = _NAME.fullmatch(name)
     return SnapshotId(int(match[1]), int(match[2])) if match and name == f"{match[1]}-{match[2]}{SUFFIX}" else None
 
 
 def list_snapshots(directory: Path) -> list[SnapshotId]:
-    """The whole snapshots of a directory, oldest first."""
+    """Return the complete snapshots of a directory, oldest first."""
     with disk_errors("reading", directory):
         return sorted(found for path in directory.iterdir() if (found := parse_snapshot_name(path.name)))
 
 
 def delete_snapshot(directory: Path, snapshot_id: SnapshotId) -> None:
-    """Marks a snapshot, so that it is gone even if this is cut short, and deletes it; readers of it may go on."""
+    """Delete a snapshot. It is renamed first, so that it is gone even after a crash; open readers may continue."""
     path = snapshot_path(directory, snapshot_id)
     marked = path.with_name(f"{snapshot_id}{DELETED_SUFFIX}")
     with disk_errors("deleting", path):
@@ -312,14 +320,16 @@ def delete_snapshot(directory: Path, snapshot_id: SnapshotId) -> None:
 
 
 def clean_snapshots(directory: Path, log_start_offset: int) -> list[SnapshotId]:
-    """Deletes what a kill left behind and what lies before the start of the log; gives the snapshots that remain.
+    """Delete incomplete snapshots and those before the start of the log. Return the remaining ones.
 
-    A log that does not begin at zero needs one that covers what is gone: without it, this raises and deletes nothing.
+    A log that does not start at zero needs a snapshot of what is before it. Without one, this raises StorageError and
+    deletes
+    nothing.
     """
     remaining = [found for found in list_snapshots(directory) if found.end_offset >= log_start_offset]
     if log_start_offset > 0 and not remaining:
         raise StorageError(
-            f"the log in {directory} begins at offset {log_start_offset}, and there is no snapshot of what was before it; "
+            f"the log in {directory} starts at offset {log_start_offset}, but no snapshot covers what is before it: "
             "copy one from another node, or empty the directory to fetch everything again"
         )
     for path in sorted(directory.iterdir()):
@@ -330,7 +340,7 @@ def clean_snapshots(directory: Path, log_start_offset: int) -> list[SnapshotId]:
 
 
 def write_bootstrap(log_dir: Path, values: Iterable[bytes], clock: Callable[[], int]) -> Path:
-    """`bootstrap.checkpoint`: the records with which the first leader of a cluster begins its log."""
+    """Write `bootstrap.checkpoint`: the first records that the first leader of a cluster writes to its log."""
     path = log_dir / BOOTSTRAP_CHECKPOINT
     raw = RawSnapshotWriter(path, path.with_name(path.name + ".tmp"), FILE_MODE, FILE_MODE)
     with SnapshotWriter(raw, 0, clock, _head(last_contained_log_timestamp=0)) as writer:
@@ -341,14 +351,14 @@ def write_bootstrap(log_dir: Path, values: Iterable[bytes], clock: Callable[[], 
 def _head(
     last_contained_log_timestamp: int, kraft_version: int = 0, voters: VotersRecord | None = None
 ) -> list[tuple[ControlType, bytes]]:
-    """The control records with which a snapshot begins."""
+    """Return the control records at the start of a snapshot."""
     header = SnapshotHeaderRecord(last_contained_log_timestamp=last_contained_log_timestamp)
     head = [(ControlType.SNAPSHOT_HEADER, encode(header, 0))]
     if kraft_version > 0:
         head.append((ControlType.KRAFT_VERSION, encode(KRaftVersionRecord(k_raft_version=kraft_version), 0)))
     if voters is not None:
         if kraft_version == 0:
-            raise ValueError("with kraft.version 0 a snapshot has no voters")
+            raise ValueError("a snapshot with kraft.version 0 has no voters")
         head.append((ControlType.KRAFT_VOTERS, encode(voters, 0)))
     return head
 
@@ -361,6 +371,6 @@ def _control_type(record: Record) -> ControlType:
 
 
 def _record_size(value: bytes, offset_delta: int) -> int:
-    """How many bytes a record takes in a batch: no key, no headers, the timestamp of the batch."""
+    """Return the size of a record in a batch: without key and headers, with the timestamp of the batch."""
     body = 4 + len(encode_varint(offset_delta)) + len(encode_varint(len(value))) + len(value)
     return len(encode_varint(body)) + body
