@@ -108,7 +108,7 @@ def test_a_memory_log_reads_whole_batches() -> None:
     assert log.read(3, 10_000) == batch(2, 3) + batch(5, 1, 2), "from the batch that has the offset"
     assert log.read(0, 10_000, 5) == batch(0, 2) + batch(2, 3)
     assert log.read(6, 10_000) == b""
-    with pytest.raises(ValueError, match="cannot follow"):
+    with pytest.raises(ValueError, match="does not continue the log"):
         log.append(batch(7))
 
 

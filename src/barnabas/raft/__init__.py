@@ -1,9 +1,12 @@
-"""KRaft, the consensus of Kafka's controllers: who leads, and what of the metadata log is committed.
+"""KRaft, the consensus protocol of Kafka's controllers: elects the leader of the metadata log and commits its records.
 
-core (pure: told what happened, says what to do), ready (what goes in and comes out), roles (and which may follow which),
-requests and responses (what is answered, what answers lead to), messages, connections, voters, reconfiguration, records
-(control records), log (the interface of one, and one in memory), quorum_state, disk (carrying it out), driver (asyncio).
-Not done: joining by itself (controller.quorum.auto.join.enable), and raising kraft.version of several voters.
+core (pure: events in, actions out), ready (the types of both), roles (and their transitions), requests and responses
+(their handlers), messages, connections, voters, reconfiguration, records (control records), log (its interface, and one
+in memory), quorum_state, disk (executes disk work), driver (asyncio), stored_log (the log on disk), formatting (new
+directories).
+
+Not implemented: joining automatically (controller.quorum.auto.join.enable), and upgrading kraft.version with several
+voters.
 """
 
 from barnabas.raft.core import RaftCore

@@ -1,7 +1,7 @@
-"""Which requests are under way to whom: one at a time to each node, a pause after a failure, an end to waiting.
+"""Pending requests by node: at most one per node, with a timeout, and a backoff after a failure.
 
-Its one rule: an answer counts only if it is the one that is waited for; after a timeout, or after a change of role, the
-earlier ones are not. It sends nothing.
+Its one rule: a response counts only if its request is still pending. After a timeout or a change of role it is not.
+This module sends nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from barnabas.raft.voters import Node
 
 class _Connection(NamedTuple):
     correlation_id: int | None
-    until_ms: int  # when the request times out, or when the pause after a failure ends
+    until_ms: int  # when the request times out, or when the backoff ends
 
 
 class Connections:
-    """The requests of one replica."""
+    """The pending requests of one replica."""
 
     def __init__(self, request_timeout_ms: int, retry_backoff_ms: int, random: Random) -> None:
         self._request_timeout_ms = request_timeout_ms
@@ -30,7 +30,7 @@ class Connections:
         self._next_correlation_id = 0
 
     def reset(self) -> None:
-        """Wait for no answer any more."""
+        """Drop all pending requests."""
         self._connections.clear()
         self._nodes.clear()
 
@@ -38,16 +38,16 @@ class Connections:
         return node_id not in self._connections
 
     def is_backing_off(self, node_id: int) -> bool:
-        """Whether it failed just now, or has not answered in time."""
+        """Whether its last request failed or timed out recently."""
         connection = self._connections.get(node_id)
         return connection is not None and connection.correlation_id is None
 
     def is_waiting(self) -> bool:
-        """Whether any answer is waited for."""
+        """Whether any request is pending."""
         return bool(self._nodes)
 
     def expire(self, now_ms: int) -> None:
-        """Time has passed: pauses end, and requests that were not answered in time count as failed."""
+        """End backoffs and fail requests that timed out by `now_ms`."""
         for node_id, connection in list(self._connections.items()):
             if now_ms >= connection.until_ms:
                 del self._connections[node_id]
@@ -56,7 +56,7 @@ class Connections:
                     self.failed(node_id, now_ms)
 
     def sent(self, node_id: int, now_ms: int) -> int:
-        """Note a request; gives the id that its answer must have."""
+        """Register a request and return its correlation id."""
         self._next_correlation_id += 1
         correlation_id = self._next_correlation_id
         self._connections[node_id] = _Connection(correlation_id, now_ms + self._request_timeout_ms)
@@ -64,22 +64,22 @@ class Connections:
         return correlation_id
 
     def received(self, correlation_id: int) -> int | None:
-        """The node whose answer this is; None if it is not waited for."""
+        """Return the node that a response is from, or None if its request is not pending."""
         node_id = self._nodes.pop(correlation_id, None)
         if node_id is not None:
             del self._connections[node_id]
         return node_id
 
     def failed(self, node_id: int, now_ms: int) -> None:
-        """Leave this node alone for a moment."""
+        """Start the backoff of a node."""
         if node_id not in self._connections:
             self._connections[node_id] = _Connection(None, now_ms + self._retry_backoff_ms)
 
     def choose(self, nodes: Sequence[Node]) -> Node | None:
-        """Any of these that a request can be sent to."""
+        """Return a random node that is ready for a request, or None."""
         ready = [node for node in nodes if self.is_ready(node.id)]
         return self._random.choice(ready) if ready else None
 
     def next_ms(self) -> int | None:
-        """When `expire` has something to do."""
+        """Return when `expire` must be called next."""
         return min((each.until_ms for each in self._connections.values()), default=None)

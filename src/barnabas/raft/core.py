@@ -1,23 +1,23 @@
-"""Raft as Kafka speaks it (KIP-595, KIP-853, KIP-996), as a value that is told what happened and says what to do.
+"""Raft as in Kafka (KIP-595, KIP-853, KIP-996), as a state machine: events go in, actions come out.
 
-Its one rule: no I/O, no clock and no chance of its own. `tick`, `step`, `propose`, `on_appended` and `on_flushed` tell it
-what happened and when; `ready` says everything that the world must now do, and in which order:
+Its one rule: no I/O, clock or randomness of its own. `tick`, `step`, `propose`, `on_appended` and `on_flushed` report
+events and their time; `ready` returns all actions to execute, in order:
 
     core.step(now_ms, request)              # or tick, or propose, ...
     ready = core.ready()
-    if ready.quorum_state is not None:      # 1. on disk, before anything else
+    if ready.quorum_state is not None:      # 1. save to disk, before anything else
         store.save(ready.quorum_state)
-    if ready.disk is not None:              # 2. written; then core.on_appended(now_ms)
+    if ready.disk is not None:              # 2. write; then core.on_appended(now_ms)
         ...
-    for send in ready.sends: ...            # 3. the network
+    for send in ready.sends: ...            # 3. network
     for answer in ready.answers: ...
-    log.flush()                             # 4. whenever it is done: core.on_flushed(now_ms)
+    log.flush()                             # 4. when it has finished: core.on_flushed(now_ms)
 
-Messages wait for the quorum state only. Those that depend on a flush (a follower's next fetch says that it has flushed
-what came before; a leader counts itself for the high watermark) are made when the flush was reported. One piece of disk
-work is under way at a time: while it is, proposals gather, and become one write and one flush.
+Messages wait only for the quorum state. Those that depend on a flush are created after it was reported: a follower's
+next fetch implies that it has flushed everything before, and a leader counts itself for the high watermark. One piece
+of disk work is in progress at a time; meanwhile proposals accumulate, and share one write and one flush.
 
-How requests are answered is in `requests`, what answers lead to in `responses`; here are the roles, the timers, the log.
+`requests` handles requests and `responses` handles responses; this module has the roles, the timers and the log.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class RaftCore:
         self.log = log
         self.voters = voters
         self.connections = Connections(config.request_timeout_ms, config.retry_backoff_ms, random)
-        # What a snapshot holds was committed when it was made.
+        # The content of a snapshot was committed when it was made.
         self.high_watermark = max(log.start.offset, 0 if log.snapshot_id is None else log.snapshot_id.offset)
         self.parked: dict[int, ParkedFetch] = {}
         self._random = random
@@ -118,7 +118,7 @@ class RaftCore:
         self._proposed_bytes = 0
         self._next_offset = log.end_offset
         self._disk_is_busy = False
-        self._handed_offset = log.end_offset  # up to where the disk has the log, or was told to write it
+        self._handed_offset = log.end_offset  # end of the log that was written, or passed to the disk to write
         self._truncate_to: int | None = None
         self._batches: list[bytes] = []
         self._chunk: SnapshotChunk | None = None
@@ -134,10 +134,10 @@ class RaftCore:
             self.election_changed(now_ms)
         self._poll(now_ms)
 
-    # --- what it is told ---------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
     def tick(self, now_ms: int) -> None:
-        """Time has passed: at the latest `deadline_ms` was reached."""
+        """Advance time. Must be called at `deadline_ms` at the latest."""
         self._poll(now_ms)
 
     def step(self, now_ms: int, message: Request | Response) -> None:
@@ -149,9 +149,11 @@ class RaftCore:
         self._poll(now_ms)
 
     def propose(self, now_ms: int, epoch: int, values: Sequence[bytes]) -> int:
-        """Records to append, all in one batch, as the leader of `epoch`; the offset that the last one will have."""
+        """Propose records as the leader of `epoch`, in one batch, and return the offset that the last one will have."""
         if not isinstance(self.role, Leader) or epoch != self.election.epoch or self.role.resign_requested:
-            raise NotLeaderError(f"node {self.key.id} does not lead epoch {epoch}; the epoch is {self.election.epoch}")
+            raise NotLeaderError(
+                f"node {self.key.id} does not lead epoch {epoch}; the current epoch is {self.election.epoch}"
+            )
         if not values:
             raise ValueError("nothing was proposed")
         size = sum(map(len, values))
@@ -162,12 +164,12 @@ class RaftCore:
         return self._propose(_Proposal(now_ms, values, size_in_bytes=size))
 
     def on_appended(self, now_ms: int) -> None:
-        """The disk work of the last Ready is written and can be read."""
+        """Report that the disk work of the last Ready is written and can be read."""
         self.log.written_offset = self._handed_offset
         self._serve_parked()
 
     def on_flushed(self, now_ms: int) -> None:
-        """The disk work of the last Ready is on disk."""
+        """Report that the disk work of the last Ready is flushed."""
         self._disk_is_busy = False
         self.log.written_offset = self.log.flushed_offset = self._handed_offset
         self._serve_parked()
@@ -175,7 +177,7 @@ class RaftCore:
         self._poll(now_ms)
 
     def on_snapshot_installed(self, now_ms: int, snapshot_id: OffsetAndEpoch, voters: VoterHistory) -> None:
-        """A snapshot from the leader is whole and took the place of the log; `voters` is what it says about them."""
+        """Report that a complete snapshot of the leader replaced the log. `voters` are those in the snapshot."""
         self.log.replace_by(snapshot_id)
         self._handed_offset = snapshot_id.offset
         self.voters = voters
@@ -183,22 +185,25 @@ class RaftCore:
         self.on_flushed(now_ms)
 
     def on_snapshot_created(self, snapshot_id: OffsetAndEpoch) -> None:
-        """A snapshot of the local state is there."""
+        """Report a new snapshot of the local state."""
         self.log.snapshot_id = snapshot_id
 
     def on_trimmed(self, snapshot_id: OffsetAndEpoch) -> None:
-        """The log begins only at the end of this snapshot now."""
+        """Report that the log now starts at the end of this snapshot."""
         self.log.trim(snapshot_id)
         self.voters.forget(snapshot_id.offset)
 
     def resign(self, now_ms: int, epoch: int) -> None:
-        """Give up leading `epoch`; of an older epoch, it happened already."""
+        """Give up leadership of `epoch`. Does nothing for an older epoch."""
         if isinstance(self.role, Leader) and epoch == self.election.epoch:
             self.role.resign_requested = True
             self._poll(now_ms)
 
     def shutdown(self, now_ms: int, timeout_ms: int) -> None:
-        """Leave in peace: a leader resigns and waits, at most so long, until another one leads. See `is_shut_down`."""
+        """Shut down. A leader resigns and waits, for at most `timeout_ms`, until another one leads.
+
+        See `is_shut_down`.
+        """
         self._shutdown_deadline_ms = now_ms + timeout_ms
         self._poll(now_ms)
 
@@ -209,10 +214,10 @@ class RaftCore:
         alone = self.voters.current.is_only_voter(self.key)
         return now_ms >= self._shutdown_deadline_ms or not self.is_voter or alone or others_lead
 
-    # --- what it says ------------------------------------------------------------------------------------------------
+    # --- actions and state -------------------------------------------------------------------------------------------
 
     def ready(self) -> Ready:
-        """Everything that is to be done now; each thing is said once."""
+        """Return everything to be done now. Each action is returned once."""
         self._cut_batches()
         disk = None
         if not self._disk_is_busy and (self._truncate_to is not None or self._batches or self._chunk is not None):
@@ -238,7 +243,7 @@ class RaftCore:
         return Ready(quorum_state, disk, sends, answers, high_watermark, leadership)
 
     def deadline_ms(self) -> int:
-        """When `tick` must be called, if nothing else happens before."""
+        """Return when `tick` must be called if nothing else happens before."""
         deadlines = [fetch.deadline_ms for fetch in self.parked.values()]
         role = self.role
         if self._shutdown_deadline_ms is not None:
@@ -248,7 +253,7 @@ class RaftCore:
             if role.change is not None:
                 deadlines.append(role.change.deadline_ms)
         elif isinstance(role, Unattached | Follower) and (self._is_waiting_for_disk or not self.can_be_elected):
-            pass  # before the flush there is nothing to do, and an observer only ever fetches
+            pass  # nothing to do before the flush, and an observer only fetches
         else:
             deadlines.append(role.deadline_ms)
         retry_ms = self.connections.next_ms()
@@ -270,7 +275,10 @@ class RaftCore:
 
     @property
     def can_be_elected(self) -> bool:
-        """Voters, and who was removed by a record that may not be committed yet: maybe nobody else has that record."""
+        """Whether this replica may start an election: a voter, or one whose removal may not be committed yet.
+
+        No other replica may have the record of the removal.
+        """
         offset = self.voters.current_offset
         if self.is_voter or offset is None or offset < self.high_watermark:
             return self.is_voter
@@ -283,7 +291,7 @@ class RaftCore:
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next proposal begins at."""
+        """The offset of the next proposal."""
         return self._next_offset if self.is_leader else self.log.end_offset
 
     @property
@@ -304,13 +312,13 @@ class RaftCore:
                 return ()
 
     def leader_view(self, listener_name: str) -> LeaderView:
-        """The leader as the answers on this listener name it."""
+        """Return the leader as responses on this listener name it."""
         leader_id = self.election.leader_id
         node = None if leader_id is None else node_of(leader_id, self.leader_listeners, listener_name)
         return LeaderView(leader_id, self.election.epoch, node)
 
     def situation(self, leader_error: ErrorCode = ErrorCode.NONE) -> Situation:
-        """What decides about changes of the voters."""
+        """Return the state that decides about changes of voters."""
         leader = self.role if isinstance(self.role, Leader) else None
         return Situation(
             self.config.cluster_id,
@@ -323,26 +331,26 @@ class RaftCore:
             self.voters.current_offset,
         )
 
-    # --- for requests and responses ----------------------------------------------------------------------------------
+    # --- called by requests and responses ----------------------------------------------------------------------------
 
     def reply(self, request_id: int, message: Message, read: LogRead | SnapshotRead | None = None) -> None:
         self._answers.append(Answer(request_id, message, read))
 
     def send(self, now_ms: int, node: Node, message: Message) -> bool:
-        """Whether the node could be sent to: not while it owes an answer, or has just failed."""
+        """Send a request, unless the node has another one pending or is backing off. Return whether it was sent."""
         if not self.connections.is_ready(node.id):
             return False
         self._sends.append(Send(self.connections.sent(node.id, now_ms), node, message))
         return True
 
     def grant_vote(self, now_ms: int, candidate: ReplicaKey) -> None:
-        """Vote for it in this epoch; it deserves a whole election timeout."""
+        """Vote for a candidate in this epoch, and wait a full election timeout for it."""
         assert isinstance(self.role, Unattached | Prospective) and self.election.voted_key is None
         self.election = self.election._replace(voted_key=candidate)
         self.role.deadline_ms = self._election_deadline(now_ms)
 
     def learn_leader(self, now_ms: int, epoch: int, leader_id: int | None, listeners: Endpoints) -> bool:
-        """Take over a higher epoch, or a leader that was unknown; False if it cannot be, two leaders in one epoch."""
+        """Adopt a higher epoch or an unknown leader. Returns False for a second leader in the same epoch."""
         current = self.election
         if leader_id == self.key.id:
             return self.is_leader and epoch == current.epoch
@@ -360,7 +368,7 @@ class RaftCore:
         return True
 
     def append_fetched(self, data: bytes) -> bool:
-        """Append what the leader sent, as far as it is whole; False if none of it fits."""
+        """Append whole batches sent by the leader. Returns False if none of them continues the log."""
         end = 0
         try:
             for position, header in iterate_batches(data, tolerate_truncated=True):
@@ -373,16 +381,16 @@ class RaftCore:
                 self.log.append(epoch, header.next_offset)
                 end = position + header.size_in_bytes
         except (BatchError, MalformedError):
-            self.voters.truncate(self.log.end_offset)  # what comes after the damage is not taken, and fetched again
+            self.voters.truncate(self.log.end_offset)  # batches after the damage are dropped and fetched again
         if end:
             self._batches.append(data[:end])
         return end > 0 or not data
 
     def truncate(self, end_offset: int) -> None:
-        """Undo the end of the log, which the leader does not have."""
+        """Truncate the end of the log, which the leader does not have."""
         if end_offset < self.high_watermark:
             raise CommittedLogLostError(
-                f"the leader {self.election.leader_id} of epoch {self.election.epoch} parts from this log at "
+                f"the leader {self.election.leader_id} of epoch {self.election.epoch} diverges from this log at "
                 f"{end_offset}, but it is committed up to {self.high_watermark}"
             )
         if end_offset < self.log.end_offset:
@@ -398,7 +406,7 @@ class RaftCore:
         self._set_high_watermark(min(offset, self.log.end_offset))
 
     def advance_high_watermark(self, now_ms: int) -> None:
-        """As the leader, see what a majority has by now."""
+        """Advance the high watermark to what a majority has. Only has an effect on the leader."""
         leader = self.role
         if not isinstance(leader, Leader) or not leader.advance(self.log.flushed_offset):
             return
@@ -409,20 +417,23 @@ class RaftCore:
         if change is not None and change.offset is not None and leader.high_watermark > change.offset:
             self.end_change(ErrorCode.NONE, None)
         if not self.is_voter and (self.voters.current_offset or 0) < leader.high_watermark:
-            leader.resign_requested = True  # it was removed, and that is committed
+            leader.resign_requested = True  # the removal of this voter is committed
 
     def append_voters(self, now_ms: int, voters: VoterSet) -> int:
-        """Propose another set of voters; the offset of its record."""
+        """Propose another voter set, and return the offset of its record."""
         return self._propose(_Proposal(now_ms, controls=[records.voters(voters)], voters=voters))
 
     def raise_kraft_version(self, now_ms: int, epoch: int) -> None:
-        """Go from a set of voters in the settings to one in the log, if every voter is known well enough for that."""
+        """Move the voter set from the configuration to the log, if every voter supports that.
+
+        Raises NotLeaderError, or KafkaError if there are other voters.
+        """
         if not isinstance(self.role, Leader) or epoch != self.election.epoch:
             raise NotLeaderError(f"node {self.key.id} does not lead epoch {epoch}; the epoch is {self.election.epoch}")
         if self.voters.can_reconfigure or any(proposal.voters is not None for proposal in self._proposals):
             return
         if self.voters.current.ids != {self.key.id}:
-            # The others would have to say where they are and what they can do, with UpdateRaftVoter.
+            # The other voters would have to send their endpoints and supported versions with UpdateRaftVoter.
             message = "Invalid upgrade of kraft.version to 1 because not all of the voters support it"
             raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, message)
         voters = VoterSet([Voter(self.key, self.config.listeners)])
@@ -430,7 +441,7 @@ class RaftCore:
         self._propose(_Proposal(now_ms, controls=controls, voters=voters))
 
     def end_change(self, error: ErrorCode, message: str | None) -> None:
-        """Answer whoever asked for the change of voters that is under way."""
+        """Answer the request of the pending voter change."""
         assert isinstance(self.role, Leader)
         change, self.role.change = self.role.change, None
         if isinstance(change, AddVoter):
@@ -440,17 +451,17 @@ class RaftCore:
             self.reply(change.request_id, remove_response(error, message))
 
     def park(self, fetch: ParkedFetch) -> bool:
-        """Let a fetch wait; False when too many wait already."""
+        """Park a fetch until there is data. Returns False if too many are parked."""
         if len(self.parked) >= MAX_PARKED_FETCHES:
             return False
         self.parked[fetch.request.id] = fetch
         return True
 
     def cancel(self, request_id: int) -> None:
-        """Whoever sent this request does not wait for its answer any more."""
+        """Drop a parked fetch whose sender no longer waits."""
         self.parked.pop(request_id, None)
 
-    # --- from role to role -------------------------------------------------------------------------------------------
+    # --- role transitions --------------------------------------------------------------------------------------------
 
     def become_unattached(self, now_ms: int, epoch: int, leader_id: int | None = None) -> None:
         match self.role:
@@ -468,7 +479,7 @@ class RaftCore:
     def become_follower(self, now_ms: int, epoch: int, leader_id: int, listeners: Endpoints) -> None:
         known = listeners or self.voters.current.listeners_of(leader_id)
         if node_of(leader_id, known, self.config.listener_name) is None:
-            self.become_unattached(now_ms, epoch, leader_id)  # it is known who leads, but not where that is
+            self.become_unattached(now_ms, epoch, leader_id)  # the leader is known, but not its address
             return
         timeout_ms = self.config.fetch_timeout_ms
         voted_key = self.election.voted_key if epoch == self.election.epoch else None
@@ -489,7 +500,10 @@ class RaftCore:
         self.election_changed(now_ms)
 
     def election_changed(self, now_ms: int) -> None:
-        """A vote was counted. A candidate that lost waits until its time is up; one that only asked goes back at once."""
+        """React to a counted vote.
+
+        A candidate that lost waits for its deadline; a prospective replica returns at once.
+        """
         match self.role:
             case Prospective(votes=votes) if votes.is_won:
                 self.become_candidate(now_ms)
@@ -518,7 +532,7 @@ class RaftCore:
         changed = None
         if self.voters.can_reconfigure:
             own = Voter(self.key, self.config.listeners)
-            # Voters that so far stand in the checkpoint of formatting only are not known to the others yet.
+            # Voters that are only in the formatted checkpoint are not known to the other replicas yet.
             if self.voters.current_offset == -1 or (self.is_voter and voters.get(self.key.id) != own):
                 changed = voters.update(own) or voters
                 first += [records.kraft_version(self.voters.kraft_version), records.voters(changed)]
@@ -545,7 +559,7 @@ class RaftCore:
             self.parked.clear()
 
     def _first_role(self, now_ms: int) -> Role:
-        """The role after a start: never that of a leader, and never one that could vote twice in an epoch."""
+        """Return the role after a start: never leader, and never one that could vote twice in an epoch."""
         election = self.election
         deadline_ms = self._election_deadline(now_ms) if self.can_be_elected else FOREVER_MS
         if election.epoch < self.log.last_epoch:
@@ -567,7 +581,7 @@ class RaftCore:
         timeout_ms = self.config.election_timeout_ms
         return now_ms + timeout_ms + (self._random.randrange(timeout_ms) if timeout_ms else 0)
 
-    # --- what time brings --------------------------------------------------------------------------------------------
+    # --- timers ------------------------------------------------------------------------------------------------------
 
     def _poll(self, now_ms: int) -> None:
         self.connections.expire(now_ms)
@@ -641,7 +655,7 @@ class RaftCore:
                 self.send(now_ms, node, request)
 
     def _stand_for_election(self, now_ms: int) -> None:
-        """Only with a log that is on disk: who votes for it again after a crash does not look at its log again."""
+        """Start an election once the log is flushed: after a crash, a repeated vote does not check the log again."""
         if not self._is_waiting_for_disk:
             self.become_prospective(now_ms)
 
@@ -673,7 +687,7 @@ class RaftCore:
         assert leader_id is not None
         node = node_of(leader_id, role.leader_listeners, self.config.listener_name)
         if node is None or self.connections.is_backing_off(node.id):
-            self._fetch_from_anyone(now_ms)  # who may know of another leader
+            self._fetch_from_anyone(now_ms)  # another node may know another leader
         elif not self._is_waiting_for_disk and not self.connections.is_waiting():
             self.send(now_ms, node, self._fetch_request(role.download))
 
@@ -706,7 +720,7 @@ class RaftCore:
         )
 
     def _update_voter(self, now_ms: int, role: Follower) -> bool:
-        """Tell the leader when this voter stands in the log with other listeners than it has."""
+        """Update this voter at the leader if the log has other endpoints for it. Return whether a request was sent."""
         own = Voter(self.key, self.config.listeners)
         if not self.voters.can_reconfigure or self.voters.current.get(self.key.id) == own:
             role.update_voter_ms = now_ms + self.config.fetch_timeout_ms
@@ -728,7 +742,7 @@ class RaftCore:
         return node_of(voter_id, self.voters.current.listeners_of(voter_id), self.config.listener_name)
 
     def _bootstrap_nodes(self) -> list[Node]:
-        """Whom to ask who leads: the configured servers and the voters, but not oneself."""
+        """Return the nodes to ask for the leader: the configured servers and the other voters."""
         own = {(host, port) for _, host, port in self.config.listeners}
         nodes = [
             Node(FIRST_BOOTSTRAP_ID - index, host, port)
@@ -738,7 +752,7 @@ class RaftCore:
         voters = (self._node_of_voter(voter_id) for voter_id in sorted(self.voters.current.ids - {self.key.id}))
         return nodes + [node for node in voters if node is not None]
 
-    # --- the log -----------------------------------------------------------------------------------------------------
+    # --- log ---------------------------------------------------------------------------------------------------------
 
     def _propose(self, proposal: _Proposal) -> int:
         self._proposals.append(proposal)
@@ -747,7 +761,7 @@ class RaftCore:
         return self._next_offset - 1
 
     def _cut_batches(self) -> None:
-        """Make batches of all proposals, unless the disk is busy: then more of them gather for the next write."""
+        """Build batches of all proposals, unless the disk is busy: then more of them accumulate for the next write."""
         if not self._proposals or self._disk_is_busy or not self.is_leader:
             return
         gathered: list[_Proposal] = []
@@ -790,7 +804,7 @@ class RaftCore:
             before = leader.voters.keys()
             leader.set_voters(proposal.voters)
             if leader.voters.keys() != before:
-                leader.begin_epoch_ms = 0  # whoever is new should hear of it
+                leader.begin_epoch_ms = 0  # send BeginQuorumEpoch to new voters at once
 
     def _append(self, batch: bytes, count: int) -> None:
         self._batches.append(batch)

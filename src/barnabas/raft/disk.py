@@ -1,6 +1,6 @@
-"""What the core says about the disk, carried out on a RaftLog; the same for the driver and for a simulation.
+"""Executes the core's disk work on a RaftLog, for the driver and for simulations.
 
-Its one rule: it does one piece of work at a time, in the order in which the core gave them out, and decides nothing.
+Its one rule: it executes one piece of work at a time, in the order given, and decides nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotResponse
 
 
 class Disk:
-    """A log, and the snapshot that is being downloaded into it."""
+    """A log, and the snapshot being downloaded into it."""
 
     def __init__(self, log: RaftLog, static_voters: VoterSet) -> None:
         self.log = log
@@ -23,7 +23,7 @@ class Disk:
         self._download: SnapshotWriter | None = None
 
     def write(self, work: DiskWork) -> VoterHistory | None:
-        """Everything but the flush. After the last part of a snapshot, the voters as that snapshot has them."""
+        """Do everything except the flush. After the last chunk of a snapshot, return the voters in it."""
         if work.truncate_to is not None:
             self.log.truncate(work.truncate_to)
         if work.batches:
@@ -37,7 +37,7 @@ class Disk:
         download = self._download
         if download is None or (download.snapshot_id, download.size_in_bytes) != (chunk.snapshot_id, chunk.position):
             raise ValueError(
-                f"a part of snapshot {chunk.snapshot_id} at {chunk.position} does not follow what is there"
+                f"the chunk of snapshot {chunk.snapshot_id} at position {chunk.position} does not follow the last one"
             )
         download.append(chunk.data)
         if not chunk.is_last:
@@ -52,13 +52,13 @@ class Disk:
         return history
 
     def close(self) -> None:
-        """Drop what was downloaded of a snapshot that is not whole."""
+        """Delete an incomplete download."""
         if self._download is not None:
             self._download.close()
             self._download = None
 
     def fill(self, answer: Answer) -> Message:
-        """The answer with the records, or the part of a snapshot, that it asks for."""
+        """Add the requested records or snapshot bytes to a response, and return it."""
         if isinstance(answer.read, LogRead):
             assert isinstance(answer.message, FetchResponse)
             partition = answer.message.responses[0].partitions[0]

@@ -1,11 +1,11 @@
-"""The asyncio shell around the core: disk, then network, and what is committed to whoever listens.
+"""The asyncio shell around the core: performs disk and network I/O, and passes committed batches to listeners.
 
-Its one rule: the core is told things on the event loop, and its Ready is carried out by one task, one at a time: the
-quorum state on disk, the log written, then requests and answers. A flush runs in a thread; while it does, the loop goes on
-and what is proposed gathers, so that many proposals share one write and one flush.
+Its one rule: the core is called on the event loop, and one task executes its Ready values one at a time: first save the
+quorum state, then write the log, then send requests and responses. A flush runs in a thread. Meanwhile the loop
+continues and proposals accumulate, so that many of them share one write and one flush.
 
-What is committed is handed on by a task of its own, in slices, so that a long replay does not make a leader look dead. A
-listener that raises ends the driver: an image that is wrong is worse than none.
+Committed batches are delivered by a separate task, in slices, so that a long replay does not make a leader time out. A
+listener that raises stops the driver, because a wrong image is worse than none.
 """
 
 from __future__ import annotations
@@ -42,16 +42,19 @@ CLOCK_SLACK_MS = 1000
 
 
 class Transport(Protocol):
-    """How requests reach other nodes, in the newest version that both sides know."""
+    """Sends requests to other nodes, in the newest version that both sides support."""
 
     async def send(self, destination: Node, request: Message) -> Message:
-        """The answer. Raises OSError or KafkaError when there is none; where the other side knows only versions that
-        cannot carry the request, the answer is one of the right class with UNSUPPORTED_VERSION."""
+        """Return the response. Raises OSError or KafkaError if there is none.
+
+        If the other side supports no version that can carry the request, the response has the error
+        UNSUPPORTED_VERSION.
+        """
         ...
 
 
 class CommittedBatch(NamedTuple):
-    """Committed records with their place in the log. One of control records has none, but offsets."""
+    """Committed records with their offsets. A control batch has offsets but no records."""
 
     base_offset: int
     last_offset: int
@@ -61,7 +64,7 @@ class CommittedBatch(NamedTuple):
 
 
 class Snapshot:
-    """A snapshot to load; `records` decodes them one batch at a time."""
+    """A snapshot to load. `records` decodes one batch at a time."""
 
     def __init__(self, reader: SnapshotReader) -> None:
         self._reader = reader
@@ -76,26 +79,29 @@ class Snapshot:
 
 
 class Listener(Protocol):
-    """Who follows the log. Calls come on the event loop, in order; none of them may block for long."""
+    """A subscriber to the log. Its methods are called in order on the event loop, and must not block for long."""
 
     async def load_snapshot(self, snapshot: Snapshot) -> None:
-        """Forget everything: the log goes on after this snapshot. It may yield to the loop as often as it likes."""
+        """Drop all state and load this snapshot; the log continues after it. May yield to the loop at any time."""
         ...
 
     def committed(self, batch: CommittedBatch) -> None: ...
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
-        """This node leads, and everything before `end_offset` was handed to `committed`."""
+        """This node leads, and everything before `end_offset` was passed to `committed`."""
         ...
 
     def leadership_lost(self, epoch: int) -> None:
-        """It does not any more, whether it was told that it did or not; what it appended may be committed or not."""
+        """This node no longer leads `epoch`; `leadership_gained` may not have been called.
+
+        Its last records may be uncommitted.
+        """
         ...
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None: ...
 
 
 class Clock:
-    """Milliseconds of the wall clock that never go back, and that run on when the wall clock is set back."""
+    """Wall clock time in milliseconds that never goes backwards, and keeps running if the wall clock is set back."""
 
     def __init__(self, wall_ms: Callable[[], int], monotonic_ms: Callable[[], int]) -> None:
         self._wall_ms = wall_ms
@@ -125,14 +131,14 @@ class _Subscription:
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
         self.next_offset = -1
-        self.leader_epoch = -1  # of which it knows that this node leads it
+        self.leader_epoch = -1  # epoch for which leadership_gained was called
         self.told: Leadership | None = None
         self.news = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
 
 class RaftDriver:
-    """One replica of the metadata log, running."""
+    """A running replica of the metadata log."""
 
     def __init__(
         self,
@@ -153,7 +159,7 @@ class RaftDriver:
         self._clock = clock
         self._random = random
         self._disk = Disk(log, self._static_voters)
-        self._executor = ThreadPoolExecutor(2, "raft-disk")  # one to flush the log, one to save votes
+        self._executor = ThreadPoolExecutor(2, "raft-disk")  # one thread to flush the log, one to save votes
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._run_task: asyncio.Task[None] | None = None
@@ -173,10 +179,10 @@ class RaftDriver:
         self._closed: asyncio.Future[None] | None = None
         self._core: RaftCore | None = None
 
-    # --- from start to stop ------------------------------------------------------------------------------------------
+    # --- start and stop ----------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Read the log and take part. A single voter leads when this returns."""
+        """Load the log and join the quorum. A single voter is the leader when this returns."""
         self._closed = asyncio.get_running_loop().create_future()
         self._closed.add_done_callback(_look_at)
         view, voters = raft_records.load(self._log, self._static_voters)
@@ -189,7 +195,7 @@ class RaftDriver:
             self._follow(subscription)
 
     async def stop(self, timeout_ms: int = 5000) -> None:
-        """Leave: a leader with other voters resigns first, and waits for another to lead. The log is flushed."""
+        """Stop. A leader with other voters resigns first and waits until another one leads. The log is flushed."""
         if self._core is None or self._is_stopped:
             return
         if self._run_task is not None and not self._run_task.done():
@@ -208,16 +214,16 @@ class RaftDriver:
             self._closed.set_result(None)
 
     async def wait_closed(self) -> None:
-        """Until it was stopped; raises what ended it, if something else did."""
+        """Wait until the driver is stopped. Raises the error that ended it, if any."""
         assert self._closed is not None, "the driver was not started"
         await asyncio.shield(self._closed)
 
     def _fail(self, error: BaseException) -> None:
-        """Something is wrong with this node itself: nothing more is written, sent or answered."""
+        """Stop after a fatal error of this node: nothing more is written, sent or answered."""
         if self._failure is not None:
             return
         self._failure = error
-        logger.critical("raft ends: %s", error, exc_info=error)
+        logger.critical("stopping raft: %s", error, exc_info=error)
         if self._closed is not None and not self._closed.done():
             self._closed.set_exception(error)
         self._fail_waiting(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the metadata log of this node failed: {error}"))
@@ -245,7 +251,7 @@ class RaftDriver:
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the metadata log of this node is not running")
         return self._core
 
-    # --- what can be asked -------------------------------------------------------------------------------------------
+    # --- state -------------------------------------------------------------------------------------------------------
 
     @property
     def core(self) -> RaftCore:
@@ -266,23 +272,23 @@ class RaftDriver:
 
     @property
     def high_watermark(self) -> int:
-        """Everything before it is committed."""
+        """The end offset (exclusive) of committed records."""
         return self._high_watermark
 
     @property
     def end_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return self.core.next_offset
 
     def voters_at(self, end_offset: int) -> tuple[int, VotersRecord | None]:
-        """The kraft.version and the voters that a snapshot of everything before `end_offset` must begin with."""
+        """Return the kraft.version and the voters that a snapshot ending at `end_offset` must contain."""
         version, voters = self.core.voters.at(end_offset)
         return version, None if voters is None or version == 0 else voters.to_record()
 
-    # --- the leader's side -------------------------------------------------------------------------------------------
+    # --- leader ------------------------------------------------------------------------------------------------------
 
     def append(self, epoch: int, records: Sequence[tuple[Message, int]]) -> int:
-        """Append records, each with its version, all in one batch; the offset of the last one.
+        """Append records, each with its version, in one batch, and return the offset of the last one.
 
         Raises NotLeaderError unless this node leads `epoch`. They are committed once `wait_committed` returns.
         """
@@ -294,12 +300,15 @@ class RaftDriver:
         return last_offset
 
     def raise_kraft_version(self, epoch: int) -> None:
-        """Append the voters, and that they stand in the log from now on; NotLeaderError, or KafkaError where it cannot be."""
+        """Upgrade to kraft.version 1 by appending the voter set.
+
+        Raises NotLeaderError, or KafkaError if it is not possible.
+        """
         self._check_running().raise_kraft_version(self._clock(), epoch)
         self._wake.set()
 
     def _keep(self, batch: CommittedBatch) -> None:
-        """Records that this node appended need not be read and decoded again, unless they become too many."""
+        """Cache records that this node appended, up to a limit, so that they need not be read and decoded again."""
         if not self._subscriptions:
             return
         if self._kept_records + len(batch.records) > MAX_KEPT_RECORDS:
@@ -309,7 +318,7 @@ class RaftDriver:
             self._kept_records += len(batch.records)
 
     def _forget_kept(self, end_offset: int | None = None) -> None:
-        """All of them, or those before an offset."""
+        """Drop all cached batches, or those before an offset."""
         if end_offset is None:
             self._kept.clear()
             self._kept_records = 0
@@ -319,43 +328,46 @@ class RaftDriver:
             self._kept_records -= len(batch.records)
 
     async def wait_committed(self, offset: int) -> None:
-        """Until the record of this offset is committed and was handed to all listeners.
+        """Wait until the record at this offset is committed and was delivered to all listeners.
 
-        Raises NotLeaderError when this node stops to lead before: then nobody knows yet whether it will be.
+        Raises NotLeaderError if this node loses leadership first. Whether the record will be committed is then unknown.
         """
         core = self._check_running()
         if offset < self._delivered_offset():
             return
         if not core.is_leader:
-            raise NotLeaderError(f"node {self.config.node_id} does not lead")
+            raise NotLeaderError(f"node {self.config.node_id} is not the leader")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters += 1
         heappush(self._waiting, _Waiter(offset, self._waiters, future))
         await future
 
     def resign(self, epoch: int) -> None:
-        """Give up leading this epoch."""
+        """Give up leadership of this epoch."""
         self._check_running().resign(self._clock(), epoch)
         self._wake.set()
 
     def snapshot_created(self, snapshot_id: OffsetAndEpoch) -> None:
-        """There is a new snapshot of committed state in the directory of the log."""
+        """Register a new snapshot of committed state in the directory of the log."""
         self._check_running().on_snapshot_created(snapshot_id)
 
     def trim(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Let the log begin at the end of this snapshot, as soon as it is not being flushed."""
+        """Delete the log before the end of this snapshot, as soon as no flush is in progress."""
         self._check_running()
         self._trims.append(snapshot_id)
         self._wake.set()
 
-    # --- everybody's side --------------------------------------------------------------------------------------------
+    # --- any replica -------------------------------------------------------------------------------------------------
 
     async def handle(self, message: Message, version: int, listener_name: str) -> Message:
-        """The answer to a request of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch of the metadata log (which
-        may wait as long as it says), FetchSnapshot, DescribeQuorum, and the three that change voters."""
+        """Handle a request of the quorum protocol and return the response.
+
+        These are Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch of the metadata log (which may wait up to its max wait
+        time), FetchSnapshot, DescribeQuorum, AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter.
+        """
         core = self._check_running()
         if not requests.is_answered(message):
-            raise ValueError(f"{type(message).__name__} is no request of the quorum")
+            raise ValueError(f"{type(message).__name__} is not a request of the quorum protocol")
         self._next_request_id += 1
         request_id = self._next_request_id
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
@@ -365,16 +377,16 @@ class RaftDriver:
             return await future
         finally:
             if self._answers.pop(request_id, None) is not None:
-                core.cancel(request_id)  # whoever asked is gone
+                core.cancel(request_id)  # the caller was cancelled
 
     def subscribe(self, listener: Listener) -> None:
-        """Hand everything that is committed to this listener, from the beginning or the last snapshot on."""
+        """Deliver everything committed to this listener, starting with the latest snapshot or the start of the log."""
         subscription = _Subscription(listener)
         self._subscriptions.append(subscription)
         if self._run_task is not None:
             self._follow(subscription)
 
-    # --- the loop ----------------------------------------------------------------------------------------------------
+    # --- event loop --------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         core = self.core
@@ -391,7 +403,7 @@ class RaftDriver:
             self._tell_leadership(Leadership(None, core.epoch))
 
     async def _sleep(self) -> None:
-        """Until there is something to do, or the core wants to be told the time."""
+        """Wait until there is something to do, or until the deadline of the core."""
         delay_s = min(max(self.core.deadline_ms() - self._clock(), 0) / 1000, MAX_SLEEP_S)
         timer = asyncio.get_running_loop().call_later(delay_s, self._wake.set)
         try:
@@ -401,7 +413,7 @@ class RaftDriver:
             self._wake.clear()
 
     async def _carry_out(self) -> None:
-        """Do what the core says, until it says nothing more."""
+        """Execute the actions of the core until there are none."""
         core = self.core
         while self._failure is None:
             if self._trims and self._flush_task is None:
@@ -461,14 +473,14 @@ class RaftDriver:
             async with asyncio.timeout(self.config.request_timeout_ms / 1000):
                 response = await self._transport.send(send.destination, send.message)
         except (OSError, TimeoutError, KafkaError, wire.MalformedError, wire.UnsupportedVersionError) as error:
-            logger.debug("no answer of %s to %s: %s", send.destination, type(send.message).__name__, error)
+            logger.debug("no response of %s to %s: %s", send.destination, type(send.message).__name__, error)
         except Exception:
-            logger.exception("sending %s to %s went wrong", type(send.message).__name__, send.destination)
+            logger.exception("sending %s to %s failed unexpectedly", type(send.message).__name__, send.destination)
         if self._failure is None:
             self._step(Response(send.correlation_id, response))
 
     def _step(self, message: Request | Response) -> None:
-        """Tell the core; if it cannot go on, nothing can."""
+        """Pass a message to the core. An exception there is fatal."""
         try:
             self.core.step(self._clock(), message)
         except Exception as error:
@@ -480,19 +492,19 @@ class RaftDriver:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # --- what is committed -------------------------------------------------------------------------------------------
+    # --- delivery to listeners ---------------------------------------------------------------------------------------
 
     def _tell_leadership(self, leadership: Leadership) -> None:
-        """Losing it is told at once; gaining it, when the listener has seen everything before it."""
+        """Report a loss of leadership at once, and a gain once the listener has received everything before it."""
         before, self._leadership = self._leadership, leadership
         if leadership != before:
-            logger.info("epoch %d is led by %s", leadership.epoch, leadership.leader_id)
+            logger.info("the leader of epoch %d is %s", leadership.epoch, leadership.leader_id)
         if before.start_offset is not None and leadership != before:
             self._forget_kept()
             waiting, self._waiting = self._waiting, []
             for waiter in waiting:
                 if not waiter.future.done():
-                    waiter.future.set_exception(NotLeaderError(f"node {self.config.node_id} does not lead any more"))
+                    waiter.future.set_exception(NotLeaderError(f"node {self.config.node_id} is no longer the leader"))
                     _look_at(waiter.future)
             for subscription in self._subscriptions:
                 subscription.leader_epoch = -1
@@ -554,7 +566,7 @@ class RaftDriver:
                 until = clock() + SLICE_S
 
     async def _load_snapshot(self, subscription: _Subscription) -> None:
-        """At the beginning, and when the log does not reach back far enough any more."""
+        """Load the latest snapshot, at the start and whenever the log no longer reaches back far enough."""
         snapshot_ids = [each for each in self._log.snapshot_ids() if each.offset <= self._high_watermark]
         if not snapshot_ids or snapshot_ids[-1] == BOOTSTRAP_SNAPSHOT_ID:
             subscription.next_offset = self._log.start_offset
@@ -572,12 +584,14 @@ class RaftDriver:
         self._resolve_waiting()
 
     def _read(self, offset: int) -> Iterator[CommittedBatch]:
-        """The next committed batches, from the disk, as far as they are not in memory."""
+        """Read the next committed batches from disk, up to the first cached one."""
         first_kept = min(next(iter(self._kept), self._high_watermark), self._high_watermark)
         data = self._log.read(offset, DELIVERY_BYTES, first_kept) if first_kept > offset else b""
         data = data or self._log.read(offset, DELIVERY_BYTES, self._high_watermark)
         if not data:
-            raise RuntimeError(f"the log has nothing at {offset}, but is committed up to {self._high_watermark}")
+            raise RuntimeError(
+                f"the log has no batch at offset {offset}, but is committed up to {self._high_watermark}"
+            )
         return (_committed(data, position, header, offset) for position, header in iterate_batches(data))
 
     def _tell_leader(self, subscription: _Subscription) -> None:
@@ -596,7 +610,7 @@ class RaftDriver:
 
 
 def _committed(data: bytes, position: int, header: BatchHeader, from_offset: int) -> CommittedBatch:
-    """A batch as listeners see it, less what lies before `from_offset`."""
+    """Convert a batch for listeners, without records before `from_offset`."""
     found = [] if header.is_control else decode_records(data, position, header)
     wanted = [record for record in found if record.offset >= from_offset]
     return CommittedBatch(
@@ -613,6 +627,6 @@ def _messages(found: Sequence[Record]) -> list[Message]:
 
 
 def _look_at(future: asyncio.Future[Any]) -> None:
-    """An exception that nobody waits for is not worth a warning."""
+    """Retrieve the exception of a future, so that asyncio does not warn about it."""
     if future.done() and not future.cancelled():
         future.exception()

@@ -1,8 +1,8 @@
-"""Formatting log dirs for a node: what Kafka's storage tool writes before a node can start.
+"""Formats log dirs for a node: writes what Kafka's storage tool writes before a node can start.
 
-Its one rule: a directory gets its `meta.properties` last, so that one whose formatting was cut short is not taken for a whole
-one. The records of `bootstrap.checkpoint` are what the first controller of a cluster begins its log with; the metadata log
-of a dynamic quorum also gets a first snapshot with the voters. What may be written is for the caller to say.
+Its one rule: `meta.properties` is written last, so that an interrupted format does not look complete. The first
+controller of a cluster starts its log with the records of `bootstrap.checkpoint`. The metadata log of a dynamic quorum
+also gets a first snapshot with the voters. The caller validates the input.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from barnabas.wire.records.metadata import FeatureLevelRecord
 
 
 class Formatting(NamedTuple):
-    """Everything that is written."""
+    """Everything that formatting writes."""
 
     cluster_id: str
     node_id: int
     metadata_log_dir: Path
-    directory_ids: Mapping[Path, Uuid]  # of each log dir that is new, in the order of writing
+    directory_ids: Mapping[Path, Uuid]  # ids of the new log dirs, in the order of writing
     bootstrap: Sequence[Message]
-    voters: VoterSet | None  # of a dynamic quorum that begins here; None for a static one and for those who join
+    voters: VoterSet | None  # of a new dynamic quorum; None for a static quorum and for a node that joins
 
 
 def effective_features(
     version: MetadataVersion = LATEST_VERSION, chosen: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """The level of each feature in a new cluster: those that were chosen, and the release's own for the others."""
+    """Return the level of each feature in a new cluster: the chosen one, or the default of the release."""
     levels = {name: default_feature_level(name, version) for name in sorted(FEATURES)}
     return {METADATA_VERSION: version.value, **levels, **(chosen or {})}
 
 
 def bootstrap_records(features: Mapping[str, int], more: Iterable[Message] = ()) -> list[Message]:
-    """metadata.version first, then the others by name; kraft.version is in the snapshot of the voters instead."""
+    """Return metadata.version first, then the others by name. kraft.version is in the snapshot of the voters."""
     levels: list[Message] = [FeatureLevelRecord(name=METADATA_VERSION, feature_level=features[METADATA_VERSION])]
     levels += [
         FeatureLevelRecord(name=name, feature_level=level)
@@ -61,7 +61,7 @@ def bootstrap_records(features: Mapping[str, int], more: Iterable[Message] = ())
 def write_format(
     formatting: Formatting, clock: Callable[[], int], before: Callable[[Path], None] | None = None
 ) -> None:
-    """A directory gets its `meta.properties` last, so that one that was cut short is not taken for a whole one."""
+    """Format the new log dirs. `before` is called with each of them first."""
     bootstrap = [encode_record(record, 0) for record in formatting.bootstrap]
     for log_dir, directory_id in formatting.directory_ids.items():
         if before is not None:

@@ -1,8 +1,7 @@
-"""What raft needs of a log: the core's view of it, the interface of the one that holds the bytes, and one in memory.
+"""The log as Raft needs it: the core's view of it, the interface of the log that stores the bytes, and one in memory.
 
-Its one rule: `LogView` is the log as decided, `RaftLog` the log as written; the core changes the first and the driver
-brings the second after it. A batch is never split: offsets at which the log ends, is read or is truncated are bounds of
-batches.
+Its one rule: `LogView` is the log as decided, `RaftLog` the log as written. The core changes the first, and the driver
+makes the second follow. A batch is never split: the log ends, is read and is truncated only at batch boundaries.
 """
 
 from __future__ import annotations
@@ -16,19 +15,22 @@ from barnabas.batches import decode_header
 
 
 class OffsetAndEpoch(NamedTuple):
-    """Where a log or snapshot ends, and the epoch of the last record before that."""
+    """The end offset of a log or snapshot, and the epoch of its last record."""
 
     offset: int
     epoch: int
 
     def is_behind(self, other: OffsetAndEpoch) -> bool:
-        """Whether a log that ends here lacks something that one which ends at `other` may have: epochs count first."""
+        """Whether a log that ends here is less up to date than one that ends at `other`.
+
+        The epoch is compared first.
+        """
         return (self.epoch, self.offset) < (other.epoch, other.offset)
 
 
 LOG_START = OffsetAndEpoch(0, 0)
 BOOTSTRAP_SNAPSHOT_ID = OffsetAndEpoch(0, 0)
-"""The checkpoint that formatting a directory leaves; it is never sent to others, since the first leader logs its content."""
+"""The checkpoint that formatting creates. It is never sent to others, because the first leader logs its content."""
 
 
 class EpochStart(NamedTuple):
@@ -37,7 +39,7 @@ class EpochStart(NamedTuple):
 
 
 class Validity(Enum):
-    """Whether a replica that ends at some offset and epoch can go on from there."""
+    """The relation of a replica's log end to the leader's log."""
 
     VALID = "valid"
     DIVERGING = "diverging"
@@ -45,7 +47,7 @@ class Validity(Enum):
 
 
 class LogView:
-    """Where the log begins and ends, how much of it is on disk, and which epochs it has. No bytes."""
+    """The start and end of the log, how much of it is written and flushed, and its epochs. It holds no bytes."""
 
     __slots__ = ("_epochs", "end_offset", "flushed_offset", "snapshot_id", "start", "written_offset")
 
@@ -71,13 +73,16 @@ class LogView:
         return OffsetAndEpoch(self.end_offset, self.last_epoch)
 
     def end_of_epoch(self, epoch: int) -> OffsetAndEpoch:
-        """The largest epoch of the log up to `epoch`, and where it ends."""
+        """Return the largest epoch of the log up to `epoch`, and its end offset."""
         index = bisect_right(self._epochs, epoch, key=lambda each: each.epoch)
         end_offset = self._epochs[index].start_offset if index < len(self._epochs) else self.end_offset
         return OffsetAndEpoch(end_offset, self._epochs[index - 1].epoch if index else self.start.epoch)
 
     def validate(self, offset: int, epoch: int) -> tuple[Validity, OffsetAndEpoch]:
-        """Whether a replica that ends there is a prefix of this log; if not, where they part, or the snapshot to get."""
+        """Check whether a log that ends there is a prefix of this one.
+
+        If not, also return where they diverge, or the id of the snapshot to fetch.
+        """
         at_start = offset == self.start.offset
         if at_start and self.start == (offset, epoch):
             return Validity.VALID, self.start
@@ -91,12 +96,12 @@ class LogView:
         return Validity.VALID, OffsetAndEpoch(offset, epoch)
 
     def truncation_offset(self, diverging: OffsetAndEpoch) -> int:
-        """Where to cut this log, when the leader's ends its `diverging.epoch` at `diverging.offset`."""
+        """Return the offset to truncate this log to, if the leader's `diverging.epoch` ends at `diverging.offset`."""
         end = self.end_of_epoch(diverging.epoch)
         return min(end.offset, diverging.offset) if end.epoch == diverging.epoch else end.offset
 
     def append(self, epoch: int, end_offset: int) -> None:
-        """Records of one epoch up to `end_offset`."""
+        """Append records of one epoch up to `end_offset`."""
         if epoch > self.last_epoch or not self._epochs:
             self._epochs.append(EpochStart(epoch, self.end_offset))
         self.end_offset = end_offset
@@ -109,13 +114,13 @@ class LogView:
         self.flushed_offset = min(self.flushed_offset, end_offset)
 
     def replace_by(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Everything up to the end of this snapshot is in it, and what was logged is dropped."""
+        """Drop the log and continue after this snapshot."""
         self._epochs.clear()
         self.start = self.snapshot_id = snapshot_id
         self.end_offset = self.written_offset = self.flushed_offset = snapshot_id.offset
 
     def trim(self, snapshot_id: OffsetAndEpoch) -> None:
-        """The log begins only at the end of this snapshot."""
+        """Advance the start of the log to the end of this snapshot."""
         index = bisect_right(self._epochs, snapshot_id.offset, key=lambda each: each.start_offset) - 1
         if index >= 0:
             self._epochs[: index + 1] = [EpochStart(self._epochs[index].epoch, snapshot_id.offset)]
@@ -123,7 +128,7 @@ class LogView:
 
 
 class SnapshotReader(Protocol):
-    """A snapshot that is whole."""
+    """A complete snapshot."""
 
     @property
     def snapshot_id(self) -> OffsetAndEpoch: ...
@@ -133,7 +138,7 @@ class SnapshotReader(Protocol):
 
 
 class SnapshotWriter(Protocol):
-    """A snapshot that is being written; it is there for readers once it is frozen, and gone if it is closed before."""
+    """A snapshot being written. It exists for readers once it is frozen; closing it before that deletes it."""
 
     @property
     def snapshot_id(self) -> OffsetAndEpoch: ...
@@ -147,8 +152,8 @@ class SnapshotWriter(Protocol):
 class RaftLog(Protocol):
     """The log of one replicated partition, as the driver uses it.
 
-    All calls come from one thread, one at a time, except that `flush` may run in another thread while the log is read,
-    and only read. What was appended can be read at once; it survives a crash once `flush` has returned.
+    All calls come from one thread, one at a time, except that `flush` may run in another thread while the log is read.
+    What was appended can be read at once; it survives a crash once `flush` has returned.
     """
 
     @property
@@ -156,39 +161,39 @@ class RaftLog(Protocol):
     @property
     def end_offset(self) -> int: ...
     def epochs(self) -> Sequence[EpochStart]:
-        """Each epoch that the log has records of and where it starts, in order; the first starts at the log's start."""
+        """Return the start offset of each epoch in the log, in order. The first is the start of the log."""
         ...
 
     def append(self, batches: bytes) -> None:
-        """Whole batches with their offsets and epochs; the first one goes on where the log ends."""
+        """Append whole batches with their offsets and epochs. The first one must start at the end of the log."""
         ...
 
     def read(self, offset: int, max_bytes: int, end_offset: int | None = None) -> bytes:
-        """Whole batches from `offset` on, up to `end_offset`: as many as fit, but at least one if there is one."""
+        """Return whole batches from `offset` up to `end_offset`: as many as fit, and at least one if there is one."""
         ...
 
     def truncate(self, end_offset: int) -> None: ...
     def flush(self) -> None: ...
     def snapshot_ids(self) -> Sequence[OffsetAndEpoch]:
-        """The snapshots that are there, oldest first."""
+        """Return the existing snapshots, oldest first."""
         ...
 
     def create_snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotWriter:
-        """A new snapshot; one of this id that was not frozen is dropped."""
+        """Create a snapshot. An unfinished one with the same id is deleted."""
         ...
 
     def open_snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotReader | None: ...
     def replace_by_snapshot(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Drop all records: the log goes on empty at the end of this snapshot."""
+        """Delete all records. The log continues, empty, at the end of this snapshot."""
         ...
 
     def trim(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Records and snapshots before the end of this snapshot are no longer needed."""
+        """Delete records and snapshots before the end of this snapshot."""
         ...
 
 
 class MemoryLog:
-    """A RaftLog for tests and simulations. `crash` loses what was not flushed, as far as the given choice goes."""
+    """A RaftLog for tests and simulations. `crash` loses a part of what was not flushed."""
 
     def __init__(self) -> None:
         self._start = LOG_START
@@ -220,13 +225,15 @@ class MemoryLog:
         while position < len(batches):
             header = decode_header(batches, position)
             if header.base_offset != self.end_offset:
-                raise ValueError(f"a batch of offset {header.base_offset} cannot follow {self.end_offset}")
+                raise ValueError(
+                    f"a batch at offset {header.base_offset} does not continue the log, which ends at {self.end_offset}"
+                )
             data = bytes(batches[position : position + header.size_in_bytes])
             self._batches.append((header.base_offset, header.next_offset, header.partition_leader_epoch, data))
             position += header.size_in_bytes
 
     def batches(self) -> Iterator[tuple[int, int, int, bytes]]:
-        """Base offset, end offset, epoch and bytes of each batch."""
+        """Yield base offset, end offset, epoch and bytes of each batch."""
         return iter(self._batches)
 
     def read(self, offset: int, max_bytes: int, end_offset: int | None = None) -> bytes:
@@ -248,7 +255,7 @@ class MemoryLog:
         self._flushed_offset = self.end_offset
 
     def crash(self, choose: Callable[[int, int], int] = lambda least, most: least) -> None:
-        """Lose a tail of what was not flushed: `choose` says up to which offset it survives."""
+        """Lose a tail of what was not flushed. `choose` returns the offset up to which it survives."""
         survives = choose(self._flushed_offset, self.end_offset)
         self.truncate(next((base for base, end, _, _ in self._batches if end > survives), self.end_offset))
         self._flushed_offset = self.end_offset

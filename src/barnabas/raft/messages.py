@@ -1,6 +1,7 @@
-"""Kafka's requests and answers about the one partition of `__cluster_metadata`: making them, and taking them apart.
+"""Builds and parses Kafka's requests and responses for the only partition of `__cluster_metadata`.
 
-Its one rule: a message about any other partition, or about several, is not taken apart (None). It decides nothing.
+Its one rule: a message about any other partition, or about several, is not parsed: the result is None. Nothing is
+decided here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PARTITION = 0
 NO_LEADER = -1
 UNKNOWN_OFFSET = -1
 
-# From these versions on an answer names the leader's address.
+# Since these versions a response contains the leader's address.
 _ENDPOINTS_VERSION = 1
 _FETCH_ENDPOINTS_VERSION = 17
 
@@ -33,7 +34,7 @@ P = TypeVar("P")
 
 
 class LeaderView(NamedTuple):
-    """The leader and epoch that a replica names in its answers, with the leader's address on the asker's listener."""
+    """The leader and epoch to put in a response, with the leader's address on the listener of the request."""
 
     leader_id: int | None
     epoch: int
@@ -51,7 +52,7 @@ def optional_leader(leader_id: int) -> int | None:
 def learned_listeners(
     leader_id: int | None, endpoints: Iterable[Any], listener_name: str, otherwise: Endpoints = ()
 ) -> Endpoints:
-    """The leader's address as an answer gave it, under the name of the listener that was asked."""
+    """Return the leader's address from a response, under the name of the listener that was used, or `otherwise`."""
     for endpoint in endpoints:
         if endpoint.node_id == leader_id:
             return (Endpoint(listener_name, endpoint.host, endpoint.port),)
@@ -197,7 +198,7 @@ def ended_partition(message: EndQuorumEpochResponse) -> EndQuorumEpochResponse.P
 
 
 def preferred_candidates(partition: EndQuorumEpochRequest.PartitionData) -> list[ReplicaKey]:
-    """Who should be elected next, in that order; version 0 names them by id only."""
+    """Return the preferred successors in order. Version 0 has only their ids."""
     if partition.preferred_candidates:
         return [
             ReplicaKey.of(each.candidate_id, each.candidate_directory_id) for each in partition.preferred_candidates
@@ -254,7 +255,7 @@ def fetch_response(
 
 
 def fetch_partition(message: FetchRequest) -> FetchRequest.FetchPartition | None:
-    """Kafka knows the topic by its id alone, so there is none before version 13."""
+    """Return the partition if the topic id matches. Kafka uses only the id here, so versions before 13 never match."""
     found: FetchRequest.FetchPartition | None = _only_partition(message.topics, index="partition")
     return found if found is not None and message.topics[0].topic_id == TOPIC_ID else None
 
@@ -292,7 +293,7 @@ def snapshot_request(
 def snapshot_response(
     version: int, error: ErrorCode, leader: LeaderView | None, topic: str = TOPIC, index: int = PARTITION
 ) -> FetchSnapshotResponse:
-    """Without a leader for a partition that is not this one."""
+    """Build a response. For any other partition there is no leader."""
     partition = FetchSnapshotResponse.PartitionSnapshot(index=index, error_code=error, unaligned_records=b"")
     response = FetchSnapshotResponse(
         topics=[FetchSnapshotResponse.TopicSnapshot(name=topic, partitions=[partition])],
@@ -345,7 +346,7 @@ def is_described(message: DescribeQuorumRequest) -> bool:
 
 
 def describe_errors(message: DescribeQuorumRequest, error: ErrorCode, text: str) -> DescribeQuorumResponse:
-    """The same error for each partition that was asked for."""
+    """Return the same error for each requested partition."""
     return DescribeQuorumResponse(
         error_message="",
         topics=[
@@ -368,7 +369,7 @@ def _endpoint(cls: type[P], node: Node) -> P:
 
 
 def error_code(message: Message) -> ErrorCode:
-    """The error of a whole answer; one that is not known counts as unknown."""
+    """Return the top-level error of a response. An unknown code counts as UNKNOWN_SERVER_ERROR."""
     code: int = getattr(message, "error_code", 0)
     return as_error(code)
 

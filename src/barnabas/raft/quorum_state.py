@@ -1,7 +1,7 @@
-"""What a replica must not forget about elections: its epoch, the leader of that epoch, and whom it voted for in it.
+"""The persistent election state of a replica: its epoch, the leader of that epoch, and its vote.
 
-Its one rule: it is on disk before anything that follows from it leaves the node. In Kafka's form of it (the file
-`quorum-state`) the data version is 0 while the voters are configured, and 1 when they are in the log.
+Its one rule: it is on disk before any message that depends on it is sent. In Kafka's file `quorum-state`, the data
+version is 0 while the voters are configured, and 1 when they are in the log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NO_ID = -1
 
 
 class Election(NamedTuple):
-    """The state of the election of one epoch, as one replica knows it."""
+    """The state of one epoch's election, as one replica knows it."""
 
     epoch: int = 0
     leader_id: int | None = None
@@ -25,14 +25,14 @@ class Election(NamedTuple):
 
 
 class QuorumState(NamedTuple):
-    """An election together with what the form of the file depends on."""
+    """The election state, with the voters and kraft.version that the file format depends on."""
 
     election: Election
     kraft_version: int = 0
     voters: VoterSet = VoterSet()
 
     def to_record(self) -> tuple[QuorumStateData, int]:
-        """Kafka's form, and its version."""
+        """Return Kafka's form and its version."""
         epoch, leader_id, voted_key = self.election
         data = QuorumStateData(
             leader_id=NO_ID if leader_id is None else leader_id,
@@ -53,14 +53,14 @@ def election_of(data: QuorumStateData) -> Election:
 
 
 class QuorumStateStore(Protocol):
-    """Where the state is kept; `save` returns when it is on disk, and may run in another thread."""
+    """Storage of the election state. `save` returns when it is on disk, and may run in another thread."""
 
     def load(self) -> Election | None: ...
     def save(self, state: QuorumState) -> None: ...
 
 
 class FileQuorumState:
-    """The file in the directory of the log."""
+    """The file `quorum-state` in the directory of the log."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -1,6 +1,6 @@
-"""What the core is told and what it says: its settings, its inputs, and the one value that holds everything to be done.
+"""The inputs and outputs of the core: its settings, the messages it receives, and the actions it returns.
 
-Its one rule: plain values, nothing that acts. `Ready` says in which order the world must do things.
+Its one rule: these are plain values. `Ready` defines the order in which actions are executed.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 
 
 class NotLeaderError(KafkaError):
-    """This replica does not lead the epoch in question; what was proposed may yet be committed, or may not."""
+    """This replica does not lead the epoch in question. What was proposed may or may not still be committed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.NOT_LEADER_OR_FOLLOWER, message)
 
 
 class ProposalTooLargeError(KafkaError):
-    """More than fits into one batch, which is the unit that is committed as a whole."""
+    """The records do not fit into one batch, which is the unit of an atomic commit."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.RECORD_LIST_TOO_LARGE, message)
 
 
 class TooManyProposalsError(KafkaError):
-    """The disk does not keep up; retry later."""
+    """The disk does not keep up. Retry later."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message)
 
 
 class CommittedLogLostError(Exception):
-    """A leader does not have what was committed here. Nothing can be right after that: the node must stop."""
+    """A leader lacks records that are committed here. This is unrecoverable: the node must stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaftConfig:
-    """Who this replica is, and Kafka's `controller.quorum.*` settings with their defaults."""
+    """The identity of this replica, and Kafka's `controller.quorum.*` settings with their defaults."""
 
     node_id: int
     directory_id: Uuid
     cluster_id: str
-    listener_name: str  # on which voters talk to each other
-    listeners: Endpoints = ()  # where this one is reached
+    listener_name: str  # used between voters
+    listeners: Endpoints = ()  # endpoints of this replica
     bootstrap_servers: tuple[tuple[str, int], ...] = ()
     election_timeout_ms: int = 1000
     fetch_timeout_ms: int = 2000
@@ -63,7 +63,7 @@ class RaftConfig:
 
 
 class Request(NamedTuple):
-    """A request that came in; the answer in Ready has the same id."""
+    """An incoming request. The answer in Ready has the same id."""
 
     id: int
     message: Message
@@ -72,7 +72,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The answer to a request that was sent; None when there was none."""
+    """The response to a request that was sent, or None if it failed."""
 
     correlation_id: int
     message: Message | None
@@ -85,14 +85,14 @@ class Send(NamedTuple):
 
 
 class LogRead(NamedTuple):
-    """The records that an answer is to be filled with."""
+    """The records to add to a response."""
 
     offset: int
     max_bytes: int
 
 
 class SnapshotRead(NamedTuple):
-    """The part of a snapshot that an answer is to be filled with."""
+    """The part of a snapshot to add to a response."""
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -106,7 +106,7 @@ class Answer(NamedTuple):
 
 
 class SnapshotChunk(NamedTuple):
-    """A part of a snapshot that came from the leader. After the last one the snapshot takes the place of the log."""
+    """A part of a snapshot received from the leader. After the last one the snapshot replaces the log."""
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -115,7 +115,7 @@ class SnapshotChunk(NamedTuple):
 
 
 class DiskWork(NamedTuple):
-    """First cut the log, then append; or write a part of a snapshot."""
+    """Truncate the log, then append; or write a chunk of a snapshot."""
 
     truncate_to: int | None = None
     batches: bytes = b""
@@ -123,7 +123,10 @@ class DiskWork(NamedTuple):
 
 
 class Leadership(NamedTuple):
-    """Who leads the epoch; `start_offset` is where the epoch begins if it is this replica, and None otherwise."""
+    """The leader of the epoch.
+
+    `start_offset` is the start of the epoch if this replica leads it, and None otherwise.
+    """
 
     leader_id: int | None
     epoch: int
@@ -131,18 +134,18 @@ class Leadership(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """What the world must do, in this order."""
+    """The actions to execute, in this order."""
 
     quorum_state: QuorumState | None
     disk: DiskWork | None
     sends: Sequence[Send]
     answers: Sequence[Answer]
-    high_watermark: int | None  # None: as it was
-    leadership: Leadership | None  # None: as it was
+    high_watermark: int | None  # None: unchanged
+    leadership: Leadership | None  # None: unchanged
 
 
 class ParkedFetch(NamedTuple):
-    """A fetch that waits for records, or for a higher high watermark than the replica knows."""
+    """A fetch that waits for records, or for a higher high watermark than its sender knows."""
 
     request: Request
     offset: int

@@ -1,7 +1,7 @@
-"""Adding, removing and updating voters: what is refused and why, in Kafka's words, and the change that is under way.
+"""Adding, removing and updating voters: checks with Kafka's error messages, and the pending change.
 
-Its one rule: one voter at a time, and only when the change before it is committed; so any two majorities have a voter in
-common. The checks here are pure: they look at a request and at a Situation, and give the answer that ends it, or None.
+Its one rule: one voter changes at a time, and only after the previous change is committed, so that any two majorities
+share a voter. The checks are pure: they take a request and a Situation, and return the error response, or None.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _HASH_BITS = 0xFFFFFFFF
 
 
 class Situation(NamedTuple):
-    """What decides about a change of voters, as the replica sees it that was asked for one."""
+    """The state that decides about a change of voters."""
 
     cluster_id: str
     listener_name: str
-    leader_error: ErrorCode = ErrorCode.NONE  # anything but NONE: not the leader of the epoch in question
+    leader_error: ErrorCode = ErrorCode.NONE  # NONE if this replica leads the epoch of the request
     is_change_pending: bool = False
     high_watermark: int | None = None
     kraft_version: int = 0
@@ -43,7 +43,7 @@ class Situation(NamedTuple):
 
 @dataclass(slots=True)
 class AddVoter:
-    """A voter that is being added: first it is asked for its versions, then its record must commit."""
+    """A voter being added: first it is asked for its supported versions, then its record must be committed."""
 
     request_id: int
     key: ReplicaKey
@@ -54,7 +54,7 @@ class AddVoter:
 
 
 class RemoveVoter(NamedTuple):
-    """A voter that is being removed: the record without it must commit."""
+    """A voter being removed: the record without it must be committed."""
 
     request_id: int
     deadline_ms: int
@@ -71,7 +71,7 @@ def requested_listeners(
 
 
 def check_add(request: AddRaftVoterRequest, situation: Situation) -> AddRaftVoterResponse | None:
-    """The refusal of a request to add a voter, or None."""
+    """Return the error response to a request to add a voter, or None."""
     error = ErrorCode.INVALID_REQUEST
     if (refusal := _check_leader(request.cluster_id, situation)) is not None:
         return add_response(*refusal)
@@ -98,7 +98,7 @@ def check_add(request: AddRaftVoterRequest, situation: Situation) -> AddRaftVote
 def check_remove(
     request: RemoveRaftVoterRequest, situation: Situation
 ) -> tuple[RemoveRaftVoterResponse, None] | tuple[None, VoterSet]:
-    """The refusal of a request to remove a voter, or the voters without it."""
+    """Return the error response to a request to remove a voter, or the voters without it."""
     if (refusal := _check_leader(request.cluster_id, situation)) is not None:
         return remove_response(*refusal), None
     if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
@@ -116,7 +116,7 @@ def check_remove(
 def check_update(
     request: UpdateRaftVoterRequest, situation: Situation
 ) -> tuple[ErrorCode, None] | tuple[None, VoterSet]:
-    """The error of a request to update a voter, or the voters with the update."""
+    """Return the error of a request to update a voter, or the updated voters."""
     if request.cluster_id is not None and request.cluster_id != situation.cluster_id:
         return ErrorCode.INCONSISTENT_CLUSTER_ID, None
     if situation.leader_error is not ErrorCode.NONE:
@@ -144,7 +144,7 @@ def check_update(
 def check_api_versions(
     change: AddVoter, response: ApiVersionsResponse | None, situation: Situation, *, is_caught_up: bool
 ) -> AddRaftVoterResponse | Voter:
-    """The voter to add, now that it has said which versions it can do; or why it is not added."""
+    """Return the voter to add, given its supported versions, or the error response."""
     code = ErrorCode.NETWORK_EXCEPTION if response is None else ErrorCode(response.error_code)
     if response is None or code is not ErrorCode.NONE:
         return add_response(
@@ -154,7 +154,7 @@ def check_api_versions(
     feature = next((each for each in response.supported_features if each.name == KRAFT_VERSION_FEATURE), None)
     if feature is None or not feature.min_version <= situation.kraft_version <= feature.max_version:
         low, high = (0, 0) if feature is None else (feature.min_version, feature.max_version)
-        closing = ")" if feature is None else ""  # as Kafka has it
+        closing = ")" if feature is None else ""  # the unbalanced parenthesis is Kafka's
         return add_response(
             ErrorCode.INVALID_REQUEST,
             f"Aborted add voter operation for {change.key} since the {KRAFT_VERSION_FEATURE} range "
@@ -215,7 +215,7 @@ def _java_endpoints(listeners: Endpoints) -> str:
 
 
 def _java_set(keys: Iterable[ReplicaKey]) -> str:
-    """Replicas as Java prints a hash set of them: in the order of their hashes, so that the text is Kafka's own."""
+    """Format replicas as Java prints a hash set of them, in hash order, so that the text equals Kafka's."""
     found = list(keys)
     buckets = 16
     while len(found) > buckets * 3 // 4:

@@ -1,7 +1,7 @@
-"""The control records of the metadata log and its snapshots: what raft writes for itself, and what it reads back.
+"""The control records of the metadata log and its snapshots, which Raft writes and reads itself.
 
-Its one rule: of a log, raft looks into control batches only; the other batches are bytes. The state that it finds there
-is the kraft.version and the set of voters.
+Its one rule: Raft decodes control batches only; all other batches are opaque bytes. The state found there is the
+kraft.version and the voter set.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from barnabas.wire.records.control import KRaftVersionRecord, LeaderChangeMessag
 READ_BYTES = 1 << 20
 
 ControlRecord = tuple[ControlType, bytes]
-"""A control record before it has an offset: its type and its encoded value."""
+"""The type and encoded value of a control record, before it has an offset."""
 
 
 def leader_change(leader_id: int, voters: Iterable[int], granting_voters: Iterable[int]) -> ControlRecord:
-    """The first record of an epoch. Kafka writes version 0 of it, whatever the kraft.version."""
+    """Return the first record of an epoch. Kafka writes it in version 0 with any kraft.version."""
     message = LeaderChangeMessage(
         leader_id=leader_id,
         voters=[LeaderChangeMessage.Voter(voter_id=voter) for voter in sorted(voters)],
@@ -47,7 +47,7 @@ def voters(voter_set: VoterSet) -> ControlRecord:
 
 
 def apply_control_batch(history: VoterHistory, data: bytes, position: int, header: BatchHeader) -> None:
-    """Let the voters and the kraft.version of an appended batch take effect."""
+    """Apply the voters and the kraft.version of an appended batch."""
     for record in decode_records(data, position, header):
         _apply(history, record, record.offset)
 
@@ -69,7 +69,10 @@ def _apply(history: VoterHistory, record: Record, offset: int) -> None:
 def snapshot_batches(
     snapshot: SnapshotReader, read_bytes: int = READ_BYTES
 ) -> Iterator[tuple[BatchHeader, list[Record]]]:
-    """Each batch of a snapshot, checked and decoded, control batches too; memory holds little more than one batch."""
+    """Yield each batch of a snapshot, verified and decoded, including control batches.
+
+    Uses memory for about one batch.
+    """
     position = 0
     rest = b""
     while rest or position < snapshot.size_in_bytes:
@@ -85,7 +88,7 @@ def snapshot_batches(
 
 
 def last_contained_log_timestamp(found: Iterable[Record]) -> int:
-    """When the last record that a snapshot stands for was written, as its first batch says."""
+    """Return the timestamp of the last log record that a snapshot contains, from its first batch, or -1."""
     for record in found:
         if decode_control_key(record.key) is ControlType.SNAPSHOT_HEADER:
             header: SnapshotHeaderRecord = wire.decode_record(record.value or b"", SnapshotHeaderRecord).record
@@ -94,7 +97,7 @@ def last_contained_log_timestamp(found: Iterable[Record]) -> int:
 
 
 def apply_snapshot(history: VoterHistory, snapshot: SnapshotReader) -> None:
-    """Voters and kraft.version of a snapshot, which count as appended right before its end."""
+    """Apply the voters and kraft.version of a snapshot, which count as appended right before its end."""
     for header, found in snapshot_batches(snapshot):
         if not header.is_control:
             return  # they are in the first batch, before the data
@@ -103,7 +106,7 @@ def apply_snapshot(history: VoterHistory, snapshot: SnapshotReader) -> None:
 
 
 def load(log: RaftLog, static_voters: VoterSet | None = None) -> tuple[LogView, VoterHistory]:
-    """What the core must know of a log that was opened: its bounds and epochs, and the voters that are in it."""
+    """Read the bounds and epochs of an opened log, and the voters that it contains."""
     history = VoterHistory(static_voters)
     snapshot_ids = log.snapshot_ids()
     start = LOG_START

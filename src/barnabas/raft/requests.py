@@ -1,7 +1,7 @@
-"""How a replica answers: each request of the quorum, checked and decided as Kafka does, with its errors.
+"""Handlers of the requests of the quorum protocol: checks, decisions and errors as in Kafka.
 
-Its one rule: what a request leads to happens through the core's own transitions, before the answer is made, so that the
-answer names the leader and epoch that hold from now on. It waits for nothing: what must wait is parked in the core.
+Its one rule: a request changes state through the core's own transitions before the response is built, so that the
+response has the new leader and epoch. Handlers never wait: a fetch that must wait is parked in the core.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _NOT_LEADER_TEXT = (
 
 
 def answer(core: RaftCore, now_ms: int, request: Request) -> None:
-    """Answer a request, now or when what it waits for has come."""
+    """Handle a request. It is answered now, or later if it must wait."""
     _HANDLERS[type(request.message)](core, now_ms, request, request.message)
 
 
 def is_answered(message: Message) -> bool:
-    """Whether this is a request of the quorum."""
+    """Whether this is a request of the quorum protocol."""
     return type(message) in _HANDLERS
 
 
@@ -56,7 +56,7 @@ def _is_other_cluster(core: RaftCore, cluster_id: str | None) -> bool:
 
 
 def _is_for_other_voter(core: RaftCore, voter: ReplicaKey) -> bool:
-    """Whether a request was meant for a replica that is not here: another node, or one whose directory was replaced."""
+    """Whether a request is meant for another replica: another node, or one whose directory was replaced."""
     return voter.id >= 0 and not voter.is_known_as(core.key)
 
 
@@ -67,7 +67,7 @@ def _voter_error(core: RaftCore, replica_id: int, epoch: int) -> ErrorCode:
 
 
 def _leader_error(core: RaftCore, epoch: int) -> ErrorCode:
-    """NONE if this replica leads the epoch that the request names."""
+    """Return NONE if this replica leads `epoch`, or the error."""
     if epoch != core.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH if epoch < core.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
     if not core.is_leader:
@@ -116,7 +116,10 @@ def _decide_vote(
 
 
 def can_grant_vote(core: RaftCore, candidate: ReplicaKey, *, is_up_to_date: bool, pre_vote: bool) -> bool:
-    """One vote in an epoch, to a log that is at least as long; a mere question is answered no while a leader is alive."""
+    """Whether to grant a vote.
+
+    There is one vote per epoch, for a log that is at least as up to date. A pre-vote is denied while a leader is alive.
+    """
     match core.role:
         case Unattached() | Prospective():
             if pre_vote:
@@ -185,7 +188,7 @@ def _end_quorum_epoch(core: RaftCore, now_ms: int, request: Request, message: En
 
 
 def succession_backoff_ms(replica: ReplicaKey, candidates: list[ReplicaKey], max_ms: int) -> int:
-    """How long a voter waits before it stands for election: the first in line not at all, each next one twice as long."""
+    """Return how long a voter waits before an election: the first candidate 0, each next one twice as long."""
     position = next((index for index, key in enumerate(candidates) if key.is_known_as(replica)), len(candidates))
     if position == 0:
         return 0
@@ -215,7 +218,7 @@ def _fetch(core: RaftCore, now_ms: int, request: Request, message: FetchRequest)
         error = ErrorCode.INVALID_REQUEST
     elif (error := _leader_error(core, partition.current_leader_epoch)) is ErrorCode.NONE:
         if replica.id == core.key.id:
-            error = ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka answers one that claims to be the leader itself
+            error = ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka's answer to a replica with the leader's own id
         elif (found := _validate(core, partition)) is not None:
             core.reply(request.id, _other_log(core, request, *found))
             return
@@ -237,11 +240,11 @@ def _fetch(core: RaftCore, now_ms: int, request: Request, message: FetchRequest)
 
 
 def _validate(core: RaftCore, partition: FetchRequest.FetchPartition) -> tuple[Validity, OffsetAndEpoch] | None:
-    """How the log of the replica parts from this one; None if it does not."""
+    """Return how the replica's log differs from this one, or None if it is a prefix."""
     snapshot_id = core.log.snapshot_id
     if partition.fetch_offset == 0 and snapshot_id not in (None, BOOTSTRAP_SNAPSHOT_ID):
         assert snapshot_id is not None
-        return Validity.SNAPSHOT, snapshot_id  # who has nothing is served best with a snapshot
+        return Validity.SNAPSHOT, snapshot_id  # an empty replica is served faster by a snapshot
     validity, where = core.log.validate(partition.fetch_offset, partition.last_fetched_epoch)
     return None if validity is Validity.VALID else (validity, where)
 
@@ -271,7 +274,7 @@ def _note_fetch(core: RaftCore, now_ms: int, replica: ReplicaKey, offset: int) -
 
 
 def answer_fetch(core: RaftCore, fetch: ParkedFetch) -> None:
-    """Answer a fetch with what there is by now, as the leader."""
+    """Answer a fetch with what is available now. Only called on the leader."""
     assert isinstance(core.role, Leader)
     request = fetch.request
     leader = core.leader_view(request.listener_name)
@@ -327,7 +330,7 @@ def _describe_quorum(core: RaftCore, now_ms: int, request: Request, message: Des
 
 
 def describe_quorum(core: RaftCore, now_ms: int, version: int) -> DescribeQuorumResponse:
-    """The quorum as its leader sees it, for an answer of this version."""
+    """Return the state of the quorum as its leader sees it, for a response of this version."""
     leader = core.role
     assert isinstance(leader, Leader)
     leader.forget_observers(now_ms)
@@ -400,7 +403,7 @@ def _remove_voter(core: RaftCore, now_ms: int, request: Request, message: Remove
 def _update_voter(core: RaftCore, now_ms: int, request: Request, message: UpdateRaftVoterRequest) -> None:
     situation = core.situation(_leader_error(core, message.current_leader_epoch))
     error, voters = reconfiguration.check_update(message, situation)
-    if voters is not None and core.voters.can_reconfigure:  # without voters in the log there is nothing to note
+    if voters is not None and core.voters.can_reconfigure:  # without voters in the log there is nothing to update
         core.append_voters(now_ms, voters)
     leader: LeaderView = core.leader_view(request.listener_name)
     core.reply(request.id, messages.update_voter_response(error or ErrorCode.NONE, leader))

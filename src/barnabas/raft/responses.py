@@ -1,7 +1,7 @@
-"""What the answers of other replicas lead to.
+"""Handlers of the responses of other replicas.
 
-Its one rule: every answer is first asked for a higher epoch or an unknown leader, and only then for what was asked for. A
-handler says whether the answer was of use; if not, the node is left alone for a moment.
+Its one rule: every response is checked for a higher epoch or an unknown leader first, and only then for its content. A
+handler returns whether the response was usable; if not, the node is not contacted for the retry backoff.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def accept(core: RaftCore, now_ms: int, response: Response) -> None:
-    """Take an answer, if it is one that is waited for."""
+    """Handle a response, unless it is no longer expected."""
     node_id = core.connections.received(response.correlation_id)
     if node_id is None:
         return
@@ -47,10 +47,13 @@ def accept(core: RaftCore, now_ms: int, response: Response) -> None:
 def _common(
     core: RaftCore, now_ms: int, error: ErrorCode, leader_id: int | None, epoch: int, listeners: Endpoints
 ) -> bool | None:
-    """What all answers have in common; None if the answer itself is still to be looked at."""
+    """Handle epoch, leader and error, which all responses have.
+
+    Returns None if the content still has to be processed.
+    """
     before = core.election
     if epoch < before.epoch or error is ErrorCode.UNKNOWN_LEADER_EPOCH:
-        return False  # it lives in the past, and cannot help yet
+        return False  # the other replica is in an older epoch, and of no help yet
     if epoch > before.epoch or error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER):
         core.learn_leader(now_ms, epoch, leader_id, listeners)
         return core.election != before
@@ -67,7 +70,7 @@ def _listeners(core: RaftCore, leader_id: int | None, endpoints: list[Any]) -> E
 
 def _vote(core: RaftCore, now_ms: int, node_id: int, message: VoteResponse) -> bool:
     if message.error_code == ErrorCode.UNSUPPORTED_VERSION and isinstance(core.role, Prospective):
-        core.become_candidate(now_ms)  # somebody cannot be asked first
+        core.become_candidate(now_ms)  # a voter does not support pre-votes
         return True
     partition = messages.voted_partition(message)
     if message.error_code or partition is None:
@@ -156,7 +159,7 @@ def _fetch_snapshot(core: RaftCore, now_ms: int, node_id: int, message: FetchSna
         return True
     download = follower.download
     if gone or download.snapshot_id != (partition.snapshot_id.end_offset, partition.snapshot_id.epoch):
-        follower.download = None  # the leader has another one by now: begin again with a fetch
+        follower.download = None  # the leader has a newer snapshot: start again with a fetch
     elif partition.position != download.position or not partition.unaligned_records:
         return False
     else:
@@ -185,7 +188,7 @@ def _api_versions(core: RaftCore, now_ms: int, node_id: int, message: ApiVersion
 
 
 def _end_add_voter(core: RaftCore, now_ms: int, node_id: int, message: ApiVersionsResponse | None) -> bool:
-    """The voter that is to be added has said which versions it can do, or nothing at all."""
+    """Continue to add a voter, which answered with its supported versions, or None if it did not answer."""
     leader = core.role
     if not isinstance(leader, Leader):
         return True

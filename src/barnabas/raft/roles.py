@@ -1,9 +1,9 @@
-"""The roles of a replica, what each of them remembers, and which may follow which.
+"""The roles of a replica, their state, and the allowed transitions.
 
-Its one rule: a role lives for one stay in it and holds only what is lost with it; what must survive is in the Election.
-Roles know no time of their own: deadlines are in milliseconds of the clock that the core is told.
+Its one rule: a role object lives while the replica has that role, and holds only state that is dropped with it;
+persistent state is in the Election. Roles have no clock: deadlines are in milliseconds of the time passed to the core.
 
-A replica that is no voter is an observer: it is only ever unattached or a follower.
+A replica that is not a voter is an observer, and only ever unattached or a follower.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CAUGHT_UP_WITHIN_MS = 3_600_000
 
 
 class Votes:
-    """The votes of one election, counted among the voters at its beginning."""
+    """The votes of one election, counted among the voters at its start."""
 
     def __init__(self, voters: VoterSet, own_id: int) -> None:
         self._votes: dict[int, bool | None] = {voter.id: None for voter in voters}
@@ -53,14 +53,14 @@ class Votes:
 
 @dataclass(slots=True)
 class Unattached:
-    """Knows no leader to fetch from. A voter waits for one, or for its time to run; an observer asks around."""
+    """Has no leader to fetch from. A voter waits for one, or for its election timeout; an observer asks other nodes."""
 
     deadline_ms: int
 
 
 @dataclass(slots=True)
 class Download:
-    """A snapshot that a follower gets from its leader, and how much of it is there."""
+    """A snapshot that a follower is downloading from its leader."""
 
     snapshot_id: OffsetAndEpoch
     position: int = 0
@@ -79,7 +79,7 @@ class Follower:
 
 @dataclass(slots=True)
 class Prospective:
-    """Asks whether it would be elected (pre-vote), before it disturbs anybody with a new epoch."""
+    """Asks whether it would be elected (pre-vote), before it disturbs the quorum with a new epoch."""
 
     votes: Votes
     deadline_ms: int
@@ -88,7 +88,7 @@ class Prospective:
 
 @dataclass(slots=True)
 class Candidate:
-    """Asks for votes, having given itself its own."""
+    """Asks for votes, after voting for itself."""
 
     votes: Votes
     deadline_ms: int
@@ -96,7 +96,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Resigned:
-    """Was the leader of this epoch and is no more. It tells the voters, and can neither lead nor vote in this epoch."""
+    """A former leader of this epoch. It informs the voters, and can neither lead nor vote in this epoch."""
 
     unacknowledged: set[int]
     preferred_successors: tuple[ReplicaKey, ...]
@@ -105,7 +105,7 @@ class Resigned:
 
 @dataclass(slots=True)
 class Progress:
-    """How far another replica is, as its fetches say."""
+    """How far another replica is, according to its fetches."""
 
     key: ReplicaKey
     end_offset: int = -1
@@ -114,7 +114,7 @@ class Progress:
     _leader_end_offset_at_last_fetch: int = -1
 
     def fetched(self, now_ms: int, offset: int, leader_end_offset: int) -> None:
-        """It is caught up to a time if it has what the leader had at that time."""
+        """Record a fetch. A replica was caught up at a time if it has what the leader had then."""
         if offset >= leader_end_offset:
             self.last_caught_up_ms = max(now_ms, self.last_caught_up_ms)
         elif 0 < self._leader_end_offset_at_last_fetch <= offset:
@@ -126,10 +126,10 @@ class Progress:
 
 @dataclass(slots=True)
 class Leader:
-    """Leads one epoch: knows how far everybody is, and with that, what is committed.
+    """Leads one epoch. It tracks how far the other replicas are, and so what is committed.
 
-    The high watermark is unknown until a record of its own epoch is on a majority: only then is everything before it
-    safe from any later leader. A majority must keep fetching, or the leader resigns (check quorum).
+    The high watermark is unknown until a majority has a record of this epoch: only then can no later leader lack what
+    is before it. The leader resigns unless a majority keeps fetching (check quorum).
     """
 
     own_key: ReplicaKey
@@ -145,7 +145,7 @@ class Leader:
     resign_requested: bool = False
 
     def set_voters(self, voters: VoterSet) -> None:
-        """Other voters count now; what is known of a replica is kept when it becomes one or ceases to be one."""
+        """Use another voter set. The progress of a replica is kept when it becomes a voter or an observer."""
         known = {**self.observers, **{progress.key: progress for progress in self.voters.values()}}
         self.voters = {}
         for key in voters.keys:
@@ -156,10 +156,10 @@ class Leader:
         self.fetched_voters &= voters.ids
 
     def progress_of(self, replica: ReplicaKey, now_ms: int) -> Progress | None:
-        """Of a voter or an observer, a new one too; None when there are too many to remember another."""
+        """Return the progress of a voter or an observer, or None if there are too many observers to add one."""
         progress = self.voters.get(replica.id)
         if progress is not None and progress.key.is_known_as(replica):
-            progress.key = replica  # a configured voter says itself which directory it has
+            progress.key = replica  # a configured voter reports its directory itself
             return progress
         if replica not in self.observers:
             self.forget_observers(now_ms)
@@ -174,7 +174,7 @@ class Leader:
             del self.observers[key]
 
     def is_caught_up(self, replica: ReplicaKey, now_ms: int) -> bool:
-        """Whether an observer had the whole log once, and has not been silent since: then it may become a voter."""
+        """Whether an observer once had the whole log and still fetches, so that it may become a voter."""
         progress = self.observers.get(replica)
         return (
             progress is not None
@@ -183,7 +183,7 @@ class Leader:
         )
 
     def heard_from(self, replica: ReplicaKey, now_ms: int) -> None:
-        """A fetch of a voter; once a majority has fetched, the time for check quorum begins anew."""
+        """Record a fetch of a voter. Once a majority has fetched, the check quorum timeout restarts."""
         progress = self.voters.get(replica.id)
         if progress is None or not progress.key.is_known_as(replica):
             return
@@ -202,7 +202,7 @@ class Leader:
         return self.voters.keys() == {self.own_key.id}
 
     def advance(self, own_flushed_offset: int) -> bool:
-        """Compute the high watermark; whether it moved."""
+        """Update the high watermark and return whether it advanced."""
         if not self.voters:
             return False
         own_id = self.own_key.id
@@ -212,12 +212,12 @@ class Leader:
         )
         agreed = offsets[len(offsets) // 2]
         if agreed <= self.epoch_start_offset or (self.high_watermark is not None and agreed <= self.high_watermark):
-            return False  # it may be smaller after a change of voters; what is committed stays committed
+            return False  # it may be lower after a change of voters, but what is committed stays committed
         self.high_watermark = agreed
         return True
 
     def voters_to_remind(self, now_ms: int, silent_for_ms: int) -> list[ReplicaKey]:
-        """Voters that have not fetched lately, and so may not know who leads."""
+        """Return the voters that have not fetched recently, and may not know the leader."""
         return [
             progress.key
             for voter, progress in self.voters.items()
@@ -226,7 +226,7 @@ class Leader:
         ]
 
     def successors(self) -> tuple[ReplicaKey, ...]:
-        """The other voters, those with the longest logs first."""
+        """Return the other voters, those with the longest logs first."""
         others: Iterable[Progress] = (each for voter, each in self.voters.items() if voter != self.own_key.id)
         return tuple(each.key for each in sorted(others, key=lambda each: -each.end_offset))
 
@@ -234,16 +234,16 @@ class Leader:
 Role: TypeAlias = Unattached | Follower | Prospective | Candidate | Leader | Resigned
 
 TRANSITIONS: dict[type[Role], frozenset[type[Role]]] = {
-    # a higher epoch, or a vote; its time ran out; a leader
+    # higher epoch, or vote granted; election timeout; leader found
     Unattached: frozenset({Unattached, Prospective, Follower}),
-    # a higher epoch; a majority would vote for it; a leader, or nobody else would vote for it and it knew one before
+    # higher epoch; pre-vote won; leader found, or pre-vote lost with a known leader
     Prospective: frozenset({Unattached, Candidate, Follower}),
-    # a higher epoch; its time ran out; a majority; a leader
+    # higher epoch; election timeout; election won; leader found
     Candidate: frozenset({Unattached, Prospective, Leader, Follower}),
-    # a higher epoch, with a leader or not; asked to, without a majority, or on its way out
+    # higher epoch, with or without a leader; resigned on request, without a majority, or on shutdown
     Leader: frozenset({Unattached, Follower, Resigned}),
-    # a higher epoch; its leader fell silent; another leader
+    # higher epoch; fetch timeout; other leader
     Follower: frozenset({Unattached, Prospective, Follower}),
-    # a higher epoch, or its time ran out; alone, so that nobody need be asked; a leader
+    # higher epoch, or timeout; only voter, so no vote is needed; leader found
     Resigned: frozenset({Unattached, Prospective, Follower}),
 }

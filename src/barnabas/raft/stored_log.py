@@ -1,7 +1,7 @@
-"""The metadata log on disk: `raft.log.RaftLog` over `storage`, with its snapshots beside it.
+"""The metadata log on disk: implements `raft.log.RaftLog` with `storage`, with its snapshots in the same directory.
 
-Its one rule: what it finds is made consistent when it is opened (a torn tail is cut, half-written snapshots are dropped, a
-log that ends before its latest snapshot begins again behind it), and from then on it does what it is told.
+Its one rule: opening it makes it consistent. An incomplete last batch is truncated, incomplete snapshots are deleted,
+and a log that ends before its latest snapshot is emptied to continue after it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def metadata_log_directory(log_dir: Path) -> Path:
 
 
 class StoredLog:
-    """The log in one directory; opening it recovers it."""
+    """The log in one directory. Opening it recovers it."""
 
     def __init__(self, directory: Path, config: LogConfig, clock: Callable[[], int]) -> None:
         self.directory = directory
@@ -38,13 +38,14 @@ class StoredLog:
         if found and found[-1].end_offset > self._log.log_end_offset:
             self._log.truncate_fully_and_start_at(found[-1].end_offset)
         elif found and self._log.log_start_offset > 0:
-            # Segments begin where they were rolled: what lies before the first snapshot has no beginning.
+            # The first segment may start before the first snapshot. Its records before the snapshot's end are
+            # incomplete.
             self._log.advance_log_start_offset(found[0].end_offset)
         self._log.flush()
 
     @property
     def recoveries(self) -> tuple[Recovery, ...]:
-        """What had to be repaired."""
+        """The segments that were repaired."""
         return self._log.recoveries
 
     @property
@@ -101,7 +102,7 @@ class StoredLog:
 
 
 class StoredSnapshot:
-    """A snapshot file; it is opened for each read, so that a deleted one is soon gone."""
+    """A snapshot file. It is opened for each read, so that a deleted one frees its space soon."""
 
     def __init__(self, snapshot_id: OffsetAndEpoch, path: Path) -> None:
         self.snapshot_id = snapshot_id

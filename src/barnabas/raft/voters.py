@@ -1,8 +1,8 @@
-"""Who votes: replicas, the set of voters, and the sets that the log has held so far.
+"""Voters: replica keys, voter sets, and the voter sets in the log so far.
 
-Its one rule: a set of voters takes effect when its record is appended, not when it commits, and a truncation of the log
-undoes it. With kraft.version 0 the set is the one of the configuration and no record holds it; with version 1 it is in
-the log and in snapshots, and every voter has the id of its directory.
+Its one rule: a voter set takes effect when its record is appended, not when it is committed, and a truncation of the
+log undoes it. With kraft.version 0 the set comes from the configuration and is in no record. With version 1 it is in
+the log and in snapshots, and every voter has a directory id.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ KRAFT_VERSION_FEATURE = "kraft.version"
 MIN_KRAFT_VERSION = 0
 MAX_KRAFT_VERSION = 1
 RECONFIGURATION_VERSION = 1
-"""From this kraft.version on the voters are in the log and can be changed."""
+"""Since this kraft.version the voters are in the log and can be changed."""
 
 
 class ReplicaKey(NamedTuple):
-    """A replica by its node and its directory; None stands for a directory that is not known."""
+    """A replica, identified by node id and directory id. The directory id is None if unknown."""
 
     id: int
     directory_id: Uuid | None = None
 
     @classmethod
     def of(cls, replica_id: int, directory_id: Uuid) -> ReplicaKey:
-        """From the wire, where an unknown directory is a zero uuid."""
+        """Return the key for values from the wire, where the zero UUID is an unknown directory."""
         return cls(replica_id, None if directory_id == ZERO_UUID else directory_id)
 
     @property
@@ -38,7 +38,7 @@ class ReplicaKey(NamedTuple):
         return ZERO_UUID if self.directory_id is None else self.directory_id
 
     def is_known_as(self, other: ReplicaKey) -> bool:
-        """Whether `other` is this replica, as far as this key says: without a directory, any directory of that id."""
+        """Whether `other` matches this key. A key without a directory matches any directory of that id."""
         return self.id == other.id and self.directory_id in (None, other.directory_id)
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class ReplicaKey(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """Where a node is reached, under the name of one of its listeners."""
+    """The address of one of a node's listeners."""
 
     name: str
     host: str
@@ -58,7 +58,7 @@ Endpoints = tuple[Endpoint, ...]
 
 
 class Node(NamedTuple):
-    """Where to send a request; a server that is only known by its address has a negative id."""
+    """The destination of a request. A server known only by its address has a negative id."""
 
     id: int
     host: str
@@ -66,7 +66,7 @@ class Node(NamedTuple):
 
 
 def node_of(node_id: int, listeners: Endpoints, listener_name: str) -> Node | None:
-    """The address of a node on the listener of that name, if it has one."""
+    """Return the address of a node on the listener of that name, or None."""
     for name, host, port in listeners:
         if name == listener_name:
             return Node(node_id, host, port)
@@ -75,7 +75,7 @@ def node_of(node_id: int, listeners: Endpoints, listener_name: str) -> Node | No
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """A replica that counts for majorities, where it is reached, and the kraft.versions that it can do."""
+    """A replica that counts for majorities, its endpoints, and the kraft.versions that it supports."""
 
     key: ReplicaKey
     listeners: Endpoints = ()
@@ -88,7 +88,10 @@ class Voter:
 
 
 class VoterSet:
-    """The voters, at most one of each id. It never changes: `add`, `remove` and `update` give another one, or None."""
+    """The voters, with unique ids.
+
+    Immutable: `add`, `remove` and `update` return a new set, or None if not possible.
+    """
 
     __slots__ = ("_voters",)
 
@@ -137,18 +140,18 @@ class VoterSet:
         return len(self._voters) == 1 and self.is_voter(replica)
 
     def add(self, voter: Voter) -> VoterSet | None:
-        """With one voter more; None if its id is there already."""
+        """Return a set with this voter added, or None if its id exists."""
         return None if voter.id in self._voters else VoterSet((*self, voter))
 
     def remove(self, key: ReplicaKey) -> VoterSet | None:
-        """Without this voter; None if it is not there, or if it is the last one."""
+        """Return a set without this voter, or None if it does not exist or is the last one."""
         found = self._voters.get(key.id)
         if found is None or found.key != key or len(self._voters) == 1:
             return None
         return VoterSet(voter for voter in self if voter.id != key.id)
 
     def update(self, voter: Voter) -> VoterSet | None:
-        """With other listeners and versions for this voter; None if it is not there."""
+        """Return a set with new endpoints and versions of this voter, or None if it does not exist."""
         if not self.is_voter(voter.key):
             return None
         return VoterSet(voter if old.id == voter.id else old for old in self)
@@ -182,15 +185,15 @@ class VoterSet:
 
     @classmethod
     def parse(cls, text: str, listener_name: str) -> VoterSet:
-        """From `controller.quorum.voters`: `1@host:port,2@host:port`, reached on the listener of that name."""
+        """Parse `controller.quorum.voters`: `1@host:port,2@host:port`, reached on the listener of that name."""
         voters: dict[int, Voter] = {}
         for item in filter(None, (part.strip() for part in text.split(","))):
             id_text, at, address = item.partition("@")
             host, colon, port = address.rpartition(":")
             if not (at and colon and host and id_text.isdecimal() and port.isdecimal() and int(port) < 1 << 16):
-                raise ValueError(f"not a voter, which is id@host:port: {item!r}")
+                raise ValueError(f"not a voter in the form id@host:port: {item!r}")
             if int(id_text) in voters:
-                raise ValueError(f"the voter {id_text} is there twice")
+                raise ValueError(f"the voter {id_text} is listed twice")
             host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
             key = ReplicaKey(int(id_text))
             voters[key.id] = Voter(key, (Endpoint(listener_name, host, int(port)),))
@@ -201,7 +204,7 @@ T = TypeVar("T")
 
 
 class _History(Generic[T]):
-    """Values by the offset of the record that holds them, in order."""
+    """Values by the offset of their record, in order."""
 
     __slots__ = ("_offsets", "_values")
 
@@ -220,21 +223,21 @@ class _History(Generic[T]):
             self._values.pop()
 
     def forget(self, start_offset: int) -> None:
-        """Leave out what another value had followed by then."""
+        """Drop values that were replaced before `start_offset`."""
         index = max(bisect_right(self._offsets, start_offset) - 1, 0)
         del self._offsets[:index], self._values[:index]
 
     def last(self, end_offset: int | None = None) -> tuple[int, T] | None:
-        """The offset and the value of the last record, or of the last one before `end_offset`."""
+        """Return offset and value of the last record, or of the last one before `end_offset`."""
         index = len(self._offsets) if end_offset is None else bisect_right(self._offsets, end_offset - 1)
         return (self._offsets[index - 1], self._values[index - 1]) if index else None
 
 
 class VoterHistory:
-    """The set of voters and the kraft.version at each offset of the log, beginning with what the configuration says.
+    """The voter set and the kraft.version at each offset of the log, starting with the configuration.
 
-    What a snapshot holds counts as appended right before its end, so what the checkpoint of a formatted directory holds
-    is at offset -1.
+    The content of a snapshot counts as appended right before its end, so that of a formatted checkpoint is at offset
+    -1.
     """
 
     __slots__ = ("_sets", "_versions", "static")
@@ -251,24 +254,24 @@ class VoterHistory:
         self._versions.append(offset, version)
 
     def truncate(self, end_offset: int) -> None:
-        """Undo what was appended at `end_offset` and after it."""
+        """Undo what was appended at `end_offset` or after it."""
         self._sets.truncate(end_offset)
         self._versions.truncate(end_offset)
 
     def forget(self, start_offset: int) -> None:
-        """The log begins there now; what counts there is kept."""
+        """Drop values before the new start of the log, but keep those in effect there."""
         self._sets.forget(start_offset)
         self._versions.forget(start_offset)
 
     @property
     def current(self) -> VoterSet:
-        """The set that counts now, committed or not."""
+        """The set in effect, committed or not."""
         found = self._sets.last()
         return self.static if found is None else found[1]
 
     @property
     def current_offset(self) -> int | None:
-        """Where the current set stands in the log; None for the one of the configuration."""
+        """The offset of the current set in the log, or None if it is the configured one."""
         found = self._sets.last()
         return None if found is None else found[0]
 
@@ -282,7 +285,7 @@ class VoterHistory:
         return self.kraft_version >= RECONFIGURATION_VERSION
 
     def at(self, end_offset: int) -> tuple[int, VoterSet | None]:
-        """The kraft.version and the recorded voters of the log that ends there, as a snapshot of it must have them."""
+        """Return the kraft.version and the recorded voters before `end_offset`, for a snapshot at that offset."""
         version = self._versions.last(end_offset)
         voters = self._sets.last(end_offset)
         return MIN_KRAFT_VERSION if version is None else version[1], None if voters is None else voters[1]

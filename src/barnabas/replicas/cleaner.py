@@ -1,8 +1,7 @@
 """Periodic compaction: the dirtiest log first, one at a time, in slices between requests.
 
 Its one rule: the cleaner checkpoint of a log is written before the next log is started, so that a restart cleans
-nothing
-twice. A log that is corrupt is logged and skipped until the node restarts.
+nothing twice. A log that is corrupt is logged and skipped until the node restarts.
 """
 
 from __future__ import annotations

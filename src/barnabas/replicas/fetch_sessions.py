@@ -1,14 +1,12 @@
 """Fetch sessions (KIP-227): a fetcher lists its partitions once, and then only sends changes.
 
 Its one rule: an incremental response contains a partition only if it has something new for the fetcher: records, an
-error,
-another high watermark or log start offset, or a diverging epoch. A partition that returned records moves to the end, so
-that
-a large partition does not starve the small ones. A session has an id, and each of its requests has the next epoch.
+error, another high watermark or log start offset, or a diverging epoch. A partition that returned records moves to the
+end, so that a large partition does not starve the small ones. A session has an id, and each of its requests has the
+next epoch.
 
 This module reads no log, clock or image: times and topic names are passed in. Kafka splits its cache into eight parts
-that
-evict on their own; this is one cache of the same size with the same eviction rules.
+that evict on their own; this is one cache of the same size with the same eviction rules.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The log dirs of a node: their paths, ids and contents, and which of them are online or cordoned.
 
 Its one rule: a directory is identified by its absolute path, as in Kafka's responses; ids are only for the controller.
-A
-directory whose listing fails goes offline. Logs are sized by their files, not opened.
+A directory whose listing fails goes offline. Logs are sized by their files, not opened.
 """
 
 from __future__ import annotations

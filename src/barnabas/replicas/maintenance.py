@@ -1,9 +1,8 @@
 """Periodic work on logs: retention, compaction, flushing, checkpoints, and the deletion of files.
 
 Its one rule: work runs in slices of a few milliseconds on the event loop, or in a thread when a system call waits for
-the
-disk, so that requests are served in between. Only checkpoints, flushing, the deletion of files and the expiration of
-producers start before `log.initial.task.delay.ms` has passed.
+the disk, so that requests are served in between. Only checkpoints, flushing, the deletion of files and the expiration
+of producers start before `log.initial.task.delay.ms` has passed.
 """
 
 from __future__ import annotations

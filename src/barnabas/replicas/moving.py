@@ -1,13 +1,11 @@
 """Moves replicas between the log dirs of this broker: a future log catches up with the current one and replaces it.
 
 Its one rule: the current log is used until the swap, and the swap cannot be interleaved with a request. A crash at any
-point
-leaves one of the two logs complete. Batches are copied in slices, in a thread. Once the future log has caught up, the
-controller is told, and the swap waits for its response. `Replicas` finds unfinished moves after a restart.
+point leaves one of the two logs complete. Batches are copied in slices, in a thread. Once the future log has caught up,
+the controller is told, and the swap waits for its response. `Replicas` finds unfinished moves after a restart.
 
 A log is not compacted while it moves, so that the future log is as clean as the current one. Retention still applies:
-the
-future log follows the log start offset.
+the future log follows the log start offset.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Read-only replicas of log directories that another node left: every partition found there can be read.
 
 Its one rule: nothing is written, renamed or locked. A log is opened, in memory, on first use and ends after its last
-whole
-batch; how much of it was committed is unknown. If a partition was being moved, its current log is used, or else the
-future
-one. Directories marked for deletion and directories of another topic with the same name are ignored. A log that cannot
-be
-read takes only its own partition offline.
+whole batch; how much of it was committed is unknown. If a partition was being moved, its current log is used, or else
+the future one. Directories marked for deletion and directories of another topic with the same name are ignored. A log
+that cannot be read takes only its own partition offline.
 """
 
 from __future__ import annotations

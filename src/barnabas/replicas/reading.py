@@ -2,8 +2,7 @@
 
 Its one rule: batches are first located in their files and only read when they are sent, so a fetch that waits has read
 nothing. The first partition with data returns at least one batch, however large, so that every reader makes progress;
-after
-that the limits apply. An error affects one partition only, but ends the wait of the whole fetch.
+after that the limits apply. An error affects one partition only, but ends the wait of the whole fetch.
 
 Batches are returned whole. Kafka cuts the last one at the limit, and clients discard that part.
 """

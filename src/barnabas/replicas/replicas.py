@@ -1,14 +1,11 @@
 """All partitions that this broker has a replica of: a table that follows the metadata image, stored in the log dirs.
 
 Its one rule: the image decides which replicas exist, not the directories. A partition that the image assigns to this
-broker
-enters the table at once; its directory is created in the background, or on first use. A directory of a partition that
-the
-image does not assign to this broker is renamed to a stray, as in Kafka, and never deleted here.
+broker enters the table at once; its directory is created in the background, or on first use. A directory of a partition
+that the image does not assign to this broker is renamed to a stray, as in Kafka, and never deleted here.
 
 The directory where a replica's files are is its location. If the controller has another one, it is told (`assign`). A
-replica
-that is being moved has a second directory with a future log, until that replaces the first (`moving`).
+replica that is being moved has a second directory with a future log, until that replaces the first (`moving`).
 """
 
 from __future__ import annotations
@@ -117,8 +114,7 @@ class Replicas:
     """The table of this broker's replicas.
 
     `topic_values` returns all configs of a topic. `led` is called whenever this broker starts or stops leading a
-    partition.
-    `assign` tells the controller in which directory a replica is, and calls back once that is accepted.
+    partition. `assign` tells the controller in which directory a replica is, and calls back once that is accepted.
     """
 
     def __init__(
@@ -511,8 +507,7 @@ class Replicas:
         """Start to move a replica, unless it is there or already moving there. Raises StorageError.
 
         A move to another directory is cancelled first. No move starts while a log dir is offline, because that one may
-        have the
-        partition too.
+        have the partition too.
         """
         under_way = self.moves.get(partition)
         if under_way is not None and under_way.log_dir != log_dir:

@@ -1,11 +1,9 @@
 """The state of one replicated log: its committed image, its head, and the writers that wait for a commit.
 
 A decision is a pure function that takes the head and returns records and a response. The records are appended to the
-log
-and applied to the head at once. The response waits until the log reports that they are committed. Readers see only the
-committed image. When leadership is lost, the head is dropped and every waiting writer gets an error. Undoing
-uncommitted
-changes is therefore one assignment.
+log and applied to the head at once. The response waits until the log reports that they are committed. Readers see only
+the committed image. When leadership is lost, the head is dropped and every waiting writer gets an error. Undoing
+uncommitted changes is therefore one assignment.
 
 The loop only knows that its log can append. The driver of the log calls `gained`, `lost`, `committed` and `advance`.
 """

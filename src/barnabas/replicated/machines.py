@@ -2,8 +2,7 @@
 
 Its one rule: a machine serves requests only after it is loaded and while this node leads the partition. During the load
 callers get COORDINATOR_LOAD_IN_PROGRESS, and otherwise NOT_COORDINATOR. `groups` and `transactions` define the content
-of
-a machine (its image, decisions and timers); `replicas` keeps its log.
+of a machine (its image, decisions and timers); `replicas` keeps its log.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The transaction index of a segment: aborted transactions, whose records a consumer must skip, by marker offset.
 
 Its one rule: a transaction is in the index of the segment that has its marker, wherever it started, and entries are
-ordered
-by marker. The index can be rebuilt from the log and the producer state at the start of the segment. Most segments have
-no
-aborted transaction, and so no file.
+ordered by marker. The index can be rebuilt from the log and the producer state at the start of the segment. Most
+segments have no aborted transaction, and so no file.
 """
 
 from __future__ import annotations

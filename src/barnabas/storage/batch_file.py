@@ -1,8 +1,7 @@
 """Iteration over a file of consecutive batches, such as a segment or a snapshot: headers only, or whole batches.
 
 Its one rule: iteration yields batches up to the first invalid position and raises CorruptLogError there. Only lengths,
-magic
-and the end of the file are checked; checksums and offsets are checked by recovery.
+magic and the end of the file are checked; checksums and offsets are checked by recovery.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Kafka's checkpoint files: a version, a count, and one line per entry. Written atomically, read strictly.
 
 Its one rule: a missing or empty file means no entries, as Kafka or a power failure leaves it. Any other deviation is an
-error
-that names the line, because a guessed checkpoint is worse than a missing one.
+error that names the line, because a guessed checkpoint is worse than a missing one.
 
 These are the files of a log dir with one offset per partition, and the `leader-epoch-checkpoint` of each log.
 """

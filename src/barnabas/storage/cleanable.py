@@ -2,10 +2,8 @@
 
 Its one rule: a log is clean up to its first dirty offset, which is checkpointed, and may be cleaned up to its first
 uncleanable offset. That excludes the active segment, everything beyond the last stable offset, and segments younger
-than
-min.compaction.lag.ms. Among the logs that are dirty enough, or have been dirty for too long, the one with the largest
-dirty
-ratio is first.
+than min.compaction.lag.ms. Among the logs that are dirty enough, or have been dirty for too long, the one with the
+largest dirty ratio is first.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
 """Compaction: keeps the last record of each key, and removes records of aborted transactions.
 
 Its one rule: readers lose nothing that they may still need. The last record of each key stays at its offset. A
-tombstone
-stays until the delete horizon of its batch, set when it is first cleaned, has passed; so does the marker of a
-transaction
-with no other records left. The last batch of a producer stays for its sequence, if necessary without records. The log
-is
-unchanged until the swap of segments, which is one step and safe against a crash at any point.
+tombstone stays until the delete horizon of its batch, set when it is first cleaned, has passed; so does the marker of a
+transaction with no other records left. The last batch of a producer stays for its sequence, if necessary without
+records. The log is unchanged until the swap of segments, which is one step and safe against a crash at any point.
 
 `Compaction.steps` works in slices of a few milliseconds, so that an event loop can drive it. Close the generator to
-abort.
-It ends by itself if segments are truncated or deleted meanwhile. `cleanable` decides which log is cleaned and how far.
+abort. It ends by itself if segments are truncated or deleted meanwhile. `cleanable` decides which log is cleaned and
+how far.
 """
 
 from __future__ import annotations
@@ -160,8 +157,7 @@ class Compaction:
         """Run the cleaning. If a step yields a function, it must be called before the next step.
 
         Raises CorruptLogError for damage in the log and StorageError for disk errors. Both leave the log unchanged or
-        partly
-        cleaned, which is still valid. `is_done` is false afterwards if the log changed meanwhile.
+        partly cleaned, which is still valid. `is_done` is false afterwards if the log changed meanwhile.
         """
         try:
             yield from self._build_map()

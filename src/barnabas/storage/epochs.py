@@ -1,10 +1,8 @@
 """The leader epochs of a log: the start offset of each epoch, in order, in memory and in its checkpoint file.
 
 Its one rule: epochs and start offsets both increase. A later assignment wins and removes entries that contradict it.
-Every
-change is on disk before the call returns, so the checkpoint never lacks an epoch that has records. For a log without
-records
-it is written but only becomes durable with the first `flush`.
+Every change is on disk before the call returns, so the checkpoint never lacks an epoch that has records. For a log
+without records it is written but only becomes durable with the first `flush`.
 """
 
 from __future__ import annotations

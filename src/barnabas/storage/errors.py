@@ -1,10 +1,8 @@
 """Exceptions for data on disk, each with the error code that a broker answers.
 
 Its one rule: OSError does not leave this package. `disk_errors` converts it to a StorageError that names the path, and
-the
-caller that catches one takes the log dir offline. Damage is a CorruptLogError and affects one log; a FileGoneError
-affects
-only the reader. A wrong argument, such as an offset out of range, is not a storage error.
+the caller that catches one takes the log dir offline. Damage is a CorruptLogError and affects one log; a FileGoneError
+affects only the reader. A wrong argument, such as an offset out of range, is not a storage error.
 """
 
 from __future__ import annotations

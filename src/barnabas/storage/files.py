@@ -1,12 +1,9 @@
 """Unbuffered files and directories: `write` passes data to the operating system, `fsync` to the disk.
 
 Its one rule: only this module opens, lends and closes the descriptors of logs and indexes. A descriptor is opened on
-first
-use and may be released at any time. It is closed only when no call is using it, so its number cannot come to mean
-another
-file while a reader in another thread still has it. The number of open files is limited: the least recently used ones
-are
-closed. Small files are replaced as a whole, never changed.
+first use and may be released at any time. It is closed only when no call is using it, so its number cannot come to mean
+another file while a reader in another thread still has it. The number of open files is limited: the least recently used
+ones are closed. Small files are replaced as a whole, never changed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """The indexes of a segment: offset to position, and timestamp to offset. They are sparse, sorted and use binary search.
 
 Its one rule: an index is a hint that can be rebuilt from the log, so a segment verifies what it reads and rebuilds what
-does
-not match. Entries are as in Kafka: the last offset of a batch and its position; the largest timestamp so far and the
-last
-offset of the batch that has it. Offsets are relative to the base offset of the segment.
+does not match. Entries are as in Kafka: the last offset of a batch and its position; the largest timestamp so far and
+the last offset of the batch that has it. Offsets are relative to the base offset of the segment.
 
 The index being written is kept in memory as well as in its file; from all others only single entries are read. Files
-are as
-long as their entries: the zeros that Kafka preallocates, up to `segment.index.bytes`, are cut off.
+are as long as their entries: the zeros that Kafka preallocates, up to `segment.index.bytes`, are cut off.
 """
 
 from __future__ import annotations

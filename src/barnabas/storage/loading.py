@@ -2,10 +2,8 @@
 
 Its one rule: a log keeps every intact batch up to the first that is not. After a clean shutdown the files are trusted;
 otherwise segments from the recovery point on are checked batch by batch, as in Kafka. Missing or invalid indexes are
-always
-rebuilt, and so are leader epochs and producer state. Renames of a compaction are completed or undone. A directory
-opened
-read-only is not changed: the same happens in memory, and indexes are verified against the log.
+always rebuilt, and so are leader epochs and producer state. Renames of a compaction are completed or undone. A
+directory opened read-only is not changed: the same happens in memory, and indexes are verified against the log.
 """
 
 from __future__ import annotations
@@ -169,8 +167,7 @@ def _find_leftovers(directory: Path, names: Sequence[str]) -> _Leftovers:
     """Find the files to delete, and the replacements to complete.
 
     New segments are written as `.cleaned`, renamed to `.swap` from the last to the first, and, when the old ones are
-    gone, to
-    their final names. So a `.swap` after a `.cleaned` belongs to a replacement that did not take effect yet.
+    gone, to their final names. So a `.swap` after a `.cleaned` belongs to a replacement that did not take effect yet.
     """
     dropped = [name for name in names if name.endswith(DELETED_SUFFIX) and not name.endswith(_SNAPSHOT_DELETED_SUFFIX)]
     matches = [match for name in names if (match := _SEGMENT_FILE.fullmatch(name))]

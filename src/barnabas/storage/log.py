@@ -1,20 +1,16 @@
 """One partition's log: its segments in order, of which the last is active, from a start offset to an end offset.
 
 Its one rule: data is in the operating system when `append` returns, and on disk when `flush` returns; nothing is
-buffered.
-Batches are stored as the bytes received, with offset and epoch stamped. Reads return whole batches. After a disk error
-the
-log is not written to again, because its files may be inconsistent.
+buffered. Batches are stored as the bytes received, with offset and epoch stamped. Reads return whole batches. After a
+disk error the log is not written to again, because its files may be inconsistent.
 
 One thread appends, truncates and deletes; others may read and flush concurrently. If an append rolled to a new segment,
-the
-caller flushes up to its base offset (`AppendInfo.rolled`), possibly in a thread. Callers keep the high watermark and
-pass it
-as `max_offset`. `retention` decides which segments to delete, and `compaction` makes the segments that replace others.
+the caller flushes up to its base offset (`AppendInfo.rolled`), possibly in a thread. Callers keep the high watermark
+and pass it as `max_offset`. `retention` decides which segments to delete, and `compaction` makes the segments that
+replace others.
 
 The files of a new data log become durable with its first record: losing them before loses nothing. Those of a metadata
-log
-are durable at once. A log opened read-only is never written to, not even by recovery.
+log are durable at once. A log opened read-only is never written to, not even by recovery.
 
 A leader checks the batches of producers against `producers` before it appends them, and updates that state afterwards.
 """
@@ -189,8 +185,7 @@ class Log:
         """Open the log of a directory, which is created if missing. `clock` returns milliseconds.
 
         `recoveries` lists the recovered segments; the result is durable only after the next `flush`. With `read_only`,
-        creation
-        and recovery happen in memory only, and every write raises StorageError.
+        creation and recovery happen in memory only, and every write raises StorageError.
         """
         config = config or LogConfig()
         is_new = not read_only and create_directory(directory, durable=config.metadata)
@@ -420,8 +415,7 @@ class Log:
         """Return whole batches that end before `max_offset`, from the one that contains `offset`, or the next one, on.
 
         They are from one segment and at most `max_bytes` long, except that the first is returned even if it is larger.
-        Returns
-        nothing at the end of the log. Raises OffsetOutOfRangeError for an offset outside the log.
+        Returns nothing at the end of the log. Raises OffsetOutOfRangeError for an offset outside the log.
         """
         found = self.find_range(offset, max_bytes, max_offset, min_one_batch=min_one_batch)
         return b"" if found is None else found.read()
@@ -503,8 +497,7 @@ class Log:
         """Return a guard to append with once the coordinator has confirmed that the partition is in the transaction.
 
         Returns None if the transaction already has records here: nothing needs to be verified then. Raises KafkaError
-        for an old
-        epoch.
+        for an old epoch.
         """
         now_ms = self._clock()
         return self.producers.maybe_start_verification(

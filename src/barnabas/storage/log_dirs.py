@@ -1,8 +1,7 @@
 """Log dirs: their owner (`meta.properties`), their lock (`.lock`), the clean shutdown file, and the partitions in them.
 
 Its one rule: a directory of another node or cluster is never opened; the error says what to do. Files are read as
-written by
-Kafka or by hand, and written as Kafka does. The content of a partition's log is handled by `log`.
+written by Kafka or by hand, and written as Kafka does. The content of a partition's log is handled by `log`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reads the files of logs that another process may own, while they are written to, or after a crash.
 
 Its one rule: nothing is written or locked. Damage is a value, not an exception: a batch carries its error, and where no
-batch
-can be decoded the iteration ends with a `Damage` that says where and why. At most one batch is in memory.
+batch can be decoded the iteration ends with a `Damage` that says where and why. At most one batch is in memory.
 
 Segments and snapshots are treated alike, as files of batches. Use `batches.decode_records` to decode records.
 """

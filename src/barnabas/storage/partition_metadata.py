@@ -1,10 +1,8 @@
 """The file `partition.metadata`, which has the topic id of a partition's directory.
 
 Its one rule: it is written once, before the first record. A directory with another id belongs to an earlier topic of
-the
-same name. Ids are read in either base64 alphabet and written as Kafka does. An empty file is left by a power failure
-right
-after the directory was created, and counts as missing.
+the same name. Ids are read in either base64 alphabet and written as Kafka does. An empty file is left by a power
+failure right after the directory was created, and counts as missing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Snapshot files of a log's producer state, and the state at its end, from the newest snapshot and the log after it.
 
 Its one rule: a snapshot only saves time, and nothing depends on it. A damaged one is deleted, and an older one or the
-log is
-read instead. So it is written in place, and made durable together with the segment before it. A log has one snapshot at
-the
-start of each segment, and one where it was closed or loaded. It has only the last batch of each producer.
+log is read instead. So it is written in place, and made durable together with the segment before it. A log has one
+snapshot at the start of each segment, and one where it was closed or loaded. It has only the last batch of each
+producer.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
 """The producer state of a log: sequences, epochs and transactions of the producers that wrote to it.
 
 Its one rule: the state is a value that follows from the batches of the log alone. `Producers.check` decides whether a
-leader
-accepts a batch and changes nothing. `update` applies a batch that was written and rejects nothing, because followers
-and
-recovery accept whatever a leader accepted. So a state rebuilt from the log equals the original.
+leader accepts a batch and changes nothing. `update` applies a batch that was written and rejects nothing, because
+followers and recovery accept whatever a leader accepted. So a state rebuilt from the log equals the original.
 
 The last five batches of each producer are kept to detect duplicates. A transaction starts with its first transactional
-batch
-and ends with a marker. The last stable offset is that of the first transaction that has not ended, or whose marker is
-not
-replicated yet. This module knows no files: see producer_snapshots and aborted.
+batch and ends with a marker. The last stable offset is that of the first transaction that has not ended, or whose
+marker is not replicated yet. This module knows no files: see producer_snapshots and aborted.
 """
 
 from __future__ import annotations

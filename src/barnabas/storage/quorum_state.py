@@ -1,8 +1,7 @@
 """The file `quorum-state`, as Kafka writes it: a node's epoch in the metadata quorum, its vote, and the leader.
 
 Its one rule: a vote is on disk before it is sent. Data version 0 belongs to kraft.version 0 and lists the voters.
-Version 1
-has the directory id of the voted replica instead, and the voters are in the log.
+Version 1 has the directory id of the voted replica instead, and the voters are in the log.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Its one rule: segments are removed from the oldest on, up to the first one to keep, and never above the high watermark.
 Segments before the log start offset are always removed; size and age count only if the policy includes `delete`. The
-last
-segment may be removed too, after the log has started a new one, unless it is empty.
+last segment may be removed too, after the log has started a new one, unless it is empty.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
 """One segment of a log: the batches from a base offset on, in one file, with two indexes beside it.
 
 Its one rule: `size` is the length of the valid part of the file. It grows after the bytes are written and shrinks
-before they
-are truncated, so bytes after it, partly written or stale, are never read. Usually only batch headers are read; only a
-search
-by timestamp decodes records, and only `recover` verifies checksums.
+before they are truncated, so bytes after it, partly written or stale, are never read. Usually only batch headers are
+read; only a search by timestamp decodes records, and only `recover` verifies checksums.
 
 One thread writes; others may read and flush concurrently. Index objects are created on first use, because most segments
-of a
-node are idle. Aborted transactions and producer state (.snapshot) are handled by the log, not here. `recover` passes
-every
-batch that it keeps to `visit`.
+of a node are idle. Aborted transactions and producer state (.snapshot) are handled by the log, not here. `recover`
+passes every batch that it keeps to `visit`.
 """
 
 from __future__ import annotations
@@ -455,9 +451,8 @@ class Segment:
         """Keep the intact batches at the start, truncate the rest, and rebuild the indexes.
 
         Batches up to `flushed_offset` are known to be on disk: if an index entry before it matches, the scan starts
-        there. In a
-        metadata log, damage followed by intact batches is not an interrupted write but data loss, and raises
-        CorruptLogError.
+        there. In a metadata log, damage followed by intact batches is not an interrupted write but data loss, and
+        raises CorruptLogError.
         """
         start = self._trusted_batch(flushed_offset)
         position, next_offset = self._begin_recovery(start)

@@ -1,13 +1,11 @@
 """Snapshots of the metadata log: all records of an image, as batches in one file that never changes again.
 
 Its one rule: a file with the name of a snapshot is complete. It is written under another name (`.part`), made durable
-and
-read-only, and renamed. It starts with a control batch that has the timestamp of the last record in the image and, with
-kraft.version 1, the voters. It ends with another control batch. Offsets count from zero.
+and read-only, and renamed. It starts with a control batch that has the timestamp of the last record in the image and,
+with kraft.version 1, the voters. It ends with another control batch. Offsets count from zero.
 
 Records are passed as the bytes of their values; this module does not interpret them. Whoever replaces the log by a
-snapshot
-deletes the older ones.
+snapshot deletes the older ones.
 """
 
 from __future__ import annotations
@@ -323,8 +321,7 @@ def clean_snapshots(directory: Path, log_start_offset: int) -> list[SnapshotId]:
     """Delete incomplete snapshots and those before the start of the log. Return the remaining ones.
 
     A log that does not start at zero needs a snapshot of what is before it. Without one, this raises StorageError and
-    deletes
-    nothing.
+    deletes nothing.
     """
     remaining = [found for found in list_snapshots(directory) if found.end_offset >= log_start_offset]
     if log_start_offset > 0 and not remaining:
