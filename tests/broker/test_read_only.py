@@ -273,7 +273,7 @@ def test_a_limit_is_an_offset_or_a_time(text: str, as_of: AsOf) -> None:
 
 
 def test_a_limit_that_is_neither_is_refused() -> None:
-    with pytest.raises(ValueError, match="no offset, no milliseconds, and no time"):
+    with pytest.raises(ValueError, match="not an offset, milliseconds, or a time"):
         parse_as_of("yesterday")
 
 

@@ -284,7 +284,7 @@ def test_a_source_that_is_no_log_and_a_moment_that_is_none_are_said(broker: Brok
     assert "there is no metadata log" in configs(None, "history", "--log-dir", str(tmp_path), code=1).stderr
     assert "--log-dir" in configs(broker, "history", "t", code=1).stderr
     said = configs(broker, "rollback", "t", "--log-dir", str(broker.data_dir), "--to", "yesterday", code=2).stderr
-    assert "'yesterday' is no offset" in said
+    assert "'yesterday' is not an offset" in said
 
 
 def cut_log(broker: Broker, directory: Path) -> Path:

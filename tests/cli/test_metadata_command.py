@@ -72,7 +72,7 @@ def test_diff_of_two_files(log_dir: Path) -> None:
     [
         (("cat", "topics/nope"), 1, "there is no image/topics/nope"),
         (("cat", "topics"), 1, "image/topics is a directory"),
-        (("ls", "--as-of", "yesterday"), 2, "is no offset, no milliseconds, and no time"),
+        (("ls", "--as-of", "yesterday"), 2, "is not an offset, milliseconds, or a time"),
         (("diff", "--nonsense"), 1, "No such option"),
         (("diff",), 1, "there is nothing to compare it with"),
     ],

@@ -74,7 +74,7 @@ def test_a_record_of_another_kind_is_refused() -> None:
 
 
 def test_an_abort_cannot_be_applied() -> None:
-    with pytest.raises(ReplayError, match="left out"):
+    with pytest.raises(ReplayError, match="only skipped"):
         after(AbortTransactionRecord())
 
 

@@ -66,7 +66,7 @@ def test_what_a_version_cannot_hold_is_named_and_left_out(level: int) -> None:
 
 
 def test_a_loss_that_nobody_asked_for_is_an_error() -> None:
-    with pytest.raises(UnwritableMetadataError, match=r"metadata.version 4.2-IV1 cannot hold the cordoned log"):
+    with pytest.raises(UnwritableMetadataError, match=r"metadata.version 4.2-IV1 cannot represent the cordoned log"):
         list(to_records(full_image(), MetadataVersion.IBP_4_2_IV1))
     assert from_records((record for record, _ in to_records(full_image())), HERE) == full_image()
 

@@ -1,7 +1,7 @@
-"""Access control entries: by id, and indexed for whoever authorizes.
+"""ACL entries, by id and indexed for the authorizer.
 
-The one rule: `index` follows from `by_id`. Whether an entry allows or denies is not judged here. An entry that a newer
-node has written keeps its numbers, and is not enforced where they mean nothing here.
+The one rule: `index` is derived from `by_id`. Whether an entry allows or denies a request is not decided here. An entry
+written by a newer node keeps its numbers, and is not enforced if they are unknown here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Acls:
-    """The entries by their ids, and found by what they are about."""
+    """The entries by id, and an index of them by resource."""
 
     by_id: PMap[Uuid, AclEntry] = field(default_factory=PMap)
     index: AclIndex = field(default_factory=AclIndex, compare=False)
-    """All entries but those for a type of resource or pattern that is not known here: nobody can ask about these."""
+    """All entries except those with an unknown resource or pattern type, which no request can refer to."""
 
 
 class AclsDraft:
@@ -58,7 +58,7 @@ _PATTERN_TYPES = (PatternType.LITERAL, PatternType.PREFIXED)
 
 
 def indexed(entries: Iterable[AclEntry | None]) -> Iterator[AclEntry]:
-    """The entries that can be asked about."""
+    """Yield the entries that a request can refer to."""
     for entry in entries:
         if entry is not None and entry.resource_type.is_known and entry.pattern_type in _PATTERN_TYPES:
             yield entry

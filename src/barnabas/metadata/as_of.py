@@ -1,4 +1,4 @@
-"""`--as-of`: a moment in the history of a metadata log, given as an offset or a time. Pure."""
+"""`--as-of`: a point in the history of a metadata log, as an offset or a time. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FIRST_TIME_MS = 100_000_000_000
 
 
 class AsOf(NamedTuple):
-    """How far to read: up to an offset, included, or up to a time in milliseconds, included; None is no limit."""
+    """The end of what to read: an offset or a time in milliseconds, both inclusive. None means no limit."""
 
     offset: int | None = None
     timestamp_ms: int | None = None
@@ -24,9 +24,9 @@ EVERYTHING = AsOf()
 
 
 def parse_as_of(text: str | None) -> AsOf:
-    """An offset, milliseconds since 1970, or a time as in ISO 8601, which is UTC unless it says otherwise.
+    """Parse an offset, milliseconds since 1970, or an ISO 8601 time, which is UTC unless it has a zone.
 
-    Whole numbers from a hundred billion on are times: no metadata log has as many records. Raises ValueError.
+    Integers from a hundred billion on are times, because no metadata log has as many records. Raises ValueError.
 
     >>> parse_as_of("1000"), parse_as_of("1970-01-01T00:00:01")
     (AsOf(offset=1000, timestamp_ms=None), AsOf(offset=None, timestamp_ms=1000))
@@ -39,6 +39,6 @@ def parse_as_of(text: str | None) -> AsOf:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no offset, no milliseconds, and no time such as 2026-01-31T12:30:00Z") from None
+        raise ValueError(f"{text!r} is not an offset, milliseconds, or a time such as 2026-01-31T12:30:00Z") from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return AsOf(timestamp_ms=int(moment.timestamp() * 1000))

@@ -1,7 +1,7 @@
-"""Registered brokers and controllers: who they are, where they listen, what they support.
+"""Registered brokers and controllers: their ids, listeners and supported features.
 
-The one rule: a change of a registration names the epoch it was made for, and fits no other. Whether a node is alive is
-not known here beyond `fenced`.
+The one rule: a change of a registration has the epoch that it applies to, and matches no other. Apart from `fenced`,
+this module does not know whether a node is alive.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class VersionRange(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """`log_dirs` are the directories that are online; `cordoned_log_dirs` is None until the broker has told."""
+    """A registered broker.
+
+    `log_dirs` are its online directories; `cordoned_log_dirs` is None until the broker reports them.
+    """
 
     broker_id: int
     epoch: int
@@ -104,7 +107,7 @@ def replay_unfence_broker(draft: Draft, record: UnfenceBrokerRecord) -> None:
 
 
 def replay_broker_registration_change(draft: Draft, record: BrokerRegistrationChangeRecord) -> None:
-    """Zero, an empty list of log dirs, and null cordoned ones leave things as they are."""
+    """Change a registration. Zero, an empty list of log dirs and null cordoned log dirs mean no change."""
     broker = _registered(draft, record.broker_id, record.broker_epoch)
     if record.fenced not in _FENCING or record.in_controlled_shutdown not in _IN_CONTROLLED_SHUTDOWN:
         raise ReplayError(
@@ -154,7 +157,7 @@ def _features(
 
 
 def _sorted_dirs(dirs: Iterable[Uuid]) -> tuple[Uuid, ...]:
-    """In Kafka's order of uuids, which is that of two signed numbers."""
+    """Sort by Kafka's order of UUIDs, which compares two signed 64-bit integers."""
     return tuple(sorted(dirs, key=lambda directory: struct.unpack(">qq", directory)))
 
 

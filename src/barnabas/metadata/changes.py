@@ -1,7 +1,7 @@
-"""Two images -> what changed between them, as typed values that read as sentences.
+"""The changes between two images, as typed values that read as sentences.
 
-The one rule: no secret is in a change: of a SCRAM credential it has the iterations alone. Values of settings are shown as
-they are; who shows them to people decides which are sensitive.
+The one rule: a change contains no secrets: for a SCRAM credential it has only the iterations. Config values are
+included as they are; whoever displays them decides which are sensitive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barnabas.security.acl import AclEntry
 
 
 class Change:
-    """The base of all changes."""
+    """Base class of all changes."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class TopicDeleted(Change):
 
 @dataclass(frozen=True, slots=True)
 class PartitionAdded(Change):
-    """A partition more of a topic that was there; those of a new topic are in `TopicCreated`."""
+    """A partition added to an existing topic. Those of a new topic are in `TopicCreated`."""
 
     topic: Topic
     partition_id: int
@@ -94,7 +94,7 @@ class AclRemoved(Change):
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistered(Change):
-    """For the first time (`before` is None) or anew, with another epoch."""
+    """A first registration (`before` is None), or a new one with another epoch."""
 
     broker: Broker
     before: Broker | None
@@ -130,7 +130,7 @@ class BrokerUnfenced(Change):
 
 @dataclass(frozen=True, slots=True)
 class BrokerChanged(Change):
-    """Something else than its fencing, within one registration."""
+    """A change other than fencing, within the same registration."""
 
     before: Broker
     after: Broker
@@ -173,7 +173,7 @@ class QuotaChanged(Change):
 
 @dataclass(frozen=True, slots=True)
 class ScramCredentialChanged(Change):
-    """The same iterations before and after: the password is another."""
+    """A changed credential. Equal iterations before and after mean that the password changed."""
 
     user: ScramUser
     iterations_before: int | None
@@ -208,10 +208,10 @@ class ProducerIdsChanged(Change):
 
 
 def changes(before: MetadataImage, after: MetadataImage, touched: Touched | None = None) -> list[Change]:
-    """What is different after, sorted within each kind.
+    """Return the changes, sorted within each kind.
 
-    With `touched` (from the loader or the draft) the cost is that of what was touched. Without, that of one look at
-    every topic, setting, and so on of the parts that differ.
+    With `touched` (from the loader or the draft) only those keys are compared. Otherwise every key of the parts that
+    differ is compared.
     """
 
     def differing(part: str, old: PMap[Any, Any], new: PMap[Any, Any]) -> list[tuple[Any, Any, Any]]:
@@ -248,7 +248,7 @@ def changes(before: MetadataImage, after: MetadataImage, touched: Touched | None
 
 def _topic_changes(old: Topic | None, new: Topic | None) -> list[Change]:
     if old is None or new is None or old.name != new.name or len(old.partitions) > len(new.partitions):
-        # The last two: the log was not followed, but replaced.
+        # The last two cases mean that the log was replaced, for example by a snapshot.
         deleted: list[Change] = [] if old is None else [TopicDeleted(old)]
         return deleted if new is None else [*deleted, TopicCreated(new)]
     found: list[Change] = [
@@ -273,7 +273,7 @@ def _broker_changes(old: Broker | None, new: Broker | None) -> list[Change]:
 
 
 def _order(key: Any) -> Any:
-    """Keys of one part compare, but for the name in a quota's entity, which is None for the default: that one is first."""
+    """Return a sort key. The name in a quota entity may be None, which sorts first."""
     if type(key) is not tuple:
         return key
     return tuple((kind, name is not None, name) for kind, name in key)

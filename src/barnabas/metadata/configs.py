@@ -1,4 +1,4 @@
-"""Dynamic settings: what was set for a resource, as text. Defaults and meaning are not known here."""
+"""Dynamic configs: the values set on each resource, as text. Defaults and meanings are not known here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ConfigResource(NamedTuple):
-    """What a setting is for; the empty name is the default of all resources of the type."""
+    """The resource of a config. An empty name means the default for all resources of the type."""
 
     type: int
     name: str
@@ -34,7 +34,7 @@ _EMPTY: Config = PMap()
 
 
 def replay_config(draft: Draft, record: ConfigRecord) -> None:
-    """A null value unsets; a resource that has nothing set is not kept."""
+    """Set a config, or remove it if the value is null. A resource without configs is removed."""
     if draft.is_supported_config is not None and not draft.is_supported_config(record.resource_type, record.name):
         return
     resource = ConfigResource(record.resource_type, record.resource_name)

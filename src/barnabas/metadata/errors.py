@@ -1,18 +1,18 @@
-"""What can be wrong with metadata: records that do not fit the image, and an image that a version cannot hold.
+"""Errors of metadata: records that do not fit the image, and images that a metadata.version cannot represent.
 
-A `ReplayError` stops the node: a wrong image is worse than none.
+A `ReplayError` stops the node, because a wrong image is worse than none.
 """
 
 from __future__ import annotations
 
 
 class ReplayError(Exception):
-    """A record that cannot be applied; once the loader has seen it, the message names the record and its offset."""
+    """A record that cannot be applied. The loader adds the record and its offset to the message."""
 
 
 class UnwritableMetadataError(Exception):
-    """Part of an image that records of the asked metadata.version cannot hold."""
+    """A part of an image that records of the requested metadata.version cannot represent."""
 
     def __init__(self, metadata_version: object, loss: str) -> None:
-        super().__init__(f"metadata.version {metadata_version} cannot hold {loss}")
+        super().__init__(f"metadata.version {metadata_version} cannot represent {loss}")
         self.loss = loss

@@ -1,4 +1,4 @@
-"""Finalized feature levels, metadata.version among them. kraft.version is not: the voters' records decide it."""
+"""Finalized feature levels, including metadata.version but not kraft.version, which is in the control records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replay_feature_level(draft: Draft, record: FeatureLevelRecord) -> None:
 
 
 def to_records(features: Features, version: MetadataVersion) -> Iterator[tuple[FeatureLevelRecord, int]]:
-    """metadata.version comes first: how the records after it are read depends on it."""
+    """Yield metadata.version first, because it determines how the following records are read."""
     yield FeatureLevelRecord(name=METADATA_VERSION, feature_level=version.value), 0
     for name, level in sorted(features.items()):
         if name != METADATA_VERSION:

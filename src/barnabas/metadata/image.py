@@ -1,7 +1,7 @@
-"""The cluster's state as a value, and the draft by which records make the next one.
+"""The cluster's state as an immutable value, and the draft that builds the next one from records.
 
-The one rule: an image never changes. A draft copies a part when it is first touched, and only `replay` writes to it.
-Keeping an old image costs what has changed since. Nothing here knows where records come from.
+The one rule: an image never changes. A draft copies a part on its first change, and only `replay` writes to it. Keeping
+an old image costs only the memory of what has changed since. Nothing here knows where records come from.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _NOTHING_SET: Config = PMap()
 
 
 class Provenance(NamedTuple):
-    """Up to where the log is in the image. Not batch aligned: a transaction begins inside the next batch."""
+    """The position in the log up to which the image is built.
+
+    It is not batch aligned if a transaction starts inside the next batch.
+    """
 
     last_contained_offset: int = -1
     last_contained_epoch: int = -1
@@ -36,7 +39,7 @@ class Provenance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """Everything that the metadata log says up to its provenance."""
+    """The content of the metadata log up to its provenance."""
 
     provenance: Provenance = field(default_factory=Provenance)
     features: Features = field(default_factory=PMap)
@@ -52,7 +55,7 @@ class MetadataImage:
 
     @property
     def offset(self) -> int:
-        """The offset of the last record that is in; also the epoch of the finalized features."""
+        """The offset of the last record in the image; also the epoch of the finalized features."""
         return self.provenance.last_contained_offset
 
     @property
@@ -66,7 +69,7 @@ class MetadataImage:
         return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) >= 1
 
     def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
-        """What is set for a resource itself, without any defaults."""
+        """Return the configs set on the resource itself, without any defaults."""
         return self.configs.get(ConfigResource(resource_type, resource_name), _NOTHING_SET)
 
 
@@ -86,13 +89,13 @@ _DRAFTS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 Touched = Mapping[str, frozenset[Any]]
-"""For each part of the image that records may have changed, the keys of what they may have changed in it."""
+"""The changed parts of the image, each with the keys that records may have changed in it."""
 
 
 class Draft:
-    """The next image in the making: apply records, then `finish`, once.
+    """An image under construction: apply records, then call `finish` once.
 
-    `is_supported_config(resource_type, name)` may leave out settings that this node no longer knows.
+    `is_supported_config(resource_type, name)` may exclude configs that this node no longer supports.
     """
 
     __slots__ = ("_parts", "image", "is_supported_config", *_DRAFTS)
@@ -114,7 +117,7 @@ class Draft:
         self._parts: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        # Python comes here only while the slot is unset: the first touch of a part.
+        # Python calls this only while the slot is unset: on the first use of a part.
         if name not in _DRAFTS:
             raise AttributeError(name)
         draft = _DRAFTS[name](getattr(self.image, name))

@@ -1,7 +1,7 @@
-"""From the batches of the metadata log to the images that may be seen.
+"""Builds the published images from the batches of the metadata log.
 
-The one rule: what stands between the begin and the end of a transaction is seen whole, at its end, or not at all. Only
-committed batches come in here; what to do with a new image is the caller's.
+The one rule: a transaction becomes visible as a whole at its end, or not at all. Only committed batches are passed in;
+the caller decides what to do with a new image.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRANSACTION_RECORDS: Final = frozenset({BeginTransactionRecord, EndTransactionR
 
 
 class MetadataBatch(NamedTuple):
-    """A batch of the log. A control batch has no records here, but offsets."""
+    """A batch of the log. A control batch has offsets but no records."""
 
     base_offset: int
     last_offset: int
@@ -34,7 +34,7 @@ class MetadataBatch(NamedTuple):
 
 
 class Published(NamedTuple):
-    """A new image, the one before, and what may differ; after a snapshot that is not known (None)."""
+    """A new image, the previous one, and the keys that may differ; None if unknown, as after a snapshot."""
 
     before: MetadataImage
     image: MetadataImage
@@ -42,7 +42,7 @@ class Published(NamedTuple):
 
 
 class MetadataLoader:
-    """Holds the last published image, and the draft of what has been read beyond it."""
+    """The last published image, and the draft of what was read after it."""
 
     __slots__ = ("_draft", "_is_supported_config", "_pending", "_position", "image", "transaction_start_offset")
 
@@ -55,14 +55,17 @@ class MetadataLoader:
     def _reset(self, image: MetadataImage) -> None:
         self.image = image
         self.transaction_start_offset: int | None = None
-        """Where the open transaction began; None outside of one."""
+        """The offset of the open transaction's begin record, or None."""
         self._draft = Draft(image, is_supported_config=self._is_supported_config)
         self._position = image.provenance
         self._pending = False
 
     def load(self, batches: Iterable[MetadataBatch]) -> list[Published]:
-        """Applies committed batches, in order. One image for all of them, and one more before each transaction that
-        begins after something else; none while a transaction is open."""
+        """Apply committed batches in order, and return the new images.
+
+        There is one image for all batches, and one more before each transaction that starts after other records.
+        Nothing is published while a transaction is open.
+        """
         published: list[Published] = []
         for batch in batches:
             self._load_batch(batch, published)
@@ -71,7 +74,7 @@ class MetadataLoader:
         return published
 
     def load_snapshot(self, records: Iterable[Message], provenance: Provenance) -> Published:
-        """Replaces everything by what a snapshot holds."""
+        """Replace the image by the content of a snapshot."""
         before = self.image
         draft = Draft(EMPTY_IMAGE, is_supported_config=self._is_supported_config)
         for index, record in enumerate(records):
@@ -125,7 +128,7 @@ class MetadataLoader:
 
 
 def _show(record: Message) -> str:
-    """The record in an error message, but no secrets."""
+    """Format the record for an error message, without secrets."""
     if isinstance(record, UserScramCredentialRecord):
         return f"UserScramCredentialRecord of {record.name!r}"
     return repr(record)

@@ -1,7 +1,7 @@
-"""The persistent map of the image: a change shares all but a few nodes with the map before it.
+"""The persistent map of the image: a changed copy shares all but a few nodes with the original.
 
-The one rule: nothing else in the project knows which library it is. Its order is that of the hashes, which differ
-between processes for text and bytes: whoever needs an order sorts.
+The one rule: only this module knows which library implements it. Its iteration order is that of hashes, which differ
+between processes for text and bytes, so code that needs an order must sort.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 
 class MapDraft(Generic[K, V]):
-    """A map being changed in place, once; `touched` are the keys that were set or removed."""
+    """A map being changed in place, until `finish`. `touched` are the keys that were set or removed."""
 
     __slots__ = ("_map", "touched")
 
@@ -37,7 +37,7 @@ class MapDraft(Generic[K, V]):
         self.touched.add(key)
 
     def remove(self, key: K) -> V | None:
-        """The value that was there, if any."""
+        """Remove the key and return its value, or None."""
         self.touched.add(key)
         return self._map.pop(key, None)
 
@@ -48,10 +48,10 @@ class MapDraft(Generic[K, V]):
 def differences(
     before: PMap[K, V], after: PMap[K, V], keys: Collection[K] | None = None
 ) -> Iterator[tuple[K, V | None, V | None]]:
-    """What differs, as (key, before, after), in no order.
+    """Yield the differences as (key, before, after), in no particular order.
 
-    With `keys` only these are looked at, and the cost is theirs. Without, every key is, but a value that both maps
-    share costs one comparison of identity.
+    With `keys` only these are compared. Otherwise every key is, but a value shared by both maps costs only one identity
+    comparison.
     """
     if before is after:
         return

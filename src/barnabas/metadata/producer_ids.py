@@ -1,4 +1,4 @@
-"""The next producer id that no broker has been given yet."""
+"""The next producer id that was not allocated to any broker yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ProducerIds(NamedTuple):
-    """-1: none was ever given out."""
+    """-1 means that no producer id was ever allocated."""
 
     next_producer_id: int = -1
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.image import Draft
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
-"""Pairs of entity type and name, sorted by type; no name stands for the default of the type."""
+"""Pairs of entity type and name, sorted by type. A name of None is the default of the type."""
 
 Quotas = PMap[QuotaEntity, PMap[str, float]]
 

@@ -1,7 +1,7 @@
-"""The one place where a record of the metadata log becomes a change of the image.
+"""The only place where a record of the metadata log becomes a change of the image.
 
-Transactions are the loader's: to `apply`, their begin and their end are nothing, and an abort is refused, since what
-to go back to is known only to whoever kept the image from before.
+The loader handles transactions. Here, their begin and end records do nothing, and an abort raises ReplayError, because
+only the loader has the image from before the transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _nothing(draft: Draft, record: Message) -> None:
 
 
 def _abort(draft: Draft, record: Message) -> None:
-    raise ReplayError("an aborted transaction cannot be applied, only left out")
+    raise ReplayError("an aborted transaction cannot be applied, only skipped")
 
 
 REPLAY: Final[dict[type[Message], Callable[[Draft, Any], None]]] = {
@@ -63,7 +63,7 @@ def apply(draft: Draft, record: Message) -> None:
 
 
 def replay(image: MetadataImage, records: Iterable[Message], provenance: Provenance) -> MetadataImage:
-    """The image after these records."""
+    """Return the image after these records."""
     draft = Draft(image)
     for record in records:
         apply(draft, record)

@@ -1,4 +1,4 @@
-"""SCRAM credentials by mechanism and user. Salts and keys never show in a repr."""
+"""SCRAM credentials by mechanism and user. Salts and keys never appear in a repr."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""An image as records, and back: what a snapshot of the metadata log holds between its header and its footer.
+"""Converts an image to records and back: the content of a metadata snapshot between its header and footer.
 
-The one rule: records -> image -> records -> image is the identity for every metadata.version that can hold the image.
-Files, headers and batches are not known here.
+The one rule: records -> image -> records -> image is the identity for every metadata.version that can represent the
+image. This module does not know files, headers or batches.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def to_records(
     metadata_version: MetadataVersion | None = None,
     on_loss: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[Message, int]]:
-    """The records that give this image, each with the version to write it in, in Kafka's order.
+    """Yield the records of this image, each with the version to write it in, in Kafka's order.
 
-    Without a version, that of the image. What the version cannot hold is told to `on_loss` and left out; without
-    `on_loss` it raises UnwritableMetadataError.
+    The default version is that of the image. What the version cannot represent is passed to `on_loss` and left out;
+    without `on_loss`, UnwritableMetadataError is raised.
     """
     version = image.metadata_version if metadata_version is None else metadata_version
     if version is None:
-        raise UnwritableMetadataError(None, "an image that has none itself")
+        raise UnwritableMetadataError(None, "an image without a metadata.version")
 
     def lose(what: str) -> None:
         if on_loss is None:
@@ -48,5 +48,5 @@ def to_records(
 
 
 def from_records(records: Iterable[Message], provenance: Provenance) -> MetadataImage:
-    """The image that a snapshot's records give."""
+    """Return the image that a snapshot's records describe."""
     return replay(EMPTY_IMAGE, records, provenance)

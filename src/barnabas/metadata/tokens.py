@@ -1,4 +1,4 @@
-"""Delegation tokens by id. Their secret is in no record: it follows from the id and the cluster's key."""
+"""Delegation tokens by id. Their secret is in no record: it is derived from the id and the cluster's key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Tokens = PMap[str, DelegationToken]
 def replay_delegation_token(draft: Draft, record: DelegationTokenRecord) -> None:
     for principal in (record.owner, record.requester, *record.renewers):
         if ":" not in principal:
-            raise ReplayError(f"a principal is a type, a colon and a name, not {principal!r}")
+            raise ReplayError(f"a principal must have the form type:name, not {principal!r}")
     token = DelegationToken(
         record.token_id,
         record.owner,

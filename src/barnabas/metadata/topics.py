@@ -1,7 +1,8 @@
 """Topics and their partitions, with the few indexes that decisions need.
 
-The one rule: a partition changes only by a record, which bumps its partition epoch, and with the leader also its leader
-epoch; everything but `by_id` follows from it. Who should lead, and where replicas go, is not decided here.
+The one rule: a partition changes only by a record, which increments its partition epoch and, if it sets the leader,
+also its leader epoch. Everything but `by_id` is derived from it. Leader election and replica placement are not decided
+here.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ RECOVERING: Final = 1
 NO_RECOVERY_CHANGE: Final = -1
 
 MIGRATING_DIR: Final = ZERO_UUID
-"""The replica is in a directory that was never told: it comes from a time without directory ids."""
+"""The directory of the replica was never reported: the assignment is older than directory ids."""
 UNASSIGNED_DIR: Final = Uuid((1).to_bytes(16))
 LOST_DIR: Final = Uuid((2).to_bytes(16))
 
 
 class Partition(NamedTuple):
-    """`directories` stand in the order of `replicas`."""
+    """The state of a partition. `directories` has the same order as `replicas`."""
 
     replicas: tuple[int, ...]
     directories: tuple[Uuid, ...]
@@ -67,12 +68,12 @@ class Partition(NamedTuple):
         return bool(self.removing_replicas or self.adding_replicas)
 
     def directory(self, replica: int) -> Uuid | None:
-        """Where this replica is; None when the broker holds none."""
+        """Return the directory id of this broker's replica, or None if it has none."""
         return self.directories[self.replicas.index(replica)] if replica in self.replicas else None
 
 
 class Topic(NamedTuple):
-    """A partition's id is its place."""
+    """A topic. The id of a partition is its index."""
 
     name: str
     topic_id: Uuid
@@ -89,11 +90,11 @@ class Topics(NamedTuple):
     by_id: PMap[Uuid, Topic] = PMap()
     ids: PMap[str, Uuid] = PMap()
     names: tuple[str, ...] = ()
-    """Sorted, so that a page of topics costs its own size."""
+    """Sorted, so that listing one page of topics does not visit the others."""
     counts: PMap[int, int] = PMap()
-    """How many partitions each broker leads; at NO_LEADER those without one, at REASSIGNING those that are."""
+    """Number of partitions by leader. NO_LEADER counts those without one, REASSIGNING those being reassigned."""
     unified: PMap[str, tuple[str, ...]] = PMap()
-    """Names with a dot or an underscore, by what they have in common with names that would collide in metrics."""
+    """Names with a dot or an underscore, grouped by the name they would have in metrics."""
 
     def get(self, name: str) -> Topic | None:
         topic_id = self.ids.get(name)
@@ -104,7 +105,7 @@ class Topics(NamedTuple):
         return topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None
 
     def on_broker(self, broker_id: int) -> list[TopicPartition]:
-        """The partitions with a replica there, by name. Like the next three, it looks at every partition."""
+        """Return the partitions with a replica on this broker, sorted by topic name. Visits every partition."""
         return self._select(lambda partition: broker_id in partition.replicas)
 
     def led_by(self, broker_id: int) -> list[TopicPartition]:
@@ -121,7 +122,7 @@ class Topics(NamedTuple):
         return self._select(lambda partition: partition.is_reassigning)
 
     def colliding(self, name: str) -> tuple[str, ...]:
-        """Other topics that metrics could not tell from one of this name."""
+        """Return other topics that have the same name in metrics."""
         return tuple(other for other in self.unified.get(unify(name), ()) if other != name)
 
     def _select(self, wanted: Callable[[Partition], bool]) -> list[TopicPartition]:
@@ -136,7 +137,7 @@ class Topics(NamedTuple):
 
 
 def touched_topics(records: Sequence[Any]) -> set[Uuid] | None:
-    """The topics that records speak of; None if there are no records: it may have been any."""
+    """Return the ids of the topics in the records. Without records any topic may have changed: None."""
     return {record.topic_id for record in records if hasattr(record, "topic_id")} if records else None
 
 
@@ -145,7 +146,7 @@ def unify(name: str) -> str:
 
 
 class TopicDraft:
-    """One topic being changed. Partitions may come in any order, but must have no gap in the end."""
+    """A topic being changed. Partitions may be added in any order, but must have no gap at the end."""
 
     __slots__ = ("early", "name", "partitions", "topic_id")
 
@@ -182,7 +183,7 @@ class TopicDraft:
 
 
 class TopicsDraft:
-    """Topics being changed: those touched are drafts, those removed None, all others still the base's."""
+    """Topics being changed. Changed topics are drafts, removed ones are None, and all others are those of the base."""
 
     __slots__ = ("_base", "_changed_names", "_counts", "_ids", "_interned", "_partitions", "_topics")
 
@@ -200,7 +201,7 @@ class TopicsDraft:
         return self._topics.keys()
 
     def intern(self, values: Sequence[T]) -> tuple[T, ...]:
-        """Equal tuples become one object: a cluster has many partitions but few placements."""
+        """Return one shared object for equal tuples: a cluster has many partitions but few placements."""
         if not values:
             return ()
         found = tuple(values)
@@ -208,7 +209,7 @@ class TopicsDraft:
         return interned
 
     def intern_partition(self, fields: tuple[Any, ...]) -> Partition:
-        """Equal partitions become one object as well: new ones differ in their placement alone."""
+        """Return one shared object for equal partitions: new ones differ only in their placement."""
         partition = self._partitions.get(fields)
         if partition is None:
             given, intern = Partition(*fields), self.intern
@@ -229,7 +230,7 @@ class TopicsDraft:
         return partition
 
     def find(self, topic_id: Uuid) -> TopicDraft:
-        """The draft of a topic; touching it the first time copies its list of partitions."""
+        """Return the draft of a topic. The first call copies its list of partitions."""
         draft = self._topics.get(topic_id)
         if draft is None:
             base = None if topic_id in self._topics else self._base.by_id.get(topic_id)
@@ -252,7 +253,7 @@ class TopicsDraft:
 
     def put(self, topic: TopicDraft, partition_id: int, partition: Partition) -> None:
         if partition_id == len(topic.partitions) and topic.early is None:
-            topic.partitions.append(partition)  # a new one, in order: by far the most
+            topic.partitions.append(partition)  # the common case: new partitions arrive in order
         else:
             old = topic.get(partition_id)
             if old is not None:
@@ -267,7 +268,7 @@ class TopicsDraft:
             counts[REASSIGNING] += step
 
     def create(self, name: str, topic_id: Uuid) -> None:
-        """The same topic once more begins again without partitions."""
+        """Create a topic. If it already exists with this id, it starts again without partitions."""
         known, owner = self._ids.get(name), self._name(topic_id)
         if known != (topic_id if owner == name else None) or owner not in (None, name):
             raise ReplayError(f"topic {name} has id {known}, and id {topic_id} belongs to topic {owner}")
@@ -278,7 +279,7 @@ class TopicsDraft:
         self._topics[topic_id] = TopicDraft(name, topic_id, ())
 
     def remove(self, topic_id: Uuid) -> str:
-        """The name that the topic had."""
+        """Remove a topic and return its name."""
         topic = self.find(topic_id)
         for partition in (*topic.partitions, *(topic.early or {}).values()):
             self._count(partition, -1)
@@ -359,7 +360,7 @@ def replay_topic(draft: Draft, record: TopicRecord) -> None:
 
 
 def replay_remove_topic(draft: Draft, record: RemoveTopicRecord) -> None:
-    """A topic takes its settings with it."""
+    """Remove a topic and its configs."""
     name = draft.topics.remove(record.topic_id)
     draft.configs.remove(ConfigResource(ConfigResourceType.TOPIC, name))
 
@@ -384,7 +385,7 @@ def replay_partition(draft: Draft, record: PartitionRecord) -> None:
 
 
 def replay_partition_change(draft: Draft, record: PartitionChangeRecord) -> None:
-    """What is null stays; a leader, even the same one again, begins a new leader epoch."""
+    """Change a partition. Null fields stay unchanged; a leader, even the same one, starts a new leader epoch."""
     topics = draft.topics
     topic = topics.find(record.topic_id)
     old = topic.get(record.partition_id)
@@ -415,7 +416,7 @@ def replay_partition_change(draft: Draft, record: PartitionChangeRecord) -> None
 
 
 def replay_clear_elr(draft: Draft, record: ClearElrRecord) -> None:
-    """Without a name, of every topic. A partition that has none is left alone, its epoch with it."""
+    """Clear the ELR of a topic, or of every topic if there is no name. Partitions without one keep their epoch."""
     topics = draft.topics
     if record.topic_name:
         cleared = [topics.find_by_name(record.topic_name)]
@@ -431,7 +432,7 @@ def replay_clear_elr(draft: Draft, record: ClearElrRecord) -> None:
 
 
 def _directories(directories: tuple[Uuid, ...], replicas: tuple[int, ...]) -> tuple[Uuid, ...]:
-    """No directories, or none that was ever told, become as many of these as there are replicas."""
+    """Return the directories of the replicas: MIGRATING_DIR for each if there are none, or only that value."""
     if directories.count(MIGRATING_DIR) == len(directories):
         return (MIGRATING_DIR,) * len(replicas)
     if len(directories) != len(replicas):
@@ -464,7 +465,7 @@ def to_records(
 
 
 def partition_record(topic_id: Uuid, index: int, partition: Partition) -> PartitionRecord:
-    """The record that gives exactly this partition."""
+    """Return the record that creates exactly this partition."""
     return PartitionRecord(
         partition_id=index,
         topic_id=topic_id,

@@ -1,7 +1,7 @@
-"""The image as a tree of paths to `ls`, `cat` and `find`, with the names of Kafka's metadata shell.
+"""The image as a tree of paths for `ls`, `cat` and `find`, with the names of Kafka's metadata shell.
 
-The one rule: the tree is a view, made on the way down; nothing is kept. A slash or a percent sign in a name is written
-%2F or %25. Secrets of users are not in it; `redact` may hide settings.
+The one rule: the tree is a view that is built during the lookup; nothing is stored. A slash or percent sign in a name
+is written as %2F or %25. Secrets of users are not included; `redact` may hide configs.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from barnabas.metadata.versions import METADATA_VERSION
 from barnabas.wire.primitives import Uuid
 
 Redact = Callable[[ConfigResource, str], bool]
-"""Whether the value of this setting is to be hidden."""
+"""Whether to hide the value of this config."""
 
 
 class NoSuchPathError(LookupError):
-    """Nothing is there, or a directory where a file was asked for."""
+    """The path does not exist, or is a directory where a file is expected."""
 
 
 def ls(image: MetadataImage, path: str = "") -> list[str]:
-    """The sorted names in a directory; a file is its own only name."""
+    """Return the sorted names in a directory. For a file, return its own name."""
     node = _walk(image, path, None)
     return _names(node) if isinstance(node, dict) else [path.rstrip("/").rpartition("/")[2]]
 
 
 def cat(image: MetadataImage, path: str, redact: Redact | None = None) -> str:
-    """The content of a file: plain text, or JSON for what has fields."""
+    """Return the content of a file: plain text, or JSON if it has fields."""
     node = _walk(image, path, redact)
     if isinstance(node, dict):
         raise NoSuchPathError(f"{path} is a directory")
@@ -45,7 +45,7 @@ def cat(image: MetadataImage, path: str, redact: Redact | None = None) -> str:
 
 
 def find(image: MetadataImage, path: str = "", pattern: str = "*") -> Iterator[str]:
-    """The paths of a node and of all below it whose last name fits the pattern."""
+    """Yield the paths of a node and its descendants whose last name matches the pattern."""
     return _find(_walk(image, path, None), path.strip("/"), pattern)
 
 
@@ -58,7 +58,7 @@ def _find(node: Any, path: str, pattern: str) -> Iterator[str]:
 
 
 def _walk(image: MetadataImage, path: str, redact: Redact | None) -> Any:
-    """A dict is a directory; a function makes one when it is asked for; anything else is a file."""
+    """Return the node at a path. A dict is a directory, a function returns one on demand, anything else is a file."""
     node: Any = {"image": _root(image, redact)}
     for name in filter(None, path.split("/")):
         if not isinstance(node, dict) or name not in node:
@@ -134,7 +134,7 @@ def _escape(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold."""
+    """Convert a value to JSON types."""
     if hasattr(value, "_asdict"):
         return {name: _plain(member) for name, member in value._asdict().items()}
     if isinstance(value, PMap):

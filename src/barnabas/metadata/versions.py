@@ -1,7 +1,7 @@
-"""The table of metadata.version: every level with its name, and the facts that follow from it.
+"""The levels of metadata.version with their names, and what each level supports.
 
-The one rule: what may be written, and in which record version, is asked here and nowhere else. The other features are
-listed with the metadata.version from which on a new cluster has them. Nothing here changes a level.
+The one rule: only this module decides what may be written and in which record version. The other features are listed
+with the metadata.version since which new clusters have them. Nothing here changes a level.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
 
 
 class MetadataVersion(IntEnum):
-    """A level of metadata.version, comparable with plain levels; `str` gives its name, such as 4.3-IV0."""
+    """A level of metadata.version, comparable with plain integers. `str` returns its name, such as 4.3-IV0."""
 
     IBP_3_3_IV3 = 7
     IBP_3_4_IV0 = 8
@@ -52,7 +52,7 @@ class MetadataVersion(IntEnum):
 
     @property
     def did_metadata_change(self) -> bool:
-        """Whether this level brought records, or fields of records, that the level before cannot read."""
+        """Whether this level added records, or fields of records, that the previous level cannot read."""
         return self in _METADATA_CHANGED
 
     @property
@@ -107,12 +107,12 @@ class MetadataVersion(IntEnum):
 
     @property
     def fetch_request_version(self) -> int:
-        """The version in which followers fetch."""
+        """The version that followers use for Fetch."""
         return 13 + _count_reached(self, _FETCH_STEPS)
 
     @property
     def list_offsets_request_version(self) -> int:
-        """The version in which followers ask for offsets."""
+        """The version that followers use for ListOffsets."""
         return 7 + _count_reached(self, _LIST_OFFSETS_STEPS)
 
 
@@ -140,7 +140,7 @@ def _count_reached(version: MetadataVersion, steps: tuple[MetadataVersion, ...])
 
 
 def metadata_version(level: int) -> MetadataVersion:
-    """The version of a level; ValueError for one that this table does not have."""
+    """Return the version of a level. Raises ValueError for an unknown one."""
     try:
         return MetadataVersion(level)
     except ValueError:
@@ -151,7 +151,7 @@ def metadata_version(level: int) -> MetadataVersion:
 
 
 def parse_metadata_version(text: str) -> MetadataVersion:
-    """From a name (4.0-IV1), or from a release (4.0, 4.0.2), which stands for its last version."""
+    """Parse a name (4.0-IV1) or a release (4.0, 4.0.2), which means its last version. Raises ValueError."""
     wanted = ".".join(text.split(".")[:2])
     for version in reversed(MetadataVersion):
         if wanted in (str(version), version.release):
@@ -160,13 +160,13 @@ def parse_metadata_version(text: str) -> MetadataVersion:
 
 
 def metadata_changed(one: MetadataVersion, other: MetadataVersion) -> bool:
-    """Whether the metadata of the two differ in form, so that going down may lose something."""
+    """Whether the record formats of the two versions differ, so that a downgrade may lose data."""
     low, high = sorted((one, other))
     return any(low < level <= high for level in _METADATA_CHANGED)
 
 
 class FeatureLevel(NamedTuple):
-    """A level of a feature: a new cluster of `bootstrap_version` or later has it; `needs` is what it depends on."""
+    """A feature level. New clusters have it since `bootstrap_version`; `needs` are other features that it requires."""
 
     level: int
     bootstrap_version: MetadataVersion
@@ -190,9 +190,9 @@ FEATURES: Final[dict[str, tuple[FeatureLevel, ...]]] = {
     "share.version": (_FIRST, FeatureLevel(1, MetadataVersion.IBP_4_2_IV0)),
     "streams.version": (_FIRST, FeatureLevel(1, MetadataVersion.IBP_4_2_IV1)),
 }
-"""The features beside metadata.version, with all their levels in order."""
+"""The features other than metadata.version, with all their levels in order."""
 
 
 def default_feature_level(name: str, version: MetadataVersion) -> int:
-    """The level of a feature in a new cluster of this version."""
+    """Return the level of a feature in a new cluster of this version."""
     return max(level.level for level in FEATURES[name] if level.bootstrap_version <= version)
