@@ -1,1 +1,1 @@
-"""The controller's decisions: pure functions of the situation and a request, giving records and a response."""
+"""The controller's decisions: pure functions from a situation and a request to records and a response."""

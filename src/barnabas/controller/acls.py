@@ -1,7 +1,7 @@
-"""Access control entries: created and deleted.
+"""Creates and deletes ACL entries.
 
-An entry that is there is not written again, and that is no error. One bad entry or filter fails alone; a request that
-would write too much at once fails as a whole.
+An existing entry is not written again, which is not an error. An invalid entry or filter fails alone; a request that
+would write too many records fails as a whole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barnabas.wire.records.metadata import RemoveAccessControlEntryRecord
 
 
 def create(situation: Situation, entries: Sequence[AclEntry]) -> Result[list[KafkaError | None]]:
-    """For each entry, in their order, the error, or None for one that is there now."""
+    """Return the error or None for each entry, in order. None also means that the entry already existed."""
     errors = validate_creations(entries)
     acls = situation.image.acls
     wanted = dict.fromkeys(entry for entry, error in zip(entries, errors, strict=True) if error is None)
@@ -30,7 +30,7 @@ def create(situation: Situation, entries: Sequence[AclEntry]) -> Result[list[Kaf
 
 
 def delete(situation: Situation, filters: Sequence[AclFilter]) -> Result[list[list[AclEntry] | KafkaError]]:
-    """For each filter, in their order, the entries that it selects, sorted, or the error."""
+    """Return the matching entries, sorted, or the error for each filter, in order."""
     by_id = situation.image.acls.by_id
     ids = _ids_by_entry(by_id) if any(selects.entry is not None for selects in filters) else {}
     chosen: dict[Uuid, None] = {}
@@ -54,7 +54,7 @@ def delete(situation: Situation, filters: Sequence[AclFilter]) -> Result[list[li
 
 
 def _ids_by_entry(by_id: Mapping[Uuid, AclEntry]) -> dict[AclEntry, list[Uuid]]:
-    """So that many filters for one entry each do not go through all entries each."""
+    """Map entries to their ids, so that filters for a single entry need not scan all entries."""
     ids: dict[AclEntry, list[Uuid]] = {}
     for acl_id, entry in by_id.items():
         ids.setdefault(entry, []).append(acl_id)

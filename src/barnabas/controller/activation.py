@@ -1,4 +1,4 @@
-"""What a controller does first when it becomes active: end what its predecessor left open, and begin an empty log."""
+"""The first actions of a newly active controller: abort an unfinished transaction, and bootstrap an empty log."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BOOTSTRAP_TRANSACTION = "Bootstrap records"
 
 
 def abort_transaction(situation: Situation, reason: str) -> Result[None]:
-    """What an earlier controller began and did not end must not be seen."""
+    """Abort the unfinished metadata transaction of an earlier controller."""
     return Result([(AbortTransactionRecord(reason=reason), 0)], None)
 
 
 def write_bootstrap(situation: Situation, records: Sequence[Message]) -> Result[bool]:
-    """The first records of a cluster, all or none of them; nothing if the log has begun."""
+    """Write the first records of a cluster atomically. Returns False if the log is not empty."""
     if situation.image.metadata_version is not None:
         return Result([], False)
     versioned = [(record, 0) for record in records]

@@ -32,18 +32,18 @@ from barnabas.wire.records.metadata import (
 _SECURITY_PROTOCOLS: Final = range(4)
 _FENCE, _UNFENCE, _SHUT_DOWN = 1, -1, 1
 _RESERVED_DIRECTORIES: Final = 100
-_NONE_BEFORE: Final = -2  # what a broker reports when it does not know of an earlier registration is -1
+_NONE_BEFORE: Final = -2  # a broker that knows of no earlier registration reports -1
 
 
 class Heartbeat(NamedTuple):
-    """What a broker is told."""
+    """The response to a heartbeat."""
 
     is_caught_up: bool
     state: BrokerState
 
 
 def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> Broker:
-    """The registration that has this epoch; raises STALE_BROKER_EPOCH."""
+    """Return the registration with this epoch. Raises STALE_BROKER_EPOCH."""
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
@@ -57,10 +57,10 @@ def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) 
 
 
 def register(situation: Situation, request: BrokerRegistrationRequest, version: int) -> Result[int]:
-    """The broker's epoch. The same incarnation again amends its registration and keeps the epoch.
+    """Register a broker and return its epoch. The same incarnation updates its registration and keeps the epoch.
 
-    Another incarnation is refused while the one before is still heard of. It begins fenced, out of every ISR; where it did
-    not stop cleanly (before version 3 this cannot be told), it leaves the eligible leader replicas as well.
+    Another incarnation is rejected while the previous one has a valid session. It starts fenced and outside every ISR.
+    After an unclean shutdown (unknown before version 3) it also leaves the eligible leader replicas.
     """
     image, heartbeats = situation.image, situation.heartbeats
     existing = image.brokers.get(request.broker_id)
@@ -88,7 +88,7 @@ def register(situation: Situation, request: BrokerRegistrationRequest, version: 
         is_clean = version >= 3 and stored_epoch == request.previous_broker_epoch
         records += _stopped(situation, request.broker_id, is_clean)
         record.broker_epoch = situation.next_offset
-    # Last: if the rest is written and this is not, the broker registers again and nothing is missing.
+    # Last: if a failure keeps only this record from being written, the broker registers again.
     records.append((record, situation.metadata_version.register_broker_record_version))
     heartbeats.registered(request.broker_id, record.broker_epoch, image.offset + len(records))
     return Result(records, record.broker_epoch)
@@ -164,7 +164,7 @@ def _check_listeners(
 
 
 def _check_features(situation: Situation, features: Iterable[BrokerRegistrationRequest.Feature]) -> None:
-    """Every level that the cluster has agreed on must be one that the broker supports."""
+    """Raise UNSUPPORTED_VERSION unless the broker supports every finalized feature level."""
     finalized = {**situation.image.features, KRAFT_VERSION: situation.kraft_version}
     ranges = {each.name: (each.min_supported_version, each.max_supported_version) for each in features}
     for name, (low, high) in ranges.items():
@@ -187,7 +187,7 @@ def _check_feature(name: str, level: int, low: int, high: int) -> None:
 
 
 def _stopped(situation: Situation, broker_id: int, is_clean: bool) -> list[Versioned]:
-    """What is left to do about a broker's partitions after its last incarnation has stopped."""
+    """Return the partition changes after the previous incarnation of a broker has stopped."""
     changes, topics = PartitionChanges(situation), situation.image.topics
     in_isr = select(topics, lambda partition: broker_id in partition.isr)
     if is_clean or not situation.image.is_elr_enabled:
@@ -200,7 +200,7 @@ def _stopped(situation: Situation, broker_id: int, is_clean: bool) -> list[Versi
 
 
 def unregister(situation: Situation, broker_id: int) -> Result[None]:
-    """Forget a broker. One that still runs registers anew when it is told that it is not known."""
+    """Remove a broker. If it is still running, it registers again after its next heartbeat fails."""
     broker = situation.image.brokers.get(broker_id)
     if broker is None:
         message = f"Broker ID {broker_id} is not currently registered"
@@ -215,7 +215,7 @@ def unregister(situation: Situation, broker_id: int) -> Result[None]:
 
 
 def register_controller(situation: Situation, request: ControllerRegistrationRequest) -> Result[None]:
-    """A controller's listeners and features, as it was started."""
+    """Register the listeners and features of a controller."""
     if not situation.metadata_version.is_controller_registration_supported:
         message = "The current MetadataVersion is too old to support controller registrations."
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
@@ -242,11 +242,11 @@ def register_controller(situation: Situation, request: ControllerRegistrationReq
     return Result([(record, 0)], None)
 
 
-# --- life and silence
+# --- heartbeats and sessions
 
 
 def heartbeat(situation: Situation, request: BrokerHeartbeatRequest) -> Result[Heartbeat]:
-    """Note that a broker lives, and let it in, put it out, or let it go as it wishes and as it may."""
+    """Record a heartbeat, and fence, unfence or shut down the broker, as requested and allowed."""
     image, heartbeats = situation.image, situation.heartbeats
     broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
     offset = request.current_metadata_offset
@@ -269,9 +269,10 @@ def heartbeat(situation: Situation, request: BrokerHeartbeatRequest) -> Result[H
 
 
 def fence_stale_brokers(situation: Situation) -> Result[bool]:
-    """Fence the broker that was silent for longest, if for longer than broker.session.timeout.ms; True: call again at once.
+    """Fence the broker whose session expired first. Returns True if it must be called again at once.
 
-    One at a time, so that each election knows of the fencing before. Called each eighth of that time.
+    One broker at a time, so that each election takes the previous fencing into account. Called every eighth of
+    broker.session.timeout.ms.
     """
     timeout_ms = situation.config.get_int("broker.session.timeout.ms")
     expired = situation.heartbeats.expired(situation.monotonic_ms, timeout_ms)
@@ -311,7 +312,7 @@ def _begin_controlled_shutdown(situation: Situation, broker: Broker) -> list[Ver
 
 
 def _take_offline(situation: Situation, broker: Broker, offline: Iterable[Uuid]) -> list[Versioned]:
-    """Replicas in directories that have failed since are out of sync."""
+    """Remove replicas in newly failed directories from the ISR."""
     failed = set(offline) & set(broker.log_dirs)
     if not failed:
         return []
@@ -325,7 +326,7 @@ def _take_offline(situation: Situation, broker: Broker, offline: Iterable[Uuid])
 
 
 def _cordon(broker: Broker, cordoned: list[Uuid] | None) -> list[Versioned]:
-    """A broker that has not read its own settings yet says nothing of its cordoned directories."""
+    """Update the cordoned directories. None means that the broker has not read its own configs yet."""
     known = broker.cordoned_log_dirs
     if cordoned is None or (known is not None and set(known) == set(cordoned)):
         return []

@@ -1,7 +1,8 @@
-"""Settings of topics, brokers, groups and client metrics: changed one by one, or all of a resource at once.
+"""Configs of topics, brokers, groups and client metrics: changed one by one, or replaced per resource.
 
-The one rule: a resource's change is taken whole or not at all, whatever becomes of the others. What a running broker
-can take is for that broker to say before it comes here (`broker.dynamic_config`); levels of loggers never come here.
+The one rule: the changes of a resource are applied all or not at all, independent of the other resources. A broker
+checks first whether it can apply a change while running (`broker.dynamic_config`). Log levels are never passed to this
+module.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
 
 
 class AlterOperation(IntEnum):
-    """What becomes of a setting: lists can also be changed entry by entry."""
+    """The operation on a config. APPEND and SUBTRACT apply to lists."""
 
     SET = 0
     DELETE = 1
@@ -45,7 +46,7 @@ Texts = Mapping[str, str | None]
 
 
 def layers_of(image: MetadataImage, config: ServerConfig) -> Layers:
-    """What is set for a node, of which only that counts which a running node takes."""
+    """Return the dynamic and static configs of a node, without those that a running node cannot apply."""
     own = image.config(ConfigResourceType.BROKER, str(config.node_id))
     shared = image.config(ConfigResourceType.BROKER, "")
     return Layers(broker.effective(own, cluster_wide=False), broker.effective(shared, cluster_wide=True), config.given)
@@ -54,7 +55,7 @@ def layers_of(image: MetadataImage, config: ServerConfig) -> Layers:
 def alter(
     situation: Situation, resources: Mapping[ConfigResource, Texts], validate_only: bool, forwarded: bool
 ) -> Result[Outcome]:
-    """Give each resource these settings and no others. `forwarded`: a broker has looked at what is meant for itself."""
+    """Replace all configs of each resource. `forwarded` means that a broker has validated the changes to itself."""
 
     def texts_of(resource: ConfigResource) -> Texts:
         given = resources[resource]
@@ -67,7 +68,7 @@ def alter(
 def alter_incrementally(
     situation: Situation, resources: Mapping[ConfigResource, Operations], validate_only: bool, forwarded: bool
 ) -> Result[Outcome]:
-    """Change these settings of each resource and no others. `forwarded`: as for `alter`."""
+    """Change only these configs of each resource. `forwarded` is the same as for `alter`."""
 
     def texts_of(resource: ConfigResource) -> Texts:
         old = situation.image.config(*resource)
@@ -111,7 +112,7 @@ def _record(resource: ConfigResource, name: str, text: str | None) -> ConfigReco
 
 
 def _clear_elr(records: Records) -> Records:
-    """Who counts as eligible was decided by the old number of in-sync replicas."""
+    """Clear the eligible leader replicas, because they were chosen with the old min.insync.replicas."""
     changed = [
         record for record, _ in records if isinstance(record, ConfigRecord) and record.name == MIN_INSYNC_REPLICAS
     ]
@@ -122,7 +123,10 @@ def _clear_elr(records: Records) -> Records:
 
 
 def _changes(image: MetadataImage, resource: ConfigResource, texts: Texts) -> Texts:
-    """What differs from what is set; of a broker everything, so that setting the same again makes it look again."""
+    """Return the configs that change.
+
+    For a broker return all, because setting the same value again triggers a reload.
+    """
     if resource.type == ConfigResourceType.BROKER:
         return texts
     old = image.config(*resource)
@@ -151,7 +155,7 @@ def _lists_of(resource_type: int) -> Mapping[str, Definition]:
 
 
 def changed_list(entries: Iterable[str], operation: AlterOperation, operand: str) -> list[str]:
-    """A list after APPEND or SUBTRACT of a comma separated text; empty entries at the end of it do not count."""
+    """Return a list after APPEND or SUBTRACT of a comma-separated value. Empty entries at its end are ignored."""
     changed = list(entries)
     trimmed = operand.rstrip(",")
     for entry in trimmed.split(",") if trimmed or not operand else ():
@@ -174,7 +178,7 @@ def _check(
     changes: Texts,
     forwarded: bool,
 ) -> None:
-    """Raise KafkaError when a resource cannot take the changes."""
+    """Raise KafkaError if a resource cannot have these configs."""
     image = situation.image
     old = image.config(*resource)
     for name, text in changes.items():
@@ -206,7 +210,7 @@ def _check(
 def _check_guarded(
     situation: Situation, broker_name: str, name: str, text: str | None, old: Mapping[str, str], forwarded: bool
 ) -> None:
-    """Broker settings that the rest of the cluster leans on."""
+    """Check broker configs that other parts of the cluster depend on."""
     if name == MIN_INSYNC_REPLICAS and situation.image.is_elr_enabled:
         if broker_name:
             why = f"Broker-level {name} cannot be altered while ELR is enabled."
@@ -220,7 +224,7 @@ def _check_guarded(
                 ErrorCode.INVALID_CONFIG,
                 f"The {name} configuration value cannot be set because it requires metadata.version >= 4.3-IV0",
             )
-        # A controller does not know the paths of a broker's directories: without the broker it only lets entries go.
+        # A controller does not know the paths of a broker's directories: without the broker it only allows removals.
         if not forwarded and not set(split_list(text or "")) <= set(split_list(old.get(name, ""))):
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,
@@ -256,6 +260,6 @@ def _check_broker(situation: Situation, name: str) -> None:
 
 
 def parse_node_id(text: str) -> int | None:
-    """The number that names a node, or None when the text is none."""
+    """Parse a node id, or return None if the text is not one."""
     number = int(text) if re.fullmatch(r"[+-]?\d+", text) else None
     return number if number is not None and -(1 << 31) <= number < 1 << 31 else None

@@ -19,11 +19,11 @@ from barnabas.wire import ErrorCode, KafkaError
 MAX_ELECTIONS_AT_ONCE: Final = 1000
 
 Elected = list[tuple[str, list[tuple[int, KafkaError | None]]]]
-"""For each topic its partitions, with the error or None for an elected leader."""
+"""The partitions of each topic, with the error, or None if a leader was elected."""
 
 
 class ElectionType(IntEnum):
-    """As ElectLeaders has them."""
+    """The election types of ElectLeaders."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -36,7 +36,10 @@ _ELECTIONS: Final = {
 
 
 def elect(situation: Situation, election_type: int, wanted: Iterable[tuple[str, list[int]]] | None) -> Result[Elected]:
-    """Elect the leaders of some partitions, or of all (None), where those that need no election are left out."""
+    """Elect the leaders of these partitions.
+
+    With None, of all partitions, and those that need no election are left out.
+    """
     if election_type not in list(ElectionType):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}")
     kind, topics = ElectionType(election_type), situation.image.topics
@@ -88,9 +91,9 @@ def _elect(
 
 
 def balance_leaders(situation: Situation) -> Result[bool]:
-    """Give leadership back to preferred replicas that are in sync; True: there may be more, call again at once.
+    """Return leadership to preferred replicas that are in sync. Returns True if it must be called again at once.
 
-    Called each leader.imbalance.check.interval.seconds; does nothing unless auto.leader.rebalance.enable.
+    Called every leader.imbalance.check.interval.seconds; does nothing unless auto.leader.rebalance.enable is set.
     """
     records: list[Versioned] = []
     if situation.config.get_bool("auto.leader.rebalance.enable"):
@@ -105,9 +108,9 @@ def balance_leaders(situation: Situation) -> Result[bool]:
 
 
 def elect_unclean_leaders(situation: Situation) -> Result[bool]:
-    """Elect whoever is alive for leaderless partitions of topics that allow it; True: call again at once.
+    """Elect live replicas for leaderless partitions that allow it. Returns True if it must be called again at once.
 
-    A topic allows it by unclean.leader.election.enable. Called each unclean.leader.election.interval.ms.
+    A topic allows it with unclean.leader.election.enable. Called every unclean.leader.election.interval.ms.
     """
     records: list[Versioned] = []
     changes = PartitionChanges(situation)

@@ -1,7 +1,8 @@
-"""Feature levels: raised, lowered, or only tried.
+"""Changes or validates feature levels.
 
-The one rule: every level is one that all brokers and controllers support, and one bad update refuses them all. What
-a level of metadata.version means is in `metadata.versions`; kraft.version is the voters' own, and only looked at here.
+The one rule: every level is supported by all brokers and controllers, and one invalid update rejects them all.
+`metadata.versions` defines what a level of metadata.version means. kraft.version belongs to the voters and is only
+checked here.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class UpgradeType(IntEnum):
 
 
 class Update(NamedTuple):
-    """The level that a feature should have, and which way it may go."""
+    """The requested level of a feature, and the allowed direction."""
 
     level: int
     upgrade_type: int = UpgradeType.UPGRADE
@@ -51,19 +52,19 @@ SUPPORTED: Final[Mapping[str, VersionRange]] = {
     METADATA_VERSION: VersionRange(MINIMUM_VERSION.value, LATEST_VERSION.value),
     **{name: VersionRange(levels[0].level, levels[-1].level) for name, levels in FEATURES.items()},
 }
+"""The feature levels that this program supports."""
 SHOWN_ORDER: Final = tuple(hash_order(SUPPORTED))
-"""Kafka shows features in the order of a hash table."""
-"""What this program supports."""
+"""The order in which Kafka shows features, which is that of a hash table."""
 
 
 def update(situation: Situation, updates: Mapping[str, Update], validate_only: bool) -> Result[None]:
-    """Set these levels; raises KafkaError when one of them cannot be."""
+    """Set these levels. Raises KafkaError if one of them is not possible."""
     proposed = {**situation.image.features, **{name: each.level for name, each in updates.items()}}
     records: list[tuple[Message, int]] = []
     for name in hash_order(updates):
         _check(situation, name, updates[name])
         if name == KRAFT_VERSION:
-            # A record to wait for: the level itself is not in this log's image.
+            # A record to wait for the commit of, because the level itself is not in the image.
             records += [(NoOpRecord(), 0)] if updates[name].upgrade_type == UpgradeType.UPGRADE else []
             continue
         if name != METADATA_VERSION:
@@ -112,7 +113,7 @@ def _check_metadata_downgrade(current: int, level: int, upgrade_type: int) -> No
 
 
 def _check_needs(name: str, level: int, proposed: Mapping[str, int]) -> None:
-    if name not in FEATURES:  # level 0 of it is what every node supports
+    if name not in FEATURES:  # every node supports level 0 of an unknown feature
         raise _refusal(name, level, f"Feature {name} not found.")
     needs = next(each.needs for each in FEATURES[name] if each.level == level)
     for other, least in needs:
@@ -136,7 +137,7 @@ def _why_not_supported(situation: Situation, name: str, level: int) -> str | Non
 
 
 def _nodes(situation: Situation) -> Iterator[tuple[str, Mapping[str, VersionRange]]]:
-    """Who has a say: this controller, every broker, and the other controllers, as far as they have registered."""
+    """Yield the nodes that must support a level: this controller, every broker, and all registered controllers."""
     node_id = situation.config.node_id
     yield f"Local controller {node_id}", SUPPORTED
     for broker_id, broker in sorted(situation.image.brokers.items()):
@@ -148,7 +149,7 @@ def _nodes(situation: Situation) -> Iterator[tuple[str, Mapping[str, VersionRang
 
 
 def settings_for_elr(situation: Situation) -> Iterator[tuple[Message, int]]:
-    """With eligible leader replicas, how many must be in sync is the same on every broker, and written down."""
+    """Yield the configs that ELR requires: min.insync.replicas is set cluster-wide and not per broker."""
 
     def record(broker_name: str, text: str | None) -> tuple[Message, int]:
         kind = ConfigResourceType.BROKER

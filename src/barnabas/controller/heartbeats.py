@@ -1,7 +1,7 @@
-"""The soft state of the active controller: when each broker was last heard of, and how far it has read.
+"""The soft state of the active controller: the last heartbeat of each broker, and its metadata offset.
 
-The one rule: nothing here is in the log. It is lost with leadership, and a new leader begins with `Heartbeats.started`, in
-which every broker that may serve has just been heard of. Which records a change of state needs is not decided here.
+The one rule: nothing here is in the log. It is lost with leadership; a new leader starts with `Heartbeats.started`, in
+which every unfenced broker has just sent a heartbeat. The records for a state change are not decided here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FURTHEST: Final = (1 << 63) - 1
 
 
 class BrokerState(Enum):
-    """What the controller lets a broker do."""
+    """The state of a broker as the controller sees it."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
@@ -32,16 +32,16 @@ class BrokerState(Enum):
 
 
 class Session(NamedTuple):
-    """One registration of a broker, as far as the log does not tell."""
+    """Soft state of one broker registration."""
 
     epoch: int
     registration_offset: int
-    """Where its registration is in the log, or later: before it has read this far, a broker may not serve."""
+    """The offset of its registration, or later. A broker stays fenced until it has read up to here."""
     contact_ms: int | None = None
     """None until the first heartbeat."""
     metadata_offset: int = _NEVER
     shutdown_offset: int = _NEVER
-    """Where the log must be read to by the others before the broker may go; set while it shuts down."""
+    """The offset that all other brokers must have read before the broker may stop; set during controlled shutdown."""
 
     @property
     def is_shutting_down(self) -> bool:
@@ -49,14 +49,14 @@ class Session(NamedTuple):
 
 
 class Heartbeats:
-    """The sessions of brokers by id. A session whose epoch is not that of the registration counts for nothing."""
+    """Broker sessions by id. A session whose epoch differs from that of the registration is ignored."""
 
     def __init__(self, sessions: MutableMapping[int, Session] | None = None) -> None:
         self.sessions: MutableMapping[int, Session] = {} if sessions is None else sessions
 
     @classmethod
     def started(cls, image: MetadataImage, monotonic_ms: int) -> Heartbeats:
-        """What a new leader knows: brokers that may serve get a whole session timeout to show themselves."""
+        """Return the initial state of a new leader: unfenced brokers get a full session timeout."""
         return cls(
             {
                 broker_id: Session(broker.epoch, image.offset, None if broker.fenced else monotonic_ms)
@@ -65,7 +65,7 @@ class Heartbeats:
         )
 
     def session(self, broker: Broker) -> Session:
-        """The session of a registration; one that nothing is known of begins at the registration's epoch."""
+        """Return the session of a registration. An unknown one starts at the registration's epoch."""
         known = self.sessions.get(broker.broker_id)
         return known if known is not None and known.epoch == broker.epoch else Session(broker.epoch, broker.epoch)
 
@@ -74,12 +74,12 @@ class Heartbeats:
         return contact_ms is not None and contact_ms + timeout_ms >= monotonic_ms
 
     def lowest_active_offset(self, image: MetadataImage) -> int:
-        """How far all brokers that serve have read, without those that are shutting down."""
+        """Return the lowest metadata offset of all unfenced brokers that are not shutting down."""
         sessions = (self.session(broker) for broker in image.brokers.values() if not broker.fenced)
         return min((s.metadata_offset for s in sessions if not s.is_shutting_down), default=_FURTHEST)
 
     def expired(self, monotonic_ms: int, timeout_ms: int) -> tuple[int, Session] | None:
-        """A broker that was silent for too long, the one that was so for longest first."""
+        """Return the broker whose session expired first, or None."""
         silent = [
             (session.contact_ms, broker_id)
             for broker_id, session in self.sessions.items()
@@ -90,16 +90,16 @@ class Heartbeats:
         _, broker_id = min(silent)
         return broker_id, self.sessions[broker_id]
 
-    # --- what has happened; decisions call these last, when nothing can fail any more
+    # --- updates; decisions call these last, after everything that can fail
 
     def registered(self, broker_id: int, epoch: int, offset: int) -> None:
-        """A registration, new or amended, is written at this offset."""
+        """Record that a registration, new or updated, is written at this offset."""
         known = self.sessions.get(broker_id)
         contact_ms = known.contact_ms if known is not None and known.epoch == epoch else None
         self.sessions[broker_id] = Session(epoch, offset, contact_ms)
 
     def touched(self, broker: Broker, state: BrokerState, metadata_offset: int, end_offset: int, now_ms: int) -> None:
-        """A heartbeat has come from a broker that is in this state now; the log ends at `end_offset` with its answer."""
+        """Record a heartbeat of a broker, its new state, and the end of the log after the response's records."""
         session = self.session(broker)
         shutdown_offset = _NEVER if state.is_fenced else session.shutdown_offset
         if state is BrokerState.CONTROLLED_SHUTDOWN and shutdown_offset < 0:
@@ -109,14 +109,14 @@ class Heartbeats:
         )
 
     def forget(self, broker_id: int) -> None:
-        """Stop waiting for a broker until it is heard of again."""
+        """Clear the last contact of a broker, so that it cannot expire until its next heartbeat."""
         session = self.sessions.get(broker_id)
         if session is not None:
             self.sessions[broker_id] = session._replace(contact_ms=None, shutdown_offset=_NEVER)
 
 
 NO_HEARTBEATS: Final = Heartbeats(cast(Any, MappingProxyType({})))
-"""For situations without brokers that come and go; whoever tries to note something fails."""
+"""For decisions that involve no brokers. Read-only: updates raise an error."""
 
 
 def next_state(
@@ -127,7 +127,7 @@ def next_state(
     want_fence: bool,
     want_stop: bool,
 ) -> tuple[BrokerState, BrokerState]:
-    """The state a broker is in, and the one that its heartbeat brings it to."""
+    """Return the current state of a broker, and the state that its heartbeat leads to."""
     session = heartbeats.session(broker)
     leads = image.topics.counts.get(broker.broker_id, 0) > 0
     if session.is_shutting_down:

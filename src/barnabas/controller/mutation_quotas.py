@@ -1,4 +1,4 @@
-"""Quotas on partitions created and deleted (KIP-599, `controller_mutation_rate`): a bucket of tokens for each client.
+"""Quotas on created and deleted partitions (KIP-599, `controller_mutation_rate`): a token bucket per client.
 
 Soft state of one node, lost on failover by design. A bucket fills at the client's rate and holds what the rate yields in
 all windows together; a request may empty it below zero. A strict quota refuses requests while the bucket is below zero. A
@@ -29,7 +29,7 @@ _DEFAULT: Final = None
 _ABSENT: Final = ""
 
 Client = tuple[str, str]
-"""User and client id that share a bucket; an empty one does not matter."""
+"""User and client id that share a bucket. An empty string matches any."""
 
 
 class MutationQuota(NamedTuple):

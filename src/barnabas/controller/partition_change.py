@@ -37,9 +37,9 @@ UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
 
 
 class Election(Enum):
-    PREFERRED = "the preferred replica, if it is in sync; else as ONLINE"
-    ONLINE = "the leader, or the first replica that is in sync or eligible"
-    UNCLEAN = "as ONLINE, else the first replica that is alive, with the loss of what it lacks"
+    PREFERRED = "the preferred replica if it is in sync, otherwise like ONLINE"
+    ONLINE = "the current leader, or the first replica that is in sync or eligible"
+    UNCLEAN = "like ONLINE, otherwise the first live replica, which may lose records"
 
 
 class Rules(NamedTuple):
@@ -100,14 +100,14 @@ class PartitionChange:
         self._elr: Sequence[int] = partition.elr
 
     def build(self) -> tuple[PartitionChangeRecord, int] | None:
-        """The record with its version, or None when nothing changes."""
+        """Return the record with its version, or None if nothing changes."""
         partition = self.partition
         record = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.partition_id)
         self._complete_reassignment()
         self._follow_elr()
         self._elect(record)
         if record.leader == NO_LEADER_CHANGE and not set(partition.replicas) <= set(self.replicas):
-            record.leader = partition.leader  # who was a replica must learn by the epoch that it is none
+            record.leader = partition.leader  # a removed replica learns of its removal by the new leader epoch
         if record.isr is not None or not self.rules.is_elr_enabled:
             self._elr = ()
         if tuple(self._elr) != partition.elr:
@@ -126,7 +126,7 @@ class PartitionChange:
         return record, self.rules.metadata_version.partition_change_record_version
 
     def _complete_reassignment(self) -> None:
-        """Take the removed replicas out once all added ones are in sync and someone is left."""
+        """Finish a reassignment once all added replicas are in sync and at least one replica remains."""
         if not self.removing and not self.adding:
             return
         isr = [replica for replica in self.isr if replica not in self.removing]
@@ -136,11 +136,11 @@ class PartitionChange:
         if not set(self.adding) <= set(isr):
             return
         if len(self.adding) < len(self.removing) and not set(replicas) <= set(isr):
-            return  # with fewer replicas, those that stay must be in sync first, or too few would be
+            return  # when the replication factor shrinks, all remaining replicas must be in sync first
         self.isr, self.replicas, self.removing, self.adding = isr, replicas, (), ()
 
     def _follow_elr(self) -> None:
-        """Who leaves an ISR that is too small has all that was ever acknowledged, and may lead when the ISR is empty."""
+        """Update the ELR: replicas that leave an ISR below the minimum have all acknowledged records and may lead."""
         if not self.rules.is_elr_enabled:
             return
         if len(self.isr) >= self.rules.min_isr:
@@ -163,7 +163,7 @@ class PartitionChange:
                 record.leader_recovery_state = RECOVERING
 
     def _find_leader(self) -> tuple[int, bool]:
-        """The leader, and whether it may lack what was acknowledged."""
+        """Return the leader, and whether it may lack acknowledged records."""
         known = self.partition.last_known_elr
         preferred = self.replicas[:1] if self.election is Election.PREFERRED else ()
         for replica in (*preferred, self.partition.leader, *self.replicas):
@@ -187,7 +187,7 @@ class PartitionChange:
         return replica in (self.isr or self._elr) and self.is_acceptable_leader(replica)
 
     def _bump_leader_epoch_of_shrunk_isr(self, record: PartitionChangeRecord) -> None:
-        """Brokers before 3.6 take a smaller ISR only with a new leader epoch."""
+        """Start a new leader epoch, because brokers before 3.6 accept a smaller ISR only with one."""
         if self.rules.metadata_version.is_leader_epoch_bump_required_on_isr_shrink and (
             record.leader == NO_LEADER_CHANGE
             and record.isr is not None
@@ -196,7 +196,7 @@ class PartitionChange:
             record.leader = self.partition.leader
 
     def _follow_last_known_leader(self, record: PartitionChangeRecord) -> None:
-        """What the log calls last known ELR holds but the last leader, while there is none."""
+        """Update the last known ELR, which only has the last leader while there is no leader."""
         if not self.rules.is_elr_enabled:
             return
         known, leader = self.partition.last_known_elr, self.partition.leader
@@ -222,7 +222,7 @@ class PartitionChange:
 
 
 class PartitionChanges:
-    """The partitions of one situation, ready to be changed; what holds for a topic is looked up once."""
+    """Creates changes for the partitions of one situation. The settings of a topic are looked up once."""
 
     def __init__(self, situation: Situation) -> None:
         self.image = situation.image
@@ -238,7 +238,7 @@ class PartitionChanges:
         election: Election | None = None,
         may_lead: Callable[[int], bool] | None = None,
     ) -> PartitionChange:
-        """A change of a partition that exists; `may_lead` is for when the image does not show yet who is alive."""
+        """Start a change of an existing partition. `may_lead` overrides which brokers in the image are alive."""
         partition, image, rules = topic.partitions[partition_id], self.image, self.rules_of(topic)
         if election is None:
             election = Election.UNCLEAN if rules.is_unclean_election_enabled else Election.ONLINE
@@ -285,9 +285,9 @@ class PartitionChanges:
         added: int = NO_LEADER,
         uncleanly_stopped: int = NO_LEADER,
     ) -> Iterator[Versioned]:
-        """What happens to partitions when a broker leaves, comes, or has lost what it had not flushed.
+        """Yield the changes when a broker is removed, added, or has lost data that it had not flushed.
 
-        The image still shows the broker as it was: who leaves may not lead any more, and who comes already may.
+        The image still shows the broker's old state: a removed broker can no longer lead, and an added one already can.
         """
         image = self.image
 
@@ -304,7 +304,7 @@ class PartitionChanges:
 
 
 def has_online_directory(image: MetadataImage, broker_id: int, directory: Uuid | None) -> bool:
-    """Whether a replica in this directory can be served; a directory that is not known yet is taken to be well."""
+    """Whether a replica in this directory can be served. A directory that is not assigned yet counts as online."""
     broker = image.brokers.get(broker_id)
     if broker is None or directory is None or directory == LOST_DIR:
         return False
@@ -312,7 +312,7 @@ def has_online_directory(image: MetadataImage, broker_id: int, directory: Uuid |
 
 
 def select(topics: Topics, wanted: Callable[[Partition], bool]) -> Iterator[TopicPartition]:
-    """By the names of their topics; it looks at every partition."""
+    """Yield the matching partitions, ordered by topic name. Visits every partition."""
     for name in topics.names:
         topic = topics.by_id[topics.ids[name]]
         for partition_id, partition in enumerate(topic.partitions):

@@ -1,9 +1,9 @@
-"""Where the replicas of new partitions go.
+"""Places the replicas of new partitions on brokers.
 
-The first rule is to spread a partition over racks, the second to spread partitions over the brokers of a rack, the third
-to take fenced brokers only when a rack has no others left; none of them is ever the first replica. So racks take turns,
-and within a rack so do brokers, from a random start and in an order that is shuffled each time round. Brokers that are
-shutting down, or have only cordoned log directories, get nothing. Where there are replicas already is not looked at.
+First, a partition is spread across racks. Second, partitions are spread across the brokers of a rack. Third, fenced
+brokers are used only if a rack has no others left, and never as the first replica. Racks take turns, and so do the
+brokers of a rack, from a random start and in an order that is shuffled after each round. Brokers that are shutting
+down, or whose log directories are all cordoned, get no replicas. Existing replicas are not taken into account.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class UsableBroker(NamedTuple):
-    """A broker that may be given replicas."""
+    """A broker that may get replicas."""
 
     broker_id: int
     rack: str | None = None
@@ -49,7 +49,7 @@ def is_active(image: MetadataImage, broker_id: int) -> bool:
 
 
 def default_directory(image: MetadataImage, broker_id: int) -> Uuid:
-    """The log directory of a new replica: known when the broker has but one, else it is for the broker to choose."""
+    """Return the log directory of a new replica: that of the broker if it has only one, else unassigned."""
     version = image.metadata_version
     if version is None or not version.is_directory_assignment_supported:
         return MIGRATING_DIR
@@ -64,7 +64,7 @@ def default_directory(image: MetadataImage, broker_id: int) -> Uuid:
 def place(
     brokers: Iterable[UsableBroker], partitions: int, replication_factor: int, random: Random
 ) -> list[tuple[int, ...]]:
-    """The replicas of each new partition, the preferred leader first; raises INVALID_REPLICATION_FACTOR."""
+    """Return the replicas of each new partition, preferred leader first. Raises INVALID_REPLICATION_FACTOR."""
     usable = sorted(brokers)
     if replication_factor <= 0:
         raise _refused(f"Invalid replication factor {replication_factor}: the replication factor must be positive.")
@@ -75,7 +75,7 @@ def place(
             f"The target replication factor of {replication_factor} cannot be reached because only {len(usable)} "
             "broker(s) are registered or some brokers have all their log directories cordoned."
         )
-    if len(usable) == 1:  # nothing to choose, and the usual case: one node alone
+    if len(usable) == 1:  # the common case, a single node
         return [(usable[0].broker_id,)] * partitions
     racks = _Racks(usable, random)
     return [racks.place(replication_factor) for _ in range(partitions)]
@@ -86,7 +86,7 @@ def _refused(message: str) -> KafkaError:
 
 
 class _Rack:
-    """The brokers of a rack, and whose turn it is to lead, to follow, and to follow although fenced."""
+    """The brokers of a rack, and whose turn it is to lead, to follow, and to follow while fenced."""
 
     __slots__ = ("fenced", "fenced_turn", "follower_turn", "followers", "leader_turn", "random", "unfenced")
 
@@ -95,7 +95,7 @@ class _Rack:
         for broker in brokers:
             by_fenced[broker.fenced].append(broker.broker_id)
         self.unfenced, self.fenced = (_rotated(ids, random) for ids in by_fenced)
-        self.followers = self.unfenced[::-1]  # who leads first follows last
+        self.followers = self.unfenced[::-1]  # the first leader is the last follower
         self.leader_turn = self.follower_turn = self.fenced_turn = 0
         self.random = random
 
@@ -103,7 +103,10 @@ class _Rack:
         return self.unfenced[self.leader_turn]
 
     def follower(self, nth: int, *, leads: bool) -> int | None:
-        """The nth broker of this rack that follows in one partition; those of the leader's rack come right after it."""
+        """Return the nth follower of this rack in one partition.
+
+        In the leader's rack, followers start right after it.
+        """
         if leads and nth < len(self.unfenced) - 1:
             return self.unfenced[(self.leader_turn + 1 + nth) % len(self.unfenced)]
         if not leads and nth < len(self.unfenced):
@@ -112,7 +115,7 @@ class _Rack:
         return self.fenced[(self.fenced_turn + nth) % len(self.fenced)] if nth < len(self.fenced) else None
 
     def advance(self, took: int, *, leads: bool) -> None:
-        """After a partition in which this rack has `took` followers, and the leader perhaps."""
+        """Advance the turns after a partition with `took` followers, and possibly the leader, in this rack."""
         unfenced = min(took, len(self.unfenced) - leads)
         if took > unfenced:
             self.fenced_turn = (self.fenced_turn + took - unfenced) % len(self.fenced)
@@ -121,7 +124,7 @@ class _Rack:
             return
         self.leader_turn += 1
         if self.leader_turn == len(self.unfenced):
-            # Everyone has led: another order makes other pairs of leader and follower.
+            # Everyone has led once: another order makes other pairs of leader and follower.
             self.random.shuffle(self.unfenced)
             self.leader_turn = 0
 

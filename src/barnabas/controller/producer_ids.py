@@ -1,4 +1,4 @@
-"""Blocks of producer ids: each broker takes one at a time, and no id is ever given twice."""
+"""Allocates blocks of producer ids to brokers. No id is ever allocated twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ProducerIdBlock(NamedTuple):
 
 
 def allocate(situation: Situation, broker_id: int, broker_epoch: int) -> Result[ProducerIdBlock]:
-    """The next block, for a broker that is registered with this epoch."""
+    """Allocate the next block to a broker that is registered with this epoch."""
     check_broker_epoch(situation.image, broker_id, broker_epoch)
     first = max(situation.image.producer_ids.next_producer_id, 0)
     if first > _LAST_ID - BLOCK_SIZE:

@@ -1,7 +1,7 @@
-"""Client quotas: set and removed, for users, client ids and addresses.
+"""Sets and removes client quotas of users, client ids and IP addresses.
 
-One bad entity fails alone. Which of several faults is told, and the order of rows and records, follow Kafka's hash tables.
-Nothing here enforces a quota.
+An invalid entity fails alone. Which of several errors is returned, and the order of rows and records, follow Kafka's
+hash tables. Nothing here enforces a quota.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ IP: Final = "ip"
 ENTITY_TYPES: Final = (USER, CLIENT_ID, IP)
 
 Parts = Mapping[str, str | None]
-"""The name of each type that an entity is made of; no name stands for the default of the type."""
+"""Entity type to name. A name of None is the default of the type."""
 
 
 class QuotaAlteration(NamedTuple):
-    """What to do to one entity; a key without a value is removed."""
+    """The changes of one entity's quotas. A key without a value is removed."""
 
     parts: Parts
     ops: list[tuple[str, float | None]]
@@ -41,9 +41,9 @@ def alter(
     unknown_hosts: Collection[str] = (),
     validate_only: bool = False,
 ) -> Result[list[tuple[QuotaEntity, KafkaError | None]]]:
-    """For each entity the error or None. `unknown_hosts` are names of addresses that are none and that nobody knows.
+    """Return the error or None for each entity. `unknown_hosts` are the host names that could not be resolved.
 
-    An entity that is given twice has the error of that, although the first is done: so it is in Kafka.
+    An entity that is listed twice gets an error, although its first entry is applied, as in Kafka.
     """
     records: list[tuple[Message, int]] = []
     errors: dict[QuotaEntity, KafkaError | None] = {}
@@ -63,12 +63,12 @@ def alter(
 
 
 def in_order(parts: Parts) -> QuotaEntity:
-    """An entity with its types in the order in which Kafka shows them."""
+    """Return the entity with its types in Kafka's order."""
     return tuple((kind, parts[kind]) for kind in hash_order(parts, sized=True))
 
 
 def _entity_hash(entity: QuotaEntity) -> int:
-    """The hash of an entity in Java."""
+    """Return Java's hash code of an entity."""
     return (31 + sum(text_hash(kind) ^ (0 if name is None else text_hash(name)) for kind, name in entity)) & 0xFFFFFFFF
 
 
@@ -102,7 +102,7 @@ def _check_types_and_names(parts: Parts) -> None:
 
 
 def _definitions(parts: Parts, unknown_hosts: Collection[str]) -> Mapping[str, Definition]:
-    """The quotas that an entity of these types can have."""
+    """Return the quotas that an entity of these types can have."""
     if IP not in parts:
         return quotas.user_or_client_definitions()
     if len(parts) > 1:

@@ -1,7 +1,7 @@
-"""Reassignments: replicas that are added to a partition, and those that go when the new ones are in sync.
+"""Reassignments: replicas are added to a partition, and old ones are removed once the new ones are in sync.
 
-A reassignment is what the partition says of itself: all replicas, old and new, and which of them are being added and
-removed. It ends in the change of the ISR that brings the last added replica in (PartitionChange), or it is cancelled.
+A reassignment is part of the partition's state: all replicas, old and new, and which of them are being added or
+removed. It ends with the ISR change that adds the last new replica (PartitionChange), or is cancelled.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from barnabas.replicated.decision import Result
 from barnabas.wire import ErrorCode, KafkaError
 
 Target = tuple[int, Sequence[int] | None]
-"""A partition, and the replicas it is to have; None cancels."""
+"""A partition, and its target replicas, or None to cancel."""
 Altered = list[tuple[str, list[tuple[int, KafkaError | None]]]]
 
 
 def alter(
     situation: Situation, wanted: Iterable[tuple[str, Sequence[Target]]], allow_replication_factor_change: bool = True
 ) -> Result[Altered]:
-    """For each topic its partitions, with the error or None for a reassignment that has begun, or was cancelled."""
+    """Return the partitions of each topic, with the error, or None if the reassignment was started or cancelled."""
     changes = PartitionChanges(situation)
     records: list[Versioned] = []
     altered: Altered = []
@@ -68,7 +68,7 @@ def _alter_one(
 
 
 def _check_replication_factor(partition: Partition, replicas: Sequence[int]) -> None:
-    """During a reassignment, that is the number there will be after it."""
+    """Compare with the number of replicas after an ongoing reassignment."""
     now = len({*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas})
     if now != len(replicas):
         message = f"The replication factor is changed from {now} to {len(replicas)}"
@@ -76,7 +76,10 @@ def _check_replication_factor(partition: Partition, replicas: Sequence[int]) -> 
 
 
 def _change(changes: PartitionChanges, topic: Topic, index: int, target: Sequence[int]) -> list[Versioned]:
-    """What only changes the order of replicas, or takes away those that are not in sync, is done at once."""
+    """Start a reassignment.
+
+    One that only reorders replicas, or removes replicas that are not in sync, completes at once.
+    """
     partition = topic.partitions[index]
     removing = sorted(set(partition.replicas) - set(target))
     adding = sorted(set(target) - set(partition.replicas))
@@ -89,7 +92,7 @@ def _change(changes: PartitionChanges, topic: Topic, index: int, target: Sequenc
 
 
 def _cancel(changes: PartitionChanges, topic: Topic, index: int) -> list[Versioned]:
-    """Back to the replicas from before. If only added ones are in sync, this loses what the old ones lack."""
+    """Return to the previous replicas. If only added replicas are in sync, this loses records."""
     partition = topic.partitions[index]
     if not partition.is_reassigning:
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -113,7 +116,7 @@ def _cancel(changes: PartitionChanges, topic: Topic, index: int) -> list[Version
 
 
 def ongoing(image: MetadataImage, wanted: Iterable[tuple[str, Sequence[int]]] | None) -> list[list[TopicPartition]]:
-    """The partitions that are being reassigned, by topic; all, or of those that are wanted."""
+    """Return the partitions being reassigned, grouped by topic: all, or only the wanted ones."""
     if wanted is None:
         by_topic = groupby(image.topics.reassigning(), lambda each: each.topic.name)
         return [list(partitions) for _, partitions in by_topic]

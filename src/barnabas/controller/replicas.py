@@ -1,6 +1,6 @@
-"""What brokers report of the replicas they hold: the in-sync set of a leader (AlterPartition), and where a replica is.
+"""Reports of brokers about their replicas: the ISR of a leader (AlterPartition), and the directories of replicas.
 
-The one rule: only the leader of the current epoch speaks for a partition, and only from the newest state of it.
+The one rule: only the leader in the current epoch may change a partition, and only based on its newest state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from barnabas.wire.records.metadata import PartitionChangeRecord
 
 
 class Proposal(NamedTuple):
-    """The ISR a leader wants, each replica with the epoch of its broker (-1: not known), and the state it is based on."""
+    """The ISR that a leader proposes, with broker epochs (-1: unknown), and the partition state it is based on."""
 
     partition_id: int
     isr: Sequence[tuple[int, int]]
@@ -38,7 +38,7 @@ class Proposal(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a partition is after a proposal."""
+    """The state of a partition after a proposal."""
 
     leader: int
     leader_epoch: int
@@ -53,7 +53,7 @@ Answers = list[tuple[Uuid, list[tuple[int, State | ErrorCode]]]]
 def alter(
     situation: Situation, broker_id: int, broker_epoch: int, wanted: Iterable[tuple[Uuid, Sequence[Proposal]]]
 ) -> Result[Answers]:
-    """For each topic its partitions, with their new state or the error."""
+    """Return the partitions of each topic, with their new state or the error."""
     check_broker_epoch(situation.image, broker_id, broker_epoch)
     changes = PartitionChanges(situation)
     records: list[Versioned] = []
@@ -84,7 +84,7 @@ def _alter_one(
         return _state(partition, None)
     records.append(built)
     if built[0].leader not in (broker_id, NO_LEADER_CHANGE):
-        # The last step of a reassignment may take leadership from the very leader that reports it.
+        # The last step of a reassignment may take leadership from the leader that reports it.
         return ErrorCode.NEW_LEADER_ELECTED
     return _state(partition, built[0])
 
@@ -93,7 +93,7 @@ def _find_problem(image: MetadataImage, broker_id: int, partition: Partition, pr
     isr = [replica for replica, _ in proposal.isr]
     recovery = proposal.leader_recovery_state
     if proposal.leader_epoch > partition.leader_epoch or proposal.partition_epoch > partition.partition_epoch:
-        return ErrorCode.NOT_CONTROLLER  # the leader knows more than this node, which then leads the quorum no more
+        return ErrorCode.NOT_CONTROLLER  # the leader knows newer state, so this node is no longer the active controller
     if proposal.leader_epoch < partition.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if broker_id != partition.leader:
@@ -138,7 +138,7 @@ def _state(partition: Partition, record: PartitionChangeRecord | None) -> State:
 def assign_to_directories(
     situation: Situation, request: AssignReplicasToDirsRequest
 ) -> Result[AssignReplicasToDirsResponse]:
-    """A broker says in which directories its replicas are; those in failed ones are out of sync at once."""
+    """Record the directories of a broker's replicas. Those in failed directories leave the ISR at once."""
     if not situation.metadata_version.is_directory_assignment_supported:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
     check_broker_epoch(situation.image, request.broker_id, request.broker_epoch)

@@ -1,7 +1,7 @@
-"""SCRAM credentials: set and removed.
+"""Sets and removes SCRAM credentials.
 
-A user can be named once in a request, whatever the mechanism; one bad user fails alone. Passwords are never seen: a client
-sends them salted, and what is written cannot be used to log in. Nothing here authenticates.
+A user may appear only once in a request, whatever the mechanism. An invalid user fails alone. Passwords are never
+received: a client sends them salted, and what is stored cannot be used to log in. Nothing here authenticates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HASHES: Final = {1: hashlib.sha256, 2: hashlib.sha512}
 def alter(
     situation: Situation, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
 ) -> Result[dict[str, KafkaError | None]]:
-    """For each user the error or None: first those that lose a credential, then those that get one, then the errors."""
+    """Return the error or None for each user: first deletions, then upsertions, then errors."""
     accepted, errors = _judge(situation, [*deletions, *upsertions])
     records: list[tuple[Message, int]] = []
     rows: dict[str, KafkaError | None] = {}
@@ -86,7 +86,7 @@ def _record(alteration: Deletion | Upsertion) -> Message:
     if isinstance(alteration, Deletion):
         return RemoveUserScramCredentialRecord(name=alteration.name, mechanism=alteration.mechanism)
     if not alteration.salted_password:
-        # Kafka fails to make a key of nothing.
+        # Kafka fails to create a key from an empty password.
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     digest, salted_password = _HASHES[alteration.mechanism], bytes(alteration.salted_password)
     client_key = hmac.digest(salted_password, b"Client Key", digest)

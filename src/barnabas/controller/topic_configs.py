@@ -1,7 +1,7 @@
-"""The settings of a new topic: checked, written as records, and shown with what the cluster adds to them.
+"""The configs of a new topic: validation, records, and the effective values shown in the response.
 
-Kafka's controller shows them more simply than DescribeConfigs does: a text is shown as it was set, and of several names
-that stand for one setting the nearest place wins (this node's, then all brokers', then the server.properties).
+Kafka's controller shows them in a simpler way than DescribeConfigs: a value is shown as it was set, and among several
+synonyms the most specific source wins (this node's config, then the cluster-wide one, then server.properties).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ShownConfig = CreateTopicsResponse.CreatableTopicConfigs
 
 
 class TopicConfigs:
-    """The rules for the settings of all topics that one request creates."""
+    """The config rules for all topics that one request creates."""
 
     def __init__(self, situation: Situation) -> None:
         self._elr = situation.image.is_elr_enabled
@@ -34,7 +34,7 @@ class TopicConfigs:
         self._shared: list[ShownConfig] = []
 
     def accept(self, given: Iterable[CreateTopicsRequest.CreatableTopicConfig]) -> dict[str, str]:
-        """The settings by name, of one named twice the later; raises INVALID_CONFIG."""
+        """Return the configs by name; the last one wins if a name is repeated. Raises INVALID_CONFIG."""
         nulls = [each.name for each in given if each.value is None]
         if nulls:
             text = f"Null value not supported for topic configs: {','.join(nulls)}"
@@ -54,7 +54,7 @@ class TopicConfigs:
         return configs
 
     def records(self, name: str, configs: Mapping[str, str]) -> list[tuple[Message, int]]:
-        """A new minimum of in-sync replicas also makes void who was eligible to lead before."""
+        """Return the config records. A new min.insync.replicas also clears the eligible leader replicas."""
         kind = ConfigResourceType.TOPIC.value
         records: list[tuple[Message, int]] = [
             (ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value), 0)
@@ -65,7 +65,10 @@ class TopicConfigs:
         return records
 
     def shown(self, configs: Mapping[str, str]) -> list[ShownConfig]:
-        """Every setting in force, by name; internal ones only when they were set. Topics that set nothing share a list."""
+        """Return all effective configs by name, internal ones only if they were set.
+
+        Topics without configs share one list.
+        """
         if self._inherited is None:
             definitions = sorted(topic.definitions().items())
             self._inherited = {

@@ -25,14 +25,14 @@ from barnabas.wire.records.metadata import PartitionRecord, RemoveTopicRecord, T
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 
-_DEFAULT: Final = -1  # a number of partitions or replicas that the cluster's settings give
+_DEFAULT: Final = -1  # use the configured number of partitions or replicas
 
 Row = CreateTopicsResponse.CreatableTopicResult
 PartitionsRow = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
 class _Placement(NamedTuple):
-    """What all new partitions with the same replicas have in common; their records share these lists."""
+    """Lists shared by the records of all new partitions with the same replicas."""
 
     replicas: list[int]
     isr: list[int]
@@ -41,7 +41,7 @@ class _Placement(NamedTuple):
 
 
 class _Cluster:
-    """What a request with many topics need look up only once."""
+    """Lookups that are done once for a request with many topics."""
 
     __slots__ = ("_placements", "active", "directories", "image", "partition_record_version", "usable")
 
@@ -74,7 +74,7 @@ def create(
 ) -> Result[Charged[list[Row]]]:
     """A row for each topic, in their order; no name may be given twice. Each counts against the quota.
 
-    Rows of `describable` topics show the settings in force and the numbers of partitions and replicas.
+    Rows of `describable` topics have the effective configs and the numbers of partitions and replicas.
     """
     _refuse_too_many(situation, topics)
     configs, cluster = TopicConfigs(situation), _Cluster(situation)
@@ -113,7 +113,7 @@ def _create_one(
     describe: bool,
     counter: ChargeCounter,
 ) -> tuple[Row, list[tuple[Message, int]]]:
-    """The order of the checks decides which of several errors is told."""
+    """Create one topic. The order of the checks decides which of several errors is returned, as in Kafka."""
     image, name = situation.image, topic.name
     if name in image.topics.ids:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -185,7 +185,7 @@ def _automatic_assignment(
 
 
 def check_assignment(image: MetadataImage, replicas: Sequence[int], replication_factor: int | None) -> None:
-    """Raises INVALID_REPLICA_ASSIGNMENT for replicas that cannot be a partition's."""
+    """Raise INVALID_REPLICA_ASSIGNMENT if these cannot be the replicas of a partition."""
     problem = _problem(image, replicas, replication_factor)
     if problem is not None:
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}")
@@ -221,7 +221,7 @@ def _check_someone_is_active(cluster: _Cluster, replicas: Iterable[int], partiti
 def _partition_records(
     cluster: _Cluster, topic_id: Uuid, first: int, assignment: Iterable[Sequence[int]]
 ) -> list[tuple[Message, int]]:
-    """New partitions, each led by the first of its replicas that is active."""
+    """Return the records of new partitions. The leader of each is its first active replica."""
     version = cluster.partition_record_version
     records: list[tuple[Message, int]] = []
     for partition_id, replicas in enumerate(assignment, first):
