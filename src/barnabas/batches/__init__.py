@@ -1,8 +1,8 @@
 """Record batches of format v2, the unit in which Kafka stores, sends and replicates records: bytes in, values out.
 
-format (layout), reader, builder, compression, control (markers), checksum, stamping (what a leader writes into a batch),
-validation (what a leader takes from a producer), spans (records by place, for compaction), varint, errors. No I/O, no clock;
-nothing is known of topics or logs.
+format (layout), reader, builder, compression, control (markers), checksum, stamping (fields that a leader sets),
+validation (checks of a producer's batches), spans (records as byte ranges, for compaction), varint, errors. No I/O, no
+clock; nothing here knows topics or logs.
 """
 
 from barnabas.batches.builder import build_batch, encode_batch, recompress

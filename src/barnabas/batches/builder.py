@@ -1,7 +1,7 @@
-"""From records to a batch, with the bytes that Kafka writes.
+"""Builds batches from records, with the same bytes that Kafka writes.
 
-Its one rule: a batch is written once, from its records in order; what is wrong with them is the caller's fault and an
-EncodeError. It holds no open batch: how many records go into one, and when, is for the producer to say.
+Its one rule: a batch is built at once, from its records in order. Invalid records are the caller's fault and raise
+EncodeError. There is no open batch: the producer decides how many records go into one, and when.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ def build_batch(
     is_control: bool = False,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
-    """A batch of these records.
+    """Build a batch of these records.
 
-    They count up from `base_offset`, whatever offsets they have, unless `keep_offsets` is set, which together with
-    `last_offset` and `delete_horizon_ms` is what compaction needs. Without records, `last_offset` is needed. The largest
-    timestamp is that of the records unless it is given, as an append time is.
+    Their offsets count up from `base_offset`, whatever offsets they have, unless `keep_offsets` is set. That option,
+    `last_offset` and `delete_horizon_ms` are for compaction. `last_offset` is required without records. The largest
+    timestamp is that of the records unless it is passed, as for an append time.
     """
     payload, count, last_delta, base_timestamp, latest = _encode_records(
         records, base_offset, keep_offsets, delete_horizon_ms
     )
     if last_offset is not None:
         if last_offset < base_offset + last_delta:
-            raise EncodeError(f"the last offset {last_offset} lies before that of the last record")
+            raise EncodeError(f"the last offset {last_offset} is before that of the last record")
         last_delta = last_offset - base_offset
     elif not count:
-        raise EncodeError("a batch without records needs its last offset")
+        raise EncodeError("a batch without records needs a last offset")
     attributes = (
         (TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
         | (TRANSACTIONAL_BIT if is_transactional else 0)
@@ -110,9 +110,9 @@ def recompress(
     *,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> bytes:
-    """The one batch in `batch` in another codec, with everything else as it was.
+    """Return the batch with another codec and everything else unchanged.
 
-    Markers are left uncompressed, and a batch that has the codec already is left alone, whatever its level.
+    Markers stay uncompressed. A batch that already has the codec is returned as it is, whatever its level.
     """
     header = decode_whole_header(batch)
     if header.compression is compression or (header.is_control and header.compression is Compression.NONE):
@@ -122,7 +122,7 @@ def recompress(
 
 
 def encode_batch(header: BatchHeader, payload: bytes, compression: Compression, level: int | None = None) -> bytes:
-    """A batch of these (uncompressed) records, with the fields of `header` except for codec, length and checksum."""
+    """Encode a batch of this uncompressed payload, with the fields of `header` except codec, length and checksum."""
     body = compress(compression, payload, level)
     length = HEADER_SIZE - LENGTH_OVERHEAD + len(body)
     attributes = header.attributes & ~COMPRESSION_MASK | compression
@@ -138,7 +138,7 @@ def encode_batch(header: BatchHeader, payload: bytes, compression: Compression, 
 def _encode_records(
     records: Iterable[Record], base_offset: int, keep_offsets: bool, base_timestamp: int | None
 ) -> tuple[bytes, int, int, int, int]:
-    """The payload, the number of records, the last offset delta, the base timestamp and the largest timestamp."""
+    """Return the payload, record count, last offset delta, base timestamp and largest timestamp."""
     parts: list[bytes] = []
     count = 0
     delta = -1
@@ -159,7 +159,7 @@ def _encode_records(
             base_timestamp = timestamp
         elapsed = timestamp - base_timestamp
         fields = [
-            b"\x00",  # no attribute of a record has a meaning
+            b"\x00",  # record attributes are unused
             _VARINTS[elapsed] if 0 <= elapsed < _SMALL else encode_varint(elapsed),
             _VARINTS[delta] if delta < _SMALL else encode_varint(delta),
         ]

@@ -1,8 +1,8 @@
-"""The codecs of record batches: gzip, snappy, lz4 frames and zstd, written so that Java reads them.
+"""The codecs of record batches: gzip, snappy, lz4 frames and zstd, in the form that Java reads.
 
-Its one rule: what a stranger sent never grows beyond `max_decompressed_bytes`. zlib is told the limit; for lz4 and
-zstd the most that the blocks can give is added up before they are opened; snappy says its length, which is believed only
-as far as its format can reach. Concatenated gzip members and lz4 or zstd frames are read as one.
+Its one rule: untrusted data never decompresses to more than `max_decompressed_bytes`. For gzip, zlib enforces the
+limit. For lz4 and zstd, an upper bound is summed over the blocks before they are decompressed. The length in snappy
+data is trusted only as far as its format allows. Concatenated gzip members and lz4 or zstd frames are read as one.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from barnabas.wire.errors import EncodeError
 DEFAULT_MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 
 _GZIP_WBITS = 31
-# A length of 258 needs two bits at least, and a block of them a few bytes.
+# A match of 258 bytes needs at least two bits, and a block of them a few bytes.
 _GZIP_MAX_RATIO = 1032
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_SIZE = 32 * 1024
-# Three bytes of snappy copy at most 64.
+# Three bytes of snappy copy at most 64 bytes.
 _SNAPPY_MAX_RATIO = 22
 
 _LZ4_MAGIC = 0x184D2204
-# Java's level 9 stands for its fast compressor; every other level asks for the slow one, which begins at 3 here.
+# In Java, level 9 means the fast compressor. Every other level means the slow one, whose levels start at 3 here.
 _LZ4_DEFAULT_LEVEL = 9
 _LZ4_FAST, _LZ4_FIRST_SLOW = 1, 3
 _LZ4_MAX_RATIO = 255
@@ -44,7 +44,7 @@ _UINT32_LITTLE = struct.Struct("<I")
 
 
 def compress(compression: Compression, data: bytes, level: int | None = None) -> bytes:
-    """`data` in the given codec. The levels are Kafka's; None is Kafka's default; snappy has none."""
+    """Compress `data`. The levels are Kafka's; None is Kafka's default; snappy has none."""
     if compression is Compression.NONE:
         return data
     least, most = _LEVELS[compression]
@@ -56,13 +56,13 @@ def compress(compression: Compression, data: bytes, level: int | None = None) ->
 def decompress(
     compression: Compression, data: Buffer, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> bytes:
-    """What `data` holds. Raises BatchError if it is not whole, not of this codec, or too much."""
+    """Decompress `data`. Raises BatchError if it is incomplete, of another codec, or too large."""
     if compression is Compression.NONE:
         return bytes(data)
     try:
         return _DECOMPRESSORS[compression](bytes(data), max_decompressed_bytes)
     except (cramjam.DecompressionError, zlib.error) as error:
-        raise BatchError(f"the {compression.name.lower()} data cannot be read: {error}") from None
+        raise BatchError(f"the {compression.name.lower()} data is invalid: {error}") from None
 
 
 def most_decompressed_bytes(compression: Compression, data: Buffer) -> int:
@@ -88,12 +88,12 @@ def _compress_gzip(data: bytes, level: int | None) -> bytes:
 
 def _decompress_gzip(data: bytes, limit: int) -> bytes:
     member = zlib.decompressobj(_GZIP_WBITS)
-    # One more than the limit tells too much from just enough, and zlib takes 0 for no limit.
+    # The limit plus one distinguishes too much from just enough. For zlib, 0 would mean no limit.
     out = member.decompress(data, limit + 1)
     if len(out) > limit:
         raise _too_much(limit)
     if not member.eof:
-        raise BatchError("the gzip data ends too early")
+        raise BatchError("the gzip data is incomplete")
     if member.unused_data:
         return _decompress_into(cramjam.gzip.decompress_into, data, limit)
     return out
@@ -114,7 +114,7 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
     out = []
     position, end, room = 0, len(data), limit
     while position < end:
-        # Where streams were put one after the other, the header stands again in the place of a length.
+        # In concatenated streams, another header takes the place of a length.
         if data.startswith(_XERIAL_MAGIC, position):
             position += len(_XERIAL_HEADER)
             continue
@@ -123,7 +123,7 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
         length = _INT32.unpack_from(data, position)[0]
         position += _INT32.size
         if not 0 < length <= end - position:
-            raise BatchError(f"a snappy block of {length} bytes where {end - position} are left")
+            raise BatchError(f"a snappy block of {length} bytes, but only {end - position} bytes are left")
         block = _decompress_snappy_block(data[position : position + length], room)
         room -= len(block)
         position += length
@@ -138,7 +138,7 @@ def _decompress_snappy_block(data: bytes, limit: int) -> bytes:
     if length > limit:
         raise _too_much(limit)
     if length > len(data) * _SNAPPY_MAX_RATIO:
-        raise BatchError(f"{len(data)} bytes of snappy cannot hold {length}")
+        raise BatchError(f"{len(data)} bytes of snappy data cannot decompress to {length}")
     return bytes(cramjam.snappy.decompress_raw(data))
 
 
@@ -147,7 +147,7 @@ def _compress_lz4(data: bytes, level: int | None) -> bytes:
         level = _LZ4_FAST
     else:
         level = max(level, _LZ4_FIRST_SLOW)
-    # Java reads no frames whose blocks depend on each other.
+    # Java cannot read frames whose blocks depend on each other.
     compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     compressor.compress(data)
     return bytes(compressor.finish())
@@ -176,20 +176,20 @@ def _decompress_into(decompress_into: Callable[[bytes, bytearray], int], data: b
 
 
 def _most_of(most_of_frame: Callable[[Buffer, int], tuple[int, int]], data: Buffer) -> int:
-    """Return an upper bound of what the frames in `data` hold, without opening a block."""
+    """Return an upper bound of the decompressed size of all frames in `data`, without decompressing a block."""
     position = most = 0
     try:
         while position < len(data):
             frame, position = most_of_frame(data, position)
             most += frame
     except (IndexError, struct.error):
-        raise BatchError("the compressed data ends too early") from None
+        raise BatchError("the compressed data is incomplete") from None
     return most
 
 
 def _most_of_lz4_frame(data: Buffer, position: int) -> tuple[int, int]:
     if _UINT32_LITTLE.unpack_from(data, position)[0] != _LZ4_MAGIC:
-        raise BatchError("this is no lz4 frame")
+        raise BatchError("not an lz4 frame")
     flags, sizes = data[position + 4], data[position + 5]
     has_block_checksum, has_content_size = flags & 0x10, flags & 0x08
     has_content_checksum, has_dictionary = flags & 0x04, flags & 0x01
@@ -208,10 +208,10 @@ def _most_of_lz4_frame(data: Buffer, position: int) -> tuple[int, int]:
 
 def _most_of_zstd_frame(data: Buffer, position: int) -> tuple[int, int]:
     magic: int = _UINT32_LITTLE.unpack_from(data, position)[0]
-    if magic & 0xFFFF_FFF0 == 0x184D2A50:  # a frame to skip
+    if magic & 0xFFFF_FFF0 == 0x184D2A50:  # a skippable frame
         return 0, position + 8 + _UINT32_LITTLE.unpack_from(data, position + 4)[0]
     if magic != _ZSTD_MAGIC:
-        raise BatchError("this is no zstd frame")
+        raise BatchError("not a zstd frame")
     descriptor = data[position + 4]
     is_single_segment, has_checksum = descriptor & 0x20, descriptor & 0x04
     content_size_bytes = (1 if is_single_segment else 0, 2, 4, 8)[descriptor >> 6]

@@ -1,7 +1,7 @@
-"""Control records: markers that the cluster itself writes into logs, and that clients never see.
+"""Control records: markers that the cluster writes to logs and that consumers do not return.
 
-Its one rule: the key says what a control record is. Of the values, only that of the end of a transaction is known
-here; those of the metadata log are wire records.
+Its one rule: the key is the type of a control record. Only the value of a transaction marker is decoded here; those of
+the metadata log are wire records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VERSION = 0
 
 
 class ControlType(IntEnum):
-    """What a control record is for. UNKNOWN stands for all types that came later: readers skip them."""
+    """The type of a control record. UNKNOWN stands for all later types, which readers skip."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -45,26 +45,26 @@ def encode_control_key(type: ControlType) -> bytes:
 
 
 def decode_control_key(key: bytes | None) -> ControlType:
-    """The type that the key of a control record says; later versions of the key are read as far as they are known."""
+    """Decode the type from the key of a control record. Later versions of the key are read as far as they are known."""
     if key is None or len(key) < _KEY.size:
-        raise BatchError(f"a control record has the key {key!r}, which is too short")
+        raise BatchError(f"the key {key!r} of a control record is too short")
     version, number = _KEY.unpack_from(key)
     if version < 0:
-        raise BatchError(f"a control record has a key of version {version}")
+        raise BatchError(f"the key of a control record has version {version}")
     return ControlType(number) if ControlType.ABORT <= number <= ControlType.KRAFT_VOTERS else ControlType.UNKNOWN
 
 
 def decode_end_txn_marker(record: Record) -> EndTxnMarker:
-    """The marker in a record of type ABORT or COMMIT."""
+    """Decode the marker from a record of type ABORT or COMMIT."""
     control_type = decode_control_key(record.key)
     if control_type not in (ControlType.ABORT, ControlType.COMMIT):
-        raise BatchError(f"a control record of type {control_type.name} ends no transaction")
+        raise BatchError(f"a control record of type {control_type.name} is not a transaction marker")
     value = record.value
     if value is None or len(value) < _END_TXN_MARKER.size:
-        raise BatchError(f"the end of a transaction has the value {value!r}, which is too short")
+        raise BatchError(f"the value {value!r} of a transaction marker is too short")
     version, coordinator_epoch = _END_TXN_MARKER.unpack_from(value)
     if version < 0:
-        raise BatchError(f"the end of a transaction has a value of version {version}")
+        raise BatchError(f"the value of a transaction marker has version {version}")
     return EndTxnMarker(control_type, coordinator_epoch)
 
 
@@ -78,7 +78,7 @@ def build_end_txn_marker(
     base_offset: int = 0,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
-    """The batch that commits or aborts what a producer wrote to one partition."""
+    """Build the batch that commits or aborts a producer's transaction in one partition."""
     key = encode_control_key(ControlType.COMMIT if commit else ControlType.ABORT)
     value = _END_TXN_MARKER.pack(_VERSION, coordinator_epoch)
     return build_batch(
@@ -95,7 +95,7 @@ def build_end_txn_marker(
 def build_control_batch(
     values: Iterable[tuple[ControlType, bytes]], *, timestamp: int, base_offset: int, partition_leader_epoch: int
 ) -> bytes:
-    """A batch of control records of the metadata log, given as their types and encoded values."""
+    """Build a batch of control records of the metadata log from their types and encoded values."""
     return build_batch(
         (Record(0, timestamp, encode_control_key(control_type), value) for control_type, value in values),
         base_offset=base_offset,

@@ -1,7 +1,7 @@
-"""What is wrong with a batch, as one family of exceptions: each carries the error code that a broker would answer.
+"""Exceptions for invalid batches. Each has the error code that a broker would return.
 
-Its one rule: bytes of strangers raise `BatchError` and nothing else. A refusal that belongs into an answer is a value
-(`validation.InvalidBatch`), made from these there.
+Its one rule: untrusted bytes raise `BatchError` and nothing else. An error that belongs in a response is a value
+(`validation.InvalidBatch`), created from these.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from barnabas.wire.errors import ErrorCode, MalformedError
 
 
 class BatchError(MalformedError):
-    """A batch that is not what it claims to be."""
+    """An invalid batch."""
 
     code = ErrorCode.INVALID_RECORD
 
 
 class CorruptBatchError(BatchError):
-    """A wrong checksum, an unknown magic or a length that no batch can have."""
+    """A wrong checksum, an unknown magic or an impossible length."""
 
     code = ErrorCode.CORRUPT_MESSAGE
 
@@ -28,7 +28,7 @@ class UnknownCompressionError(BatchError):
 
 
 class TruncatedBatchError(BatchError):
-    """The bytes end inside a batch; `position` is where that batch begins, so everything before it is whole."""
+    """The bytes end inside a batch. `position` is where that batch starts; everything before it is complete."""
 
     def __init__(self, position: int, message: str) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
-"""The layout of record batch format v2: the fields of the header, the bits of the attributes, and what a record is.
+"""The layout of record batch format v2: the header fields, the attribute bits, and the record type.
 
-Its one rule: a header is decoded without its records, so that a log can be walked by headers alone. What a header says
-about its records (count, checksum, offsets) is not checked here: see checksum, reader and validation.
+Its one rule: a header is decoded without its records, so that a log can be scanned by headers alone. What the header
+says about its records (count, checksum, offsets) is not checked here: see checksum, reader and validation.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MAGIC = 2
 # max timestamp, producer id, producer epoch, base sequence, records count
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size
-# The length field counts what follows it, so a batch is this much longer than its length says.
+# The length field does not count itself and the offset before it: a batch is this much longer.
 LENGTH_OVERHEAD = 12
-# Length, attributes, two deltas, two absent fields and no headers, of a byte each.
+# Length, attributes, two deltas, null key, null value and no headers, one byte each.
 MIN_RECORD_SIZE = 7
 
 BASE_OFFSET_POSITION = 0
@@ -49,13 +49,13 @@ NO_LEADER_EPOCH = -1
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 
-# The least that a batch or message of any magic has after its length.
+# The minimum length of a batch or message of any magic.
 _SMALLEST_LENGTH = 14
 _LENGTH = struct.Struct(">i")
 
 
 class Compression(IntEnum):
-    """The codecs of format v2, by the number that stands in the attributes."""
+    """The codecs of format v2, by their number in the attributes."""
 
     NONE = 0
     GZIP = 1
@@ -65,14 +65,14 @@ class Compression(IntEnum):
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps of a batch: the producer, or the broker that appended it."""
+    """The source of the timestamps of a batch: the producer, or the broker that appended it."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
 
 
 class Record(NamedTuple):
-    """One record. Header keys are text; bytes that are not UTF-8 survive as surrogate escapes."""
+    """A record. Header keys are text; bytes that are not UTF-8 are kept as surrogate escapes."""
 
     offset: int
     timestamp: int
@@ -82,7 +82,7 @@ class Record(NamedTuple):
 
 
 class BatchHeader(NamedTuple):
-    """The fixed part of a batch, as it stands in the bytes."""
+    """The header of a batch, with all fields as they are encoded."""
 
     base_offset: int
     batch_length: int
@@ -115,7 +115,7 @@ class BatchHeader(NamedTuple):
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
         except ValueError:
-            raise UnknownCompressionError(f"codec {self.attributes & COMPRESSION_MASK} is unknown") from None
+            raise UnknownCompressionError(f"unknown codec {self.attributes & COMPRESSION_MASK}") from None
 
     @property
     def timestamp_type(self) -> TimestampType:
@@ -131,7 +131,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When a compaction may drop the tombstones in this batch; it is kept in the place of the base timestamp."""
+        """The time from which compaction may remove tombstones in this batch. It replaces the base timestamp."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
     @property
@@ -140,26 +140,26 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """The sequence of the last record; sequences go on at 0 after the largest int32."""
+        """The sequence of the last record. Sequences wrap to 0 after the largest int32."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & MAX_INT32
 
 
 def decode_header(data: Buffer, position: int = 0) -> BatchHeader:
-    """The header of the batch at `position`; of its records nothing has to be there.
+    """Decode the header of the batch at `position`. The records may be missing.
 
-    Raises TruncatedBatchError where the header is not whole, CorruptBatchError for an unknown magic or a length that
-    no batch has, and BatchError for the message formats before v2.
+    Raises TruncatedBatchError for an incomplete header, CorruptBatchError for an unknown magic or an impossible length,
+    and BatchError for message formats before v2.
     """
     available = len(data) - position
     if available < LENGTH_OVERHEAD:
-        raise TruncatedBatchError(position, f"{available} bytes at {position} are less than a batch header")
+        raise TruncatedBatchError(position, f"{available} bytes at {position} are too few for a batch header")
     length: int = _LENGTH.unpack_from(data, position + LENGTH_POSITION)[0]
     if length < _SMALLEST_LENGTH:
         raise CorruptBatchError(f"the batch at {position} has an impossible length of {length}")
     if available <= MAGIC_POSITION:
-        raise TruncatedBatchError(position, f"{available} bytes at {position} are less than a batch header")
+        raise TruncatedBatchError(position, f"{available} bytes at {position} are too few for a batch header")
     magic = data[position + MAGIC_POSITION]
     if magic != MAGIC:
         if magic > MAGIC:
@@ -168,12 +168,12 @@ def decode_header(data: Buffer, position: int = 0) -> BatchHeader:
     if length < HEADER_SIZE - LENGTH_OVERHEAD:
         raise CorruptBatchError(f"the batch at {position} has a length of {length}, less than its header")
     if available < HEADER_SIZE:
-        raise TruncatedBatchError(position, f"{available} bytes at {position} are less than a batch header")
+        raise TruncatedBatchError(position, f"{available} bytes at {position} are too few for a batch header")
     return BatchHeader._make(HEADER.unpack_from(data, position))
 
 
 def decode_whole_header(data: Buffer, position: int = 0) -> BatchHeader:
-    """As decode_header, but the records of the batch have to be there too."""
+    """Like decode_header, but raise TruncatedBatchError unless the whole batch is there."""
     header = decode_header(data, position)
     if len(data) - position < header.size_in_bytes:
         raise TruncatedBatchError(

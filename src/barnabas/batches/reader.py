@@ -1,8 +1,8 @@
-"""From bytes to batches and records.
+"""Decodes bytes to batches and records.
 
-Its one rule: nothing is believed. Every length is held against the bytes that are there, a batch gives all its records or
-a BatchError, and memory grows with the input, never with a number that the input claims. Checksums are checked where a
-batch enters (validation, recovery), not here: see `checksum.check_crc`.
+Its one rule: the input is not trusted. Every length is checked against the available bytes, a batch returns all its
+records or raises BatchError, and memory is bounded by the input, never by a number in it. Checksums are verified where
+a batch enters (validation, recovery), not here: see `checksum.check_crc`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from barnabas.batches.format import (
 )
 from barnabas.batches.varint import read_raw_varint, read_raw_varlong
 
-# The zigzag forms of -1, which stands for null, and of all deltas of one byte.
+# The zigzag form of -1, which means null, and the values of all one-byte deltas.
 _NULL = 1
 _DELTAS = [(raw >> 1) ^ -(raw & 1) for raw in range(0x80)]
 
@@ -31,10 +31,10 @@ _DELTAS = [(raw >> 1) ^ -(raw & 1) for raw in range(0x80)]
 def iterate_batches(
     data: Buffer, position: int = 0, *, tolerate_truncated: bool = False
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Each whole batch from `position` on, as where it begins and its header.
+    """Yield the position and header of each whole batch from `position` on.
 
-    A batch that is cut off at the end raises TruncatedBatchError, which says where; with `tolerate_truncated` it ends
-    the walk, as a Fetch answer that was cut at its largest size needs it.
+    An incomplete batch at the end raises TruncatedBatchError with its position. With `tolerate_truncated` it ends the
+    iteration instead, as needed for Fetch responses that are cut at their maximum size.
     """
     end = len(data)
     while position < end:
@@ -49,7 +49,7 @@ def iterate_batches(
 
 
 def end_of_whole_batches(data: Buffer, position: int = 0) -> int:
-    """Where the last batch ends that is whole."""
+    """Return the end of the last complete batch."""
     for start, header in iterate_batches(data, position, tolerate_truncated=True):
         position = start + header.size_in_bytes
     return position
@@ -62,7 +62,7 @@ def decode_payload(
     *,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> bytes:
-    """The records of the batch at `position` as bytes, decompressed."""
+    """Return the decompressed payload of the batch at `position`."""
     if header is None:
         header = decode_whole_header(data, position)
     payload = data[position + HEADER_SIZE : position + header.size_in_bytes]
@@ -76,21 +76,21 @@ def decode_records(
     *,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> list[Record]:
-    """The records of the batch at `position`."""
+    """Return the records of the batch at `position`."""
     if header is None:
         header = decode_whole_header(data, position)
     if header.records_count == 0 and header.size_in_bytes == HEADER_SIZE:
-        return []  # what compaction leaves of a batch, to remember its producer
+        return []  # compaction left an empty batch to keep the producer's state
     payload = decode_payload(data, position, header, max_decompressed_bytes=max_decompressed_bytes)
     return decode_records_of_payload(payload, header)
 
 
 def decode_records_of_payload(payload: bytes, header: BatchHeader) -> list[Record]:
-    """The records of a batch whose payload was decompressed already."""
+    """Return the records of a batch from its decompressed payload."""
     try:
         records = _decode_records(payload, header.records_count, header.base_offset, header.base_timestamp)
     except IndexError:
-        raise BatchError(f"the records end before {header.records_count} of them are read") from None
+        raise BatchError(f"the data ends before {header.records_count} records are read") from None
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         timestamp = header.max_timestamp
         return [Record(offset, timestamp, key, value, headers) for offset, _, key, value, headers in records]
@@ -114,13 +114,13 @@ def check_record_lengths(data: Buffer, records_count: int, start: int = 0) -> No
                 raise BatchError("a record has a negative length")
             position += size >> 1
     except IndexError:
-        raise BatchError(f"the records end before {records_count} of them are read") from None
+        raise BatchError(f"the data ends before {records_count} records are read") from None
     if position != len(data) or records_count < 0:
         raise BatchError(f"{records_count} records do not fill {len(data) - start} bytes")
 
 
 def offset_of_max_timestamp(data: Buffer, position: int = 0, header: BatchHeader | None = None) -> tuple[int, int]:
-    """The largest timestamp in the batch at `position` and the offset of the first record that has it."""
+    """Return the largest timestamp in the batch at `position`, and the offset of the first record that has it."""
     if header is None:
         header = decode_whole_header(data, position)
     if header.max_timestamp == NO_TIMESTAMP or header.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -132,8 +132,8 @@ def offset_of_max_timestamp(data: Buffer, position: int = 0, header: BatchHeader
 
 
 def _decode_records(data: bytes, count: int, base_offset: int, base_timestamp: int) -> list[Record]:
-    # The hot loop: varints of one and two bytes are read in place, in their zigzag form, where odd is negative. A length
-    # that points past the end gives a short slice, but then the position has left the record or the data, which is seen.
+    # The hot loop: varints of one and two bytes are decoded inline in their zigzag form, where odd is negative. A
+    # length beyond the end of the data makes a slice short, which the check of `position` at the end detects.
     records: list[Record] = []
     append = records.append
     new = tuple.__new__
@@ -199,7 +199,7 @@ def _decode_records(data: bytes, count: int, base_offset: int, base_timestamp: i
             headers = ()
             position += 1
         if position != end:
-            raise BatchError(f"record {len(records)} of {count} does not keep to its lengths")
+            raise BatchError(f"record {len(records)} of {count} has inconsistent lengths")
         append(new(Record, (base_offset + (offset >> 1), timestamp, key, value, headers)))
     if position != len(data) or signs & 1 or count < 0:
         raise BatchError(f"{count} records do not fill {len(data)} bytes, or one has a negative length")
@@ -220,7 +220,7 @@ def _decode_headers(data: bytes, position: int, keys: dict[bytes, str]) -> tuple
             length, position = read_raw_varint(data, position - 1)
         signs |= length
         name = data[position : (position := position + (length >> 1))]
-        # The same few keys stand in every record.
+        # Every record has the same few keys.
         if (key := keys.get(name)) is None:
             key = keys[name] = name.decode("utf-8", "surrogateescape")
         value = None

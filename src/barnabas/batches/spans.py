@@ -1,8 +1,8 @@
-"""The records of a batch as places in its payload, and a batch of some of them: what compaction needs of records.
+"""The records of a batch as byte ranges of its payload, and batches with some of them removed, for compaction.
 
-Its one rule: of a record only its key is looked at, and whether it has a value; the rest is carried over as bytes. A batch
-keeps its first and last offset, its producer and its codec, whatever is taken out of it, and the new one is what Kafka
-writes. Which records stay is for the caller to say.
+Its one rule: only the key of a record is decoded, and whether it has a value; everything else is copied as bytes. A
+batch keeps its first and last offset, its producer and its codec, whatever is removed, and the result equals what Kafka
+writes. The caller decides which records stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from barnabas.batches.varint import encode_varint, read_raw_varint, read_raw_var
 
 
 class RecordSpan(NamedTuple):
-    """A record by where it lies in a payload: `rest` is the position behind its timestamp, which may have to change."""
+    """The position of a record in a payload. `rest` is the position after its timestamp, which may have to change."""
 
     start: int
     rest: int
@@ -36,9 +36,9 @@ class RecordSpan(NamedTuple):
 
 
 def walk_spans(payload: bytes, position: int, count: int) -> list[RecordSpan]:
-    """The next records of a payload from a position on; raises BatchError where they do not keep to their lengths."""
-    # A hot loop, as that of the reader: varints of one and two bytes are read in place, in their zigzag form, where odd is
-    # negative, which stands for null.
+    """Return the next `count` records from `position` on. Raises BatchError if their lengths are inconsistent."""
+    # A hot loop like that of the reader: varints of one and two bytes are decoded inline. In their zigzag form, odd is
+    # negative, which means null.
     spans: list[RecordSpan] = []
     append = spans.append
     new = tuple.__new__
@@ -56,7 +56,7 @@ def walk_spans(payload: bytes, position: int, count: int) -> list[RecordSpan]:
                     length, position = read_raw_varint(payload, start)
             end = position + (length >> 1)
 
-            timestamp = payload[position + 1]  # behind the attributes
+            timestamp = payload[position + 1]  # after the attributes
             position += 2
             if timestamp >= 0x80:
                 if (byte := payload[position]) < 0x80:
@@ -84,21 +84,21 @@ def walk_spans(payload: bytes, position: int, count: int) -> list[RecordSpan]:
                 key = payload[position : (position := position + (key_length >> 1))]
             has_value = not payload[position] & 1
             if offset & 1 or length & 1 or not position < end <= size:
-                raise BatchError(f"record {len(spans)} of {count} does not keep to its lengths")
+                raise BatchError(f"record {len(spans)} of {count} has inconsistent lengths")
             delta = (timestamp >> 1) ^ -(timestamp & 1)
             append(new(RecordSpan, (start, rest, end, delta, offset >> 1, key, has_value)))
             position = end
     except IndexError:
-        raise BatchError(f"the records end before {count} of them are read") from None
+        raise BatchError(f"the data ends before {count} records are read") from None
     return spans
 
 
 def retain_records(
     header: BatchHeader, payload: bytes, spans: Sequence[RecordSpan], delete_horizon_ms: int | None = None
 ) -> bytes:
-    """The batch of these of its records, which are at least one, with a delete horizon if it gets one now.
+    """Return a batch with only these records, at least one, and with a delete horizon if one is passed.
 
-    Timestamps count from the delete horizon, if there is one, and otherwise from the first record that is left.
+    Timestamps are relative to the delete horizon if there is one, and otherwise to the first remaining record.
     """
     is_append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
     timestamps = [
@@ -128,7 +128,7 @@ def retain_records(
 
 
 def empty_batch(header: BatchHeader) -> bytes:
-    """What is left of a batch without records: its offsets, its producer, and its largest timestamp."""
+    """Return the batch without records: only its offsets, its producer and its largest timestamp remain."""
     attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_BIT)
     empty = header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, records_count=0)
     return encode_batch(empty, b"", Compression.NONE)

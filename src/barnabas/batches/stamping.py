@@ -1,7 +1,7 @@
-"""What a leader writes into a batch before it appends it: offset and epoch, and where the topic says so, its own time.
+"""Fields that a leader sets in a batch before it appends it: offset, epoch and, for LogAppendTime, the timestamp.
 
-Its one rule: a batch is changed in place. Offset and epoch lie outside the checksum; a timestamp does not, so the
-checksum is computed again, but only if the timestamp is another one.
+Its one rule: a batch is changed in place. Offset and epoch are outside the checksum. A timestamp is not, so the
+checksum is recomputed, but only if the timestamp changes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UINT32 = struct.Struct(">I")
 
 
 def stamp(batch: bytearray | memoryview, base_offset: int, leader_epoch: int, position: int = 0) -> None:
-    """Write base offset and leader epoch into the batch at `position`."""
+    """Set the base offset and leader epoch of the batch at `position`."""
     _INT64.pack_into(batch, position + BASE_OFFSET_POSITION, base_offset)
     _INT32.pack_into(batch, position + LEADER_EPOCH_POSITION, leader_epoch)
 

@@ -1,14 +1,14 @@
-"""Whether a leader takes what a producer sent, and as which bytes it goes into the log.
+"""Validates the batches of producers, and determines the bytes that a leader appends.
 
-Its one rule: the answer is a value, ValidBatch or InvalidBatch, with the error codes, their precedence and, where they
-reach the wire, the messages of Kafka. `check_produce` belongs to the request and comes before a partition is asked for
-its leader; `validate_batch` belongs to the log.
+Its one rule: the result is a value, ValidBatch or InvalidBatch, with Kafka's error codes, their precedence and, where
+they are sent, Kafka's messages. `check_produce` validates the request, before a partition is asked for its leader;
+`validate_batch` validates for the log.
 
-An uncompressed batch is walked by the lengths of its records. Records are decoded only if the topic is compacted (they
-need keys), if a lower bound of timestamps is set, or if the header gives cause: timestamps out of bounds, in the wrong
-order or of the wrong type. A compressed batch is opened for the same reasons, to give it another codec, or if
-`open_compressed` asks for it; otherwise its header is trusted as far as so many records could be in so many bytes, where
-Kafka would look. Sequences and transactions need the state of the log and are not looked at here.
+For an uncompressed batch only the lengths of the records are checked. Records are decoded only if the topic is
+compacted (they need keys), if timestamps have a lower bound, or if the header requires it: timestamps out of range, in
+the wrong order or of the wrong type. A compressed batch is decompressed for the same reasons, to change its codec, or
+if `open_compressed` is set; otherwise its record count is only checked for plausibility, where Kafka would decompress.
+Sequences and transactions need the state of the log and are not checked here.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ _FIRST_ZSTD_VERSION = 7
 
 @dataclass(frozen=True, slots=True)
 class AppendRules:
-    """What a topic asks of the batches that are appended to it."""
+    """The settings of a topic that appended batches must conform to."""
 
     max_message_bytes: int = 1048588
     compacted: bool = False
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
     timestamp_before_max_ms: int = MAX_INT64
     timestamp_after_max_ms: int = 3_600_000
-    compression: Compression | None = None  # None: as the producer chose
+    compression: Compression | None = None  # None: keep the producer's codec
     compression_level: int | None = None
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
-    open_compressed: bool = False  # also where nothing but the count of records is to be seen there
+    open_compressed: bool = False  # even if only the record count needs to be verified
 
 
 class RecordError(NamedTuple):
-    """What is wrong with one record of a batch."""
+    """An invalid record of a batch."""
 
     batch_index: int
     message: str
 
 
 class InvalidBatch(NamedTuple):
-    """A batch that is refused, and why."""
+    """A rejected batch, with its error."""
 
     error_code: ErrorCode
     message: str
@@ -73,7 +73,7 @@ class InvalidBatch(NamedTuple):
 
     @property
     def answer_message(self) -> str | None:
-        """The message as far as Kafka tells it to a producer, which is only beside the errors of records."""
+        """The message for the producer. Kafka sends one only together with record errors."""
         return self.message if self.record_errors else None
 
 
@@ -126,7 +126,9 @@ def check_produce(data: Buffer | None, version: int, header: BatchHeader | None 
         if header is None:
             header = decode_whole_header(data or b"")
         if version < _FIRST_ZSTD_VERSION and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
-            return InvalidBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce {version} does not know zstd")
+            return InvalidBatch(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} does not support zstd"
+            )
         _check_sole(data or b"", header)
     except BatchError as error:
         return InvalidBatch(error.code, str(error))
@@ -162,25 +164,28 @@ def _check_sole(data: Buffer, header: BatchHeader) -> None:
 
 def _check_header(header: BatchHeader, data: Buffer, rules: AppendRules) -> None:
     if header.base_offset != 0:
-        raise BatchError(f"the base offset is {header.base_offset} and not 0")
+        raise BatchError(f"the base offset is {header.base_offset}, not 0")
     _check_size(header.size_in_bytes, rules)
     check_crc(header, data)
-    _ = header.compression  # raises if there is no such codec
+    _ = header.compression  # raises for an unknown codec
     _check_sole(data, header)
     if header.last_offset_delta < 0:
         raise BatchError(f"the last offset delta is {header.last_offset_delta}")
     if header.records_count != header.last_offset_delta + 1:
-        raise BatchError(f"{header.records_count} records have a last offset delta of {header.last_offset_delta}")
+        raise BatchError(
+            f"{header.records_count} records do not match the last offset delta {header.last_offset_delta}"
+        )
     if header.is_control:
-        raise BatchError("a client may not write control records")
+        raise BatchError("clients must not write control records")
     if header.has_producer_id and header.base_sequence < 0:
-        raise BatchError(f"producer {header.producer_id} sent the sequence {header.base_sequence}")
+        raise BatchError(f"producer {header.producer_id} sent the invalid sequence {header.base_sequence}")
 
 
 def _check_size(size_in_bytes: int, rules: AppendRules) -> None:
     if size_in_bytes > rules.max_message_bytes:
         raise _RefusedError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {size_in_bytes} bytes where {rules.max_message_bytes} are allowed"
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"a batch of {size_in_bytes} bytes exceeds max.message.bytes={rules.max_message_bytes}",
         )
 
 
@@ -191,7 +196,7 @@ def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, par
     target = source if rules.compression is None else rules.compression
     must_decode = _must_decode(header, rules, now_ms)
     if source is Compression.NONE and source is target and not must_decode:
-        check_record_lengths(batch, header.records_count, HEADER_SIZE)  # in place: a large batch is not copied
+        check_record_lengths(batch, header.records_count, HEADER_SIZE)  # in place, without copying a large batch
     elif must_decode or source is not target or rules.open_compressed:
         payload = decode_payload(data, 0, header, max_decompressed_bytes=rules.max_decompressed_bytes)
         if must_decode:
@@ -202,7 +207,7 @@ def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, par
                 batch = _rebuild(records, header, target, rules)
                 header = decode_header(batch)
             elif source is not Compression.NONE and not _is_dense(records):
-                raise BatchError("the offsets of the records do not count up by one")
+                raise BatchError("the offsets of the records are not consecutive")
         else:
             check_record_lengths(payload, header.records_count)
             if source is not target:
@@ -210,7 +215,7 @@ def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, par
                 header = decode_header(batch)
         _check_size(len(batch), rules)
     elif header.records_count * MIN_RECORD_SIZE > most_decompressed_bytes(source, memoryview(batch)[HEADER_SIZE:]):
-        raise BatchError(f"{header.records_count} records cannot be in a batch of {len(batch)} bytes")
+        raise BatchError(f"{header.records_count} records do not fit into a batch of {len(batch)} bytes")
 
     log_append_time_ms = NO_TIMESTAMP
     if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -270,7 +275,7 @@ def _check_records(records: list[Record], header: BatchHeader, rules: AppendRule
 
 
 def _describe(record: Record, header: BatchHeader, rules: AppendRules) -> str:
-    """A record as Kafka prints it, which depends on whether it would keep the compressed bytes."""
+    """Format a record as Kafka prints it, which depends on whether Kafka would keep the compressed bytes."""
     source = header.compression
     is_kept = source is not Compression.NONE and rules.compression in (None, source)
     name, null_size = ("PartialDefaultRecord", -1) if is_kept else ("DefaultRecord", 0)
@@ -286,7 +291,7 @@ def _is_dense(records: list[Record]) -> bool:
 
 
 def _rebuild(records: list[Record], header: BatchHeader, compression: Compression, rules: AppendRules) -> bytes:
-    """The batch in another codec, its offsets counted anew."""
+    """Rebuild the batch with another codec and consecutive offsets."""
     try:
         return build_batch(
             records,

@@ -1,8 +1,8 @@
-"""Varints, as records use them: the slow and complete form. The reader inlines the short ones in its loop.
+"""Varints as used in records: the slow and complete implementation. The reader inlines the short forms.
 
-Its one rule: an int32 ends within 5 bytes and an int64 within 10; bits beyond are dropped, as in Java. Read, they are
-still zigzag: even is `raw >> 1`, odd is negative. Running off the end of the bytes is an IndexError, for only the caller
-knows what it was reading.
+Its one rule: an int32 has at most 5 bytes and an int64 at most 10; excess bits are dropped, as in Java. The values read
+are still zigzag encoded: even means `raw >> 1`, odd means negative. Reading beyond the end of the data raises
+IndexError, because only the caller knows what it was reading.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from barnabas.batches.format import Buffer
 
 
 def read_raw_varint(data: Buffer, position: int) -> tuple[int, int]:
-    """The zigzag form of an int32, and the position after it."""
+    """Return the zigzag form of an int32, and the position after it."""
     return _read(data, position, 35, 0xFFFF_FFFF)
 
 
 def read_raw_varlong(data: Buffer, position: int) -> tuple[int, int]:
-    """The zigzag form of an int64, and the position after it."""
+    """Return the zigzag form of an int64, and the position after it."""
     return _read(data, position, 70, 0xFFFF_FFFF_FFFF_FFFF)
 
 
 def encode_varint(value: int) -> bytes:
-    """The varint of an int32 or int64; that it is one is for the caller to know."""
+    """Encode an int32 or int64. The range is not checked."""
     raw = value << 1 if value >= 0 else (-value << 1) - 1
     if raw < 0x80:
         return bytes((raw,))
