@@ -1,4 +1,4 @@
-"""The settings of a client metrics subscription: what clients push, how often, and which clients are meant."""
+"""The configs of a client metrics subscription: which metrics clients push, how often, and which clients match."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MATCH_KEYS = (
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """The settings of a subscription."""
+    """Return the configs of a subscription."""
     return parse_table(_TABLE)
 
 
 def validate(configs: Mapping[str, str | None]) -> None:
-    """Check all that a subscription sets; raises `ConfigError`."""
+    """Validate all configs of a subscription. Raises `ConfigError`."""
     if nulls := [name for name, text in configs.items() if text is None]:
         raise ConfigError(nulls[0], f"Null value not supported for client metrics configs: {','.join(nulls)}")
     for name in hash_order(configs):
@@ -49,10 +49,10 @@ def validate(configs: Mapping[str, str | None]) -> None:
 
 
 def parse_match(entries: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    """The regular expression for each key; a client fits when every one matches the whole of its text.
+    """Return the regular expression for each key. A client matches if every one matches the whole value.
 
-    Expressions are Python's, with named groups also in Java's spelling. What only Java has (`\\p{Alpha}`, `\\Q..\\E`,
-    `[a-z&&[b]]`) is refused.
+    Expressions are Python's, with named groups also in Java's syntax. Syntax that only Java has (`\\p{Alpha}`,
+    `\\Q..\\E`, `[a-z&&[b]]`) is rejected.
     """
     patterns = {}
     for entry in entries:
@@ -73,5 +73,5 @@ metrics list "" medium list+empty
 interval.ms int 300000 medium
     How often a matching client pushes its metrics.
 match list "" medium list+empty
-    Clients that are meant, as key=regular expression pairs that must all fit; empty is every client.
+    Clients that match, as key=regular expression pairs that must all match; empty is every client.
 """

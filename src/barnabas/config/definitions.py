@@ -1,14 +1,14 @@
-"""What a setting is: its name, type, default, bounds, who may change it while the node runs, and a sentence about it.
+"""The definition of a config: name, type, default, restrictions, whether it can change at runtime, and a description.
 
-The settings themselves are tables of text, one setting to two lines, read on first use:
+The configs are tables of text with two lines per config, parsed on first use:
 
     segment.ms long 604800000 medium >=1 <- log.roll.ms log.roll.hours*3600000
-        Age at which a segment is closed.
+        Age at which a segment is rolled.
 
-that is name, type, default (`-` is none, `!` must be given, `""` is the empty text), importance, then in any order what
-applies of: per-broker or cluster-wide (else it is read-only), internal, a validator in its short form; and after `<-` the
-settings it stands for or takes its default from, with the factor between their units. Tables keep Kafka's own order:
-of several bad values, the first in that order is the one that is refused.
+The fields are name, type, default (`-` is null, `!` is required, `""` is the empty text) and importance. Then follow,
+in any order and only where they apply: per-broker or cluster-wide (otherwise read-only), internal, and a validator in
+its short form. After `<-` are the synonyms, or the configs that provide the default, with the factor between their
+units. Tables keep Kafka's own order: among several invalid values, the first in that order is reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Importance(Enum):
-    """How much a setting matters to most users."""
+    """How important a config is for most users."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -43,7 +43,7 @@ class Importance(Enum):
 
 
 class UpdateMode(Enum):
-    """Whether a broker's setting can change while it runs, and for whom."""
+    """Whether a broker config can change at runtime, and at which level."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -51,14 +51,14 @@ class UpdateMode(Enum):
 
 
 class Synonym(NamedTuple):
-    """A broker setting that gives another one its value, times the factor."""
+    """A broker config that provides the value of another one, multiplied by the factor."""
 
     name: str
     factor: int = 1
 
 
 class Definition(NamedTuple):
-    """One setting. `default` is text; None is no value, and where `required` it must be given."""
+    """A config. `default` is text; None means null, or no default if `required`."""
 
     name: str
     type: ConfigType
@@ -73,11 +73,11 @@ class Definition(NamedTuple):
 
     @property
     def sensitive(self) -> bool:
-        """Whether the value is never shown."""
+        """Whether the value must never be shown."""
         return self.type is ConfigType.PASSWORD
 
     def parse(self, text: str | None) -> Value:
-        """The value of a text; raises `ConfigError` when this setting does not take it."""
+        """Return the value of a text. Raises `ConfigError` if it is invalid."""
         value = parse_value(self.name, text, self.type)
         if isinstance(self.validator, ValidList) and isinstance(value, tuple):
             value = tuple(dict.fromkeys(value))
@@ -86,18 +86,18 @@ class Definition(NamedTuple):
         return value
 
     def default_value(self) -> Value:
-        """The value when none is given; raises `ConfigError` when one must be."""
+        """Return the default value. Raises `ConfigError` if the config is required."""
         if self.required:
             raise ConfigError(self.name, f'Missing required configuration "{self.name}" which has no default value.')
         return parse_value(self.name, self.default, self.type)
 
     def format(self, value: Value) -> str | None:
-        """The text of a value, or None when it is not to be shown."""
+        """Format a value, or return None if it is sensitive."""
         return None if self.sensitive else format_value(value)
 
 
 def parse_all(definitions: Mapping[str, Definition], texts: Mapping[str, str | None]) -> dict[str, Value]:
-    """The value of every defined setting, from its text or its default; texts of unknown names are ignored."""
+    """Return the value of every defined config, from its text or its default. Unknown names are ignored."""
     return {
         name: definition.parse(texts[name]) if name in texts else definition.default_value()
         for name, definition in definitions.items()
@@ -105,7 +105,7 @@ def parse_all(definitions: Mapping[str, Definition], texts: Mapping[str, str | N
 
 
 def parse_table(table: str) -> Mapping[str, Definition]:
-    """The settings of a table, by name, in the table's order."""
+    """Return the configs of a table by name, in its order."""
     lines = [line for line in table.splitlines() if line and not line.startswith("#")]
     rows = (_parse_row(row, doc.strip()) for row, doc in zip(lines[::2], lines[1::2], strict=True))
     return MappingProxyType({definition.name: definition for definition in rows})

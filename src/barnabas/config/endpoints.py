@@ -1,6 +1,6 @@
-"""Addresses in settings: listeners, the voters of a quorum, the servers by which a quorum is found.
+"""Addresses in configs: listeners, quorum voters, and quorum bootstrap servers.
 
-Only the text is read: no name is resolved, and an empty host stays empty, which for a listener is every interface.
+Only the text is parsed: no name is resolved, and an empty host stays empty, which for a listener means all interfaces.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_PORT = 65535
 
 
 class Endpoint(NamedTuple):
-    """One listener: its name in capitals, how it is secured, and where it is. An empty host is every interface."""
+    """A listener: its name in upper case, its security protocol and its address. An empty host means all interfaces."""
 
     listener_name: str
     security_protocol: str
@@ -37,7 +37,7 @@ class Address(NamedTuple):
 
 
 class Voter(NamedTuple):
-    """A voter of a fixed quorum."""
+    """A voter of a static quorum."""
 
     id: int
     host: str
@@ -45,7 +45,7 @@ class Voter(NamedTuple):
 
 
 def parse_voters(name: str, entries: Iterable[str]) -> tuple[Voter, ...]:
-    """The voters in `id@host:port` entries; of two with one id the later counts."""
+    """Parse `id@host:port` entries. The last entry of an id wins."""
     form = "Each entry should be in the form `{id}@{host}:{port}`."
     voters: dict[int, Voter] = {}
     for entry in entries:
@@ -64,7 +64,7 @@ def parse_voters(name: str, entries: Iterable[str]) -> tuple[Voter, ...]:
 
 
 def parse_addresses(name: str, entries: Iterable[str]) -> tuple[Address, ...]:
-    """The addresses in `host:port` entries."""
+    """Parse `host:port` entries."""
     addresses = []
     for entry in entries:
         match = re.fullmatch(_HOST_PORT, entry)
@@ -76,7 +76,7 @@ def parse_addresses(name: str, entries: Iterable[str]) -> tuple[Address, ...]:
 
 
 def parse_pairs(name: str, text: str) -> dict[str, str]:
-    """The `key:value` pairs of a comma separated list; a key may hold colons, a value may not."""
+    """Parse a comma-separated list of `key:value` pairs. A key may contain colons, a value may not."""
     pairs = {}
     for entry in split_list(text.rstrip(", ")):
         key, colon, value = entry.rpartition(":")
@@ -87,7 +87,7 @@ def parse_pairs(name: str, text: str) -> dict[str, str]:
 
 
 def parse_protocol_map(name: str, text: str) -> dict[str, str]:
-    """Listener names and the security protocol of each, all in capitals."""
+    """Parse the security protocols by listener name, all in upper case."""
     protocols = {}
     for listener_name, protocol in parse_pairs(name, text).items():
         if protocol.upper() not in SECURITY_PROTOCOLS:
@@ -99,7 +99,7 @@ def parse_protocol_map(name: str, text: str) -> dict[str, str]:
 def parse_listeners(
     name: str, entries: Sequence[str], protocols: Mapping[str, str], *, same_port_allowed: bool = False
 ) -> tuple[Endpoint, ...]:
-    """The endpoints of `NAME://host:port` entries, no name twice and, unless allowed, no port twice."""
+    """Parse `NAME://host:port` entries. Names must be unique and, unless allowed, ports too."""
     shown = f"[{', '.join(entries)}]"
 
     def refused(reason: str) -> ConfigError:
@@ -124,17 +124,17 @@ def parse_listeners(
 
 
 def address_text(host: str, port: int) -> str:
-    """`host:port`, as settings and clients write it."""
+    """Return `host:port`, as in configs and clients."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def reachable_text(host: str, port: int) -> str:
-    """`host:port` for a client on the same machine: a listener on every interface is reached by the loopback one."""
+    """Return `host:port` for a client on the same machine, with the loopback address instead of all interfaces."""
     return address_text({"": "127.0.0.1", ANY_ADDRESS: "127.0.0.1", "::": "::1"}.get(host, host), port)
 
 
 def _port_clash(endpoints: Iterable[Endpoint], shown: str) -> str | None:
-    """Two listeners may share a port only when one is on an IPv4 address and the other on an IPv6 one."""
+    """Check that two listeners share a port only if one has an IPv4 and the other an IPv6 address."""
     hosts_by_port: dict[int, list[str]] = {}
     for endpoint in endpoints:
         if endpoint.port != 0:
@@ -159,7 +159,7 @@ def _port_clash(endpoints: Iterable[Endpoint], shown: str) -> str | None:
 
 
 def _ip_version(host: str) -> int | None:
-    # Imported here because few need it and it is slow to import.
+    # Imported here because it is slow to import and rarely needed.
     from ipaddress import ip_address  # noqa: PLC0415
 
     try:

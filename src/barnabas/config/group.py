@@ -1,4 +1,4 @@
-"""The settings of a group, and the check of a group's whole set of them against the bounds that the broker sets."""
+"""The configs of a group, and their validation against the bounds that the broker sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from barnabas.config.hash_order import hash_order
 
 
 class Bounds(NamedTuple):
-    """A group's setting and the broker settings that bound it, in the order in which they are checked."""
+    """A group config and the broker configs that bound it, in the order in which they are checked."""
 
     name: str
     min_name: str | None
@@ -21,13 +21,13 @@ class Bounds(NamedTuple):
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """The settings of a group; `synonyms` are the broker settings that give the default."""
+    """Return the group configs. Their `synonyms` are the broker configs that provide the default."""
     return parse_table(_TABLE)
 
 
 @cache
 def bounds() -> Mapping[str, Bounds]:
-    """The bounded settings of a group."""
+    """Return the group configs that have bounds."""
 
     def bound(kind: str, rest: str) -> Bounds:
         if rest == "num.standby.replicas":
@@ -46,12 +46,12 @@ def bounds() -> Mapping[str, Bounds]:
 
 
 def broker_default(name: str) -> Value:
-    """A broker setting's default, for those who have no broker to ask."""
+    """Return the default of a broker config, for callers without a broker."""
     return broker.definitions()[name].default_value()
 
 
 def validate(configs: Mapping[str, str | None], broker_value: Callable[[str], Value] = broker_default) -> None:
-    """Check all that a group sets; `broker_value` gives the bounds and defaults. Raises `ConfigError`."""
+    """Validate all configs of a group. `broker_value` returns bounds and defaults. Raises `ConfigError`."""
     if nulls := [name for name, text in configs.items() if text is None]:
         raise ConfigError(nulls[0], f"Null value not supported for group configs: {','.join(nulls)}")
     for name in hash_order(configs):
@@ -80,37 +80,37 @@ def validate(configs: Mapping[str, str | None], broker_value: Callable[[str], Va
 
 _TABLE = """\
 consumer.session.timeout.ms int 45000 medium >=1 <- group.consumer.session.timeout.ms
-    Members of a consumer group silent for this long are removed.
+    Members of a consumer group without a heartbeat for this long are removed.
 consumer.heartbeat.interval.ms int 5000 medium >=1 <- group.consumer.heartbeat.interval.ms
     How often members of a consumer group send a heartbeat.
 consumer.assignment.interval.ms int 1000 medium >=0 <- group.consumer.assignment.interval.ms
-    Shortest time between two assignments of a consumer group.
+    Minimum time between two assignments of a consumer group.
 share.session.timeout.ms int 45000 medium >=1 <- group.share.session.timeout.ms
-    Members of a share group silent for this long are removed.
+    Members of a share group without a heartbeat for this long are removed.
 share.heartbeat.interval.ms int 5000 medium >=1 <- group.share.heartbeat.interval.ms
     How often members of a share group send a heartbeat.
 share.record.lock.duration.ms int 30000 medium >=1000 <- group.share.record.lock.duration.ms
-    How long a share consumer holds the records it acquired.
+    How long the records that a share consumer acquired stay locked.
 share.delivery.count.limit int 5 medium >=2 <- group.share.delivery.count.limit
-    Times a record is delivered before the group gives it up.
+    Maximum number of times a record is delivered.
 share.partition.max.record.locks int 2000 medium >=100 <- group.share.partition.max.record.locks
-    Records of a share partition that may be in flight.
+    Maximum number of in-flight records of a share partition.
 share.auto.offset.reset string latest medium offset-reset
-    Where a share group begins: earliest, latest, or by_duration: and an ISO 8601 duration.
+    Start offset of a share group: earliest, latest, or by_duration: and an ISO 8601 duration.
 share.isolation.level string read_uncommitted medium in:read_committed|read_uncommitted
-    Whether a share group sees only committed transactions: read_committed or read_uncommitted.
+    Isolation level of a share group: read_committed or read_uncommitted.
 share.renew.acknowledge.enable boolean true medium
     Whether consumers of a share group may renew the lock on a record.
 share.assignment.interval.ms int 1000 medium >=0 <- group.share.assignment.interval.ms
-    Shortest time between two assignments of a share group.
+    Minimum time between two assignments of a share group.
 streams.session.timeout.ms int 45000 medium >=1 <- group.streams.session.timeout.ms
-    Members of a streams group silent for this long are removed.
+    Members of a streams group without a heartbeat for this long are removed.
 streams.heartbeat.interval.ms int 5000 medium >=1 <- group.streams.heartbeat.interval.ms
     How often members of a streams group send a heartbeat.
 streams.num.standby.replicas int 0 medium >=0 <- group.streams.num.standby.replicas
-    Standby copies of each task of a streams group.
+    Number of standby replicas of each task of a streams group.
 streams.initial.rebalance.delay.ms int 3000 medium >=0 <- group.streams.initial.rebalance.delay.ms
     How long a new streams group waits for more members before its first assignment.
 streams.assignment.interval.ms int 1000 medium >=0 <- group.streams.assignment.interval.ms
-    Shortest time between two assignments of a streams group.
+    Minimum time between two assignments of a streams group.
 """

@@ -1,7 +1,7 @@
-"""The order in which Kafka lists names that it keeps in a hash table, so that answers can be compared byte by byte.
+"""The order in which Kafka lists names from a hash table, so that responses can be compared byte by byte.
 
-A table goes through its buckets, and through each bucket in the order in which names came. Buckets follow from the
-hash of a name and the size of the table, which follows from the number of names. Nothing else depends on this order.
+A hash table iterates over its buckets, and within a bucket in insertion order. The bucket depends on the hash of the
+name and on the size of the table, which depends on the number of names. Nothing else depends on this order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LEAST_CAPACITY = 16
 
 
 def text_hash(text: str) -> int:
-    """The hash of a text in Java, as an unsigned number of 32 bits."""
+    """Return Java's hash code of a string, as an unsigned 32-bit integer."""
     units: Iterable[int] = text.encode()
     if not text.isascii():
         wide = text.encode("utf-16-le", "surrogatepass")
@@ -28,16 +28,16 @@ def text_hash(text: str) -> int:
 
 
 def tree_order(names: Iterable[str]) -> list[str]:
-    """The order of a tree of hashes, which count as signed numbers: Kafka's image keeps topics like that."""
+    """Return the order of a tree of signed hash codes, as Kafka's image keeps topics."""
     return sorted(names, key=lambda name: text_hash(name) ^ 0x80000000)
 
 
 def hash_order(
     names: Iterable[T], *, at_once: bool = False, sized: bool = False, hash_of: Callable[[Any], int] = text_hash
 ) -> list[T]:
-    """The order of a hash table into which the names came one by one, or `at_once` as a copy of another table.
+    """Return the order of a hash table into which the names were inserted one by one, or `at_once` as a copy.
 
-    A table that is `sized` was made for their number. What is no text has a hash of its own, of 32 bits.
+    A `sized` table was created for their number. `hash_of` returns the 32-bit hash of names that are not strings.
     """
     given = list(names)
     least = 1 if sized else _LEAST_CAPACITY
@@ -57,5 +57,5 @@ def _capacity(count: int, least: int) -> int:
 
 
 def _capacity_at_once(count: int) -> int:
-    # Room for a third more, and one more than that.
+    # Capacity for a third more than `count`, plus one.
     return 1 << (count * 4 // 3).bit_length()

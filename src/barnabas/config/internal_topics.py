@@ -1,4 +1,4 @@
-"""The topics that are Kafka's own."""
+"""The names of Kafka's internal topics."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ SHARE_GROUP_STATE_TOPIC: Final = "__share_group_state"
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 
 INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC})
-"""What clients are told is internal; the metadata log is not a topic to them."""
+"""The topics that are internal for clients. For them the metadata log is not a topic."""

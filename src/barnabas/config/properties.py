@@ -1,7 +1,7 @@
 """The text format of Java's .properties files, as java.util.Properties reads it.
 
-Text in, keys and values out, all of them text. Kafka reads server.properties as Latin-1; `dumps` writes ASCII with
-escapes, which reads the same in every encoding. One oddity is left out: a lone backslash that ends the file is no key.
+Keys and values are text. Kafka reads server.properties as Latin-1; `dumps` writes ASCII with escapes, which is the same
+in every encoding. One difference from Java: a single backslash at the end of the file is not a key.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _WRITTEN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | 
 
 
 def loads(text: str) -> dict[str, str]:
-    """Keys and values in the order of their first appearance; of a key given twice the later value counts."""
+    """Parse keys and values, in the order of their first occurrence. The last value of a repeated key wins."""
     found = {}
     for line in _logical_lines(text):
-        # A key ends before a blank, `=` or `:` that is not escaped.
+        # A key ends before an unescaped blank, `=` or `:`.
         match = re.fullmatch(_LINE, line)
         assert match is not None
         found[_unescape(match[1])] = _unescape(match[2])
@@ -32,16 +32,16 @@ def loads(text: str) -> dict[str, str]:
 
 
 def dumps(items: Mapping[str, str] | Iterable[tuple[str, str]], comment: str | None = None) -> str:
-    """A file of these items in their order, under a line of comment if there is one."""
+    """Format the items in their order, preceded by a comment if there is one."""
     lines = [] if comment is None else [f"#{line}" for line in re.split(_LINE_END, comment)]
     for key, value in items.items() if isinstance(items, Mapping) else items:
-        # A blank in a key would end it, and one at the beginning of a value would belong to the separator.
+        # A blank would end a key, and at the start of a value it would belong to the separator.
         lines.append(_escape(key).replace(" ", "\\ ") + ("=\\" if value[:1] == " " else "=") + _escape(value))
     return "".join(line + "\n" for line in lines)
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines joined where they end in a backslash, without blanks before them, comments and empty lines left out."""
+    """Yield logical lines: joined at trailing backslashes, without leading blanks, comments and empty lines."""
     joined = ""
     for natural in re.split(_LINE_END, text):
         line = natural.lstrip(_BLANKS)
@@ -66,7 +66,7 @@ def _unescape(text: str) -> str:
             raise ConfigError("", "Malformed \\uxxxx encoding.")
         return chr(int(escape[1:], 16)) if len(escape) == 5 else _ESCAPED.get(escape, escape)
 
-    # Characters beyond the first plane come as two escapes, which are one character here.
+    # A character outside the basic plane is written as two escapes, but is one character here.
     units = re.sub(_ESCAPE, plain, text).encode("utf-16-le", "surrogatepass")
     return units.decode("utf-16-le", "surrogatepass")
 

@@ -1,6 +1,6 @@
-"""The quotas of users, clients and addresses, and the check of one quota's value.
+"""The quotas of users, client ids and IP addresses, and the validation of a quota's value.
 
-Quotas travel as doubles, not as text; which of them an entity may have depends on whether it is an address.
+Quotas are doubles, not text. Which of them an entity may have depends on whether it is an IP address.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _FRACTION_TOLERATED = 1e-6
 
 @cache
 def user_or_client_definitions() -> Mapping[str, Definition]:
-    """The quotas of a user, a client id, or both."""
+    """Return the quotas of a user, a client id, or both."""
     return parse_table(_USER_OR_CLIENT_TABLE)
 
 
 @cache
 def ip_definitions() -> Mapping[str, Definition]:
-    """The quotas of an address."""
+    """Return the quotas of an IP address."""
     return parse_table(_IP_TABLE)
 
 
 def validate(definitions: Mapping[str, Definition], key: str, value: float) -> None:
-    """Check one quota of an entity whose quotas are `definitions`; raises `ConfigError`."""
+    """Validate one quota of an entity whose quotas are `definitions`. Raises `ConfigError`."""
 
     def refused(message: str) -> ConfigError:
         return ConfigError(key, message, ErrorCode.INVALID_REQUEST)
@@ -48,16 +48,16 @@ def validate(definitions: Mapping[str, Definition], key: str, value: float) -> N
 
 _USER_OR_CLIENT_TABLE = """\
 producer_byte_rate long 9223372036854775807 medium
-    Bytes a second that may be produced.
+    Maximum bytes per second produced.
 consumer_byte_rate long 9223372036854775807 medium
-    Bytes a second that may be fetched.
+    Maximum bytes per second fetched.
 request_percentage double 2.147483647E9 medium
-    Share of handler and network time, in percent of one thread.
+    Maximum handler and network time, in percent of one thread.
 controller_mutation_rate double 2.147483647E9 medium
-    Partitions a second that may be created or deleted.
+    Maximum partitions per second created or deleted.
 """
 
 _IP_TABLE = """\
 connection_creation_rate int 2147483647 medium >=0
-    New connections a second that an address may open.
+    Maximum new connections per second from an address.
 """

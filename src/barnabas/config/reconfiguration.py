@@ -1,8 +1,8 @@
-"""The checks of a change to a running broker that look at what the broker is now.
+"""The checks of a dynamic config change that depend on the broker's current configuration.
 
-`check` takes two configurations that each hang together, and refuses the step from one to the other with Kafka's text:
-pools of threads at most double or halve, listeners in use keep their protocol, and so on. What a setting accepts on its
-own is in `broker`.
+`check` takes two valid configurations and rejects the change from one to the other with Kafka's error text. For
+example, thread pools at most double or halve, and listeners in use keep their protocol. Checks of a single config are
+in `broker`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RETENTIONS_MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.r
 
 
 def check(old: ServerConfig, new: ServerConfig) -> None:
-    """Raise `ConfigError` when a broker that runs with `old` cannot go over to `new`."""
+    """Raise `ConfigError` if a broker that runs with `old` cannot change to `new`."""
     texts = {*old.given.items()} ^ {*new.given.items()}
     if not texts:
         return
@@ -45,7 +45,7 @@ def check(old: ServerConfig, new: ServerConfig) -> None:
         _check_listeners(old, new)
         _check_cleaners(old.get_int("log.cleaner.threads"), new.get_int("log.cleaner.threads"))
     except ConfigError as error:
-        # Kafka takes the inner error for the value of a setting called "Invalid dynamic configuration".
+        # Kafka treats the inner error as the value of a config called "Invalid dynamic configuration".
         inner = f"org.apache.kafka.common.config.ConfigException: {error.message}"
         message = f"Invalid value {inner} for configuration Invalid dynamic configuration"
         raise ConfigError(error.key, message, ErrorCode.INVALID_REQUEST) from None

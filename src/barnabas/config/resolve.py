@@ -1,11 +1,11 @@
-"""The value a setting has, and every place that gives it one, as DescribeConfigs shows them.
+"""The effective value of a config, and all its sources, as DescribeConfigs shows them.
 
-A topic's own setting comes first, then what was set for the running broker, then for all running brokers, then the
-server.properties, then the default. A setting may have synonyms (log.retention.ms, .minutes, .hours). In the value the
-first name counts that has one at all; the list of sources goes place by place and begins where the setting's first name
-does, so that a value can come from a place that is not in its list. Both are as in Kafka.
+The precedence is: the topic's own config, the broker's dynamic config, the cluster-wide dynamic config,
+server.properties, the default. A config may have synonyms (log.retention.ms, .minutes, .hours). The value comes from
+the first name that has one at all. The list of sources goes from source to source and starts at the first one that has
+the config's first name, so a value can come from a source that is not in its list. Both are as in Kafka.
 
-Texts are taken to be valid: they were checked when they were set.
+Texts are assumed to be valid, because they were checked when they were set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ConfigSource(IntEnum):
-    """Where a value was set, by the number DescribeConfigs gives it."""
+    """The source of a value, with its number in DescribeConfigs."""
 
     UNKNOWN = 0
     TOPIC_CONFIG = 1
@@ -38,7 +38,7 @@ class ConfigSource(IntEnum):
 
 
 class Layers(NamedTuple):
-    """The texts set for a broker: on it while it runs, on all brokers while they run, and in its server.properties."""
+    """The configs of a broker: its own dynamic ones, the cluster-wide dynamic ones, and its server.properties."""
 
     broker: Mapping[str, str] = _NOTHING
     default: Mapping[str, str] = _NOTHING
@@ -46,7 +46,7 @@ class Layers(NamedTuple):
 
 
 class SourcedValue(NamedTuple):
-    """A name, the text it was given, and where. The text of a sensitive setting is None."""
+    """A name, its text, and its source. The text of a sensitive config is None."""
 
     name: str
     value: str | None
@@ -54,7 +54,7 @@ class SourcedValue(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A setting as DescribeConfigs shows it; `synonyms` are all places that give it a value, the strongest first."""
+    """A config as DescribeConfigs shows it. `synonyms` are all sources of a value, highest precedence first."""
 
     name: str
     value: str | None
@@ -67,31 +67,34 @@ class Entry(NamedTuple):
 
 
 def broker_value(name: str, layers: Layers) -> Value:
-    """The value of a broker setting."""
+    """Return the value of a broker config."""
     definition = broker.definitions()[name]
     text = _broker_text(name, layers)
     return definition.default_value() if text is None else definition.parse(text)
 
 
 def broker_texts(layers: Layers) -> dict[str, str]:
-    """The texts in force on a broker, as a server.properties would have them; `server.load` checks them together."""
+    """Return the effective texts of a broker, in the form of a server.properties.
+
+    `server.load` validates them together.
+    """
     names = dict.fromkeys([*layers.static, *layers.default, *layers.broker])
     return {name: text for name in names if (text := _broker_text(name, layers)) is not None}
 
 
 def topic_value(name: str, configs: Mapping[str, str], layers: Layers) -> Value:
-    """The value of a topic's setting, given what the topic sets."""
+    """Return the value of a topic config, given the topic's own configs."""
     definition = topic.definitions()[name]
     return definition.parse(configs[name]) if name in configs else _inherited(definition, layers)
 
 
 def topic_defaults(layers: Layers) -> dict[str, Value]:
-    """The values of a topic that sets nothing."""
+    """Return the values of a topic without configs."""
     return {name: _inherited(definition, layers) for name, definition in topic.definitions().items()}
 
 
 def group_value(name: str, configs: Mapping[str, str], layers: Layers) -> Value:
-    """The value a group works with: a bound that the broker sets later cuts off what the group had set before."""
+    """Return the effective value of a group config, limited to the broker's current bounds."""
     definition = group.definitions()[name]
     value = definition.parse(configs[name]) if name in configs else _inherited(definition, layers)
     if name in group.bounds():
@@ -108,14 +111,14 @@ def _number(value: Value) -> int:
 
 
 def describe_broker(layers: Layers, names: Collection[str] = ()) -> list[Entry]:
-    """A broker's settings, all or those named; unknown names appear when they were set."""
+    """Return a broker's configs, all or only the named ones. Unknown names are included if they are set."""
     shown = dict.fromkeys(_shown_order(broker.definitions))
     others = (name for name in hash_order(broker_texts(layers), at_once=True) if name not in shown)
     return [_broker_entry(name, layers) for name in [*others, *shown] if not names or name in names]
 
 
 def describe_broker_default(layers: Layers, names: Collection[str] = ()) -> list[Entry]:
-    """What was set for all running brokers, all or those named."""
+    """Return the cluster-wide dynamic configs, all or only the named ones."""
     entries = []
     for name in hash_order(sorted(layers.default, key=text_hash)):
         if not names or name in names:
@@ -126,7 +129,7 @@ def describe_broker_default(layers: Layers, names: Collection[str] = ()) -> list
 
 
 def describe_topic_defaults(layers: Layers) -> dict[str, Entry]:
-    """The settings of a topic that sets nothing: what `describe_topic` begins with."""
+    """Return the configs of a topic that sets none. `describe_topic` builds on them."""
     entries = {}
     for name, definition in _shown(topic.definitions):
         sources = _broker_sources(definition.synonyms[0].name, layers) if definition.synonyms else ()
@@ -141,9 +144,9 @@ def describe_topic(
     *,
     defaults: Mapping[str, Entry] | None = None,
 ) -> list[Entry]:
-    """A topic's settings, all or those named; internal and unknown ones appear when they were set.
+    """Return a topic's configs, all or only the named ones. Internal and unknown ones are included if they are set.
 
-    Who describes many topics gives `describe_topic_defaults(layers)`.
+    To describe many topics, pass `describe_topic_defaults(layers)` as `defaults`.
     """
     shown = describe_topic_defaults(layers) if defaults is None else defaults
     others = [name for name in configs if name not in shown]
@@ -163,7 +166,7 @@ def _own_entry(name: str, text: str, inherited: tuple[SourcedValue, ...]) -> Ent
 
 
 def describe_group(configs: Mapping[str, str], layers: Layers, names: Collection[str] = ()) -> list[Entry]:
-    """A group's settings, all or those named."""
+    """Return a group's configs, all or only the named ones."""
     entries = []
     for name, definition in _shown(group.definitions, names):
         value = definition.parse(configs[name]) if name in configs else _inherited(definition, layers)
@@ -178,7 +181,7 @@ def describe_group(configs: Mapping[str, str], layers: Layers, names: Collection
 
 
 def describe_client_metrics(configs: Mapping[str, str], names: Collection[str] = ()) -> list[Entry]:
-    """A subscription's settings, all or those named."""
+    """Return a subscription's configs, all or only the named ones."""
     entries = []
     for name, definition in _shown(client_metrics.definitions, names):
         text = definition.format(definition.parse(configs.get(name, definition.default)))
@@ -211,7 +214,7 @@ def _entry(
 
 
 def _unknown_entry(name: str, sources: tuple[SourcedValue, ...], *, read_only: bool) -> Entry:
-    """What is not known might be a secret."""
+    """Return an entry without its value, because an unknown config may be a secret."""
     hidden = tuple(each._replace(value=None) for each in sources)
     source = hidden[0].source if hidden else ConfigSource.DEFAULT_CONFIG
     return Entry(name, None, source, hidden, ConfigType.UNKNOWN, True, read_only, None)
@@ -230,7 +233,7 @@ def _broker_entry(name: str, layers: Layers) -> Entry:
 
 
 def _broker_text(name: str, layers: Layers) -> str | None:
-    """The strongest text; what is set while running hides its synonyms in the layers below."""
+    """Return the text with the highest precedence. A dynamic config hides its synonyms in lower layers."""
     hiding = _hiding().get(name, ())
     for layer in layers:
         if name in layer:
@@ -250,13 +253,13 @@ def _hiding() -> Mapping[str, list[str]]:
 
 
 def _inherited(definition: Definition, layers: Layers) -> Value:
-    """The value by the broker's settings, or the own default where there is none."""
+    """Return the value that the broker configs provide, or the config's own default."""
     for synonym in definition.synonyms:
         value = broker_value(synonym.name, layers)
         if isinstance(value, int) and synonym.factor != 1:
             value *= synonym.factor
         if value is not None:
-            # Any negative time to keep records is forever.
+            # Any negative retention time means unlimited.
             return max(value, -1) if definition.name == "retention.ms" and isinstance(value, int) else value
     return definition.default_value()
 

@@ -1,4 +1,4 @@
-"""What has settings, by the number of the protocol."""
+"""The types of resources that have configs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ConfigResourceType(IntEnum):
-    """UNKNOWN, which is 0, has none."""
+    """The numbers of the protocol. UNKNOWN (0) is not included."""
 
     TOPIC = 2
     BROKER = 4

@@ -1,8 +1,8 @@
-"""A node's whole configuration: from the text of a server.properties to checked, typed values.
+"""A node's whole configuration: from the text of a server.properties to validated, typed values.
 
-`load` either gives a configuration that hangs together or raises `ConfigError`, which names the key; what is odd but
-possible is in `warnings`. Without a file the embedded default holds, which fits one node. Values such as
-`${file:secrets:password}` stay as they are: no provider is asked.
+`load` either returns a consistent configuration or raises `ConfigError`, which names the key. Questionable but valid
+configs are in `warnings`. Without a file, the embedded defaults for a single node are used. Values such as
+`${file:secrets:password}` are not resolved: config providers are not supported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from barnabas.config.values import split_list
 
 __all__ = ["EMBEDDED_DEFAULTS", "ServerConfig", "load", "on_port", "parse_override"]
 
-# One node for development: the controller it needs is itself, and no internal topic waits for more brokers.
+# A single node for development: it is its own controller, and no internal topic needs more brokers.
 EMBEDDED_DEFAULTS: Mapping[str, str] = MappingProxyType(
     {
         "node.id": "1",
@@ -60,10 +60,10 @@ def load(
     *,
     broker_count: int | None = None,
 ) -> ServerConfig:
-    """Read the text of a server.properties (or its keys and values); None is the embedded default.
+    """Load the text of a server.properties, or its keys and values. None means the embedded defaults.
 
-    `broker_count` is the number of brokers of the cluster, where it is known; a combined node with a quorum of its own is
-    taken to be alone.
+    `broker_count` is the number of brokers in the cluster, if known. A combined node that is its own quorum counts as
+    one.
     """
     if source is None:
         given = _embedded(overrides)
@@ -74,23 +74,23 @@ def load(
     values = parse_all(broker.definitions(), given)
     config = _assemble(given, values)
     check(config)
-    warnings = [f"{name} is not a setting that is known; it is ignored" for name in unknown]
+    warnings = [f"{name} is not a known config and is ignored" for name in unknown]
     warnings += _replication_warnings(config, broker_count)
     return config._replace(warnings=tuple(warnings))
 
 
 def parse_override(text: str) -> tuple[str, str]:
-    """The key and value of a `key=value` argument."""
+    """Split a `key=value` argument."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(key, f"An override is written as key=value, not as '{text}'")
+        raise ConfigError(key, f"An override must have the form key=value, not '{text}'")
     return key.strip(), value
 
 
 def on_port(port: int, source: Mapping[str, str] | None, overrides: Mapping[str, str]) -> dict[str, str]:
-    """The overrides by which the first listener for clients is on this port, and told with it.
+    """Return overrides that move the first client listener to this port, also in advertised.listeners.
 
-    The controller of the embedded default takes a free port then, so that two nodes do not meet there.
+    With the embedded defaults, the controller then uses a free port, so that several nodes do not conflict.
     """
     given = {**(EMBEDDED_DEFAULTS if source is None else source), **overrides}
     if source is None and "listeners" not in overrides:
@@ -100,7 +100,7 @@ def on_port(port: int, source: Mapping[str, str] | None, overrides: Mapping[str,
     names = (entry.partition("://")[0].upper() for entry in listeners)
     chosen = next((name for name in names if name not in controllers), None)
     if chosen is None:
-        raise ConfigError("listeners", "No listener is for clients, so there is none whose port can be chosen")
+        raise ConfigError("listeners", "There is no client listener whose port could be set")
 
     def moved(entry: str) -> str:
         return f"{entry.rpartition(':')[0]}:{port}" if entry.partition("://")[0].upper() == chosen else entry
@@ -112,7 +112,7 @@ def on_port(port: int, source: Mapping[str, str] | None, overrides: Mapping[str,
 
 
 def _embedded(overrides: Mapping[str, str]) -> dict[str, str]:
-    """The embedded default; the quorum is found where the controller listens, unless that is said."""
+    """Return the embedded defaults. The quorum is reached at the controller listener, unless it is overridden."""
     given = {**EMBEDDED_DEFAULTS, **overrides}
     if "controller.quorum.bootstrap.servers" not in overrides:
         for entry in split_list(given["listeners"]):
@@ -125,7 +125,7 @@ def _embedded(overrides: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fill_node_id(given: dict[str, str]) -> None:
-    """node.id and broker.id stand for each other."""
+    """Set node.id and broker.id from each other."""
     for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
         if other in given:
             given.setdefault(name, given[other])
@@ -164,7 +164,7 @@ def _assemble(given: Mapping[str, str], values: Mapping[str, Value]) -> ServerCo
 def _protocols(
     given: Mapping[str, str], values: Mapping[str, Value], controller_names: Iterable[str]
 ) -> dict[str, str]:
-    """The protocol map; controller listeners without an entry are plain as long as no listener is secured."""
+    """Return the protocol map. Controller listeners without an entry are PLAINTEXT unless a listener is secured."""
     name = "listener.security.protocol.map"
     protocols = parse_protocol_map(name, str(values[name]))
     listeners = values["listeners"]
@@ -184,9 +184,10 @@ def _is_secured(listener_name: str) -> bool:
 def _advertised_controllers(
     names: Sequence[str], listeners: Iterable[Endpoint], told: Iterable[Endpoint], voter: Voter | None
 ) -> tuple[Endpoint, ...]:
-    """What other nodes are told about the controller listeners; an empty host asks the node to tell its own name.
+    """Return the advertised controller listeners. An empty host means the node's own host name.
 
-    A listener on every interface is told by this node's entry among the fixed voters, if it is the first of them.
+    For a listener on all interfaces, the first controller listener is advertised as in this node's entry in
+    controller.quorum.voters.
     """
     by_name = {each.listener_name: each for each in told}
     for each in listeners:
@@ -203,7 +204,7 @@ def _advertised_controllers(
 def _inter_broker(
     given: Mapping[str, str], values: Mapping[str, Value], protocols: Mapping[str, str]
 ) -> tuple[str, str]:
-    """The listener brokers use among themselves and its protocol: one of the two is set, and gives the other."""
+    """Return the listener between brokers and its protocol. One of the two is configured and determines the other."""
     name = values["inter.broker.listener.name"]
     if not isinstance(name, str):
         protocol = str(values["security.inter.broker.protocol"])
@@ -244,7 +245,7 @@ def _replication_warnings(config: ServerConfig, broker_count: int | None) -> lis
         return []
     brokers = "1 broker" if broker_count == 1 else f"{broker_count} brokers"
     return [
-        f"{name}={config.get_int(name)} is more than the cluster has: {brokers}"
+        f"{name}={config.get_int(name)} exceeds the size of the cluster: {brokers}"
         for name in _REPLICATION_FACTORS
         if config.get_int(name) > broker_count
     ]

@@ -1,7 +1,8 @@
-"""The checks of a node's configuration that look at several settings at once, as Kafka makes them at start.
+"""The checks of a node's configuration that involve several configs, as Kafka makes them at startup.
 
-Each raises `ConfigError` with the key to change and Kafka's text; they are in Kafka's order, so that of several faults the
-same one is named, except that bad addresses were refused before. What Kafka only warns about is not looked at.
+Each raises `ConfigError` with the key to change and Kafka's text. They are in Kafka's order, so that the same one of
+several errors is reported, except that invalid addresses were rejected earlier. Conditions that Kafka only warns about
+are not checked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _HOST = r"[0-9a-zA-Z\-%._:]*"
 
 
 def check(config: ServerConfig) -> None:
-    """Raise `ConfigError` for the first thing that does not hang together."""
+    """Raise `ConfigError` for the first inconsistency."""
     _check_codec(config, "offsets.topic.compression.codec")
     for kind in ("consumer", "share", "streams"):
         _check_groups(config, kind)
@@ -52,7 +53,10 @@ def check(config: ServerConfig) -> None:
 
 
 class RequirementError(ConfigError):
-    """A requirement of Kafka's server that is not met: where it answers with it, it puts `requirement failed: ` before."""
+    """A failed `require` in Kafka's server.
+
+    Where Kafka returns it to clients, it adds the prefix `requirement failed: `.
+    """
 
 
 def _require(met: bool, key: str, message: str) -> None:
@@ -81,7 +85,7 @@ def _check_codec(config: ServerConfig, name: str) -> None:
 
 
 def _check_groups(config: ServerConfig, kind: str) -> None:
-    """What the broker gives to groups of a kind lies within the bounds that it sets for them."""
+    """Check that the default group settings are within the broker's own bounds."""
 
     def check_bounds(rest: str) -> None:
         name, low, high = (f"group.{kind}.{bound}{rest}" for bound in ("", "min.", "max."))

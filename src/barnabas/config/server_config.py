@@ -1,4 +1,4 @@
-"""A node's configuration as a value: every setting typed, addresses parsed. `server.load` makes it and has checked it."""
+"""A node's configuration as a value: typed configs and parsed addresses. `server.load` creates and validates it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTROLLER = "controller"
 
 
 class ServerConfig(NamedTuple):
-    """A configuration that was checked. `given` are the texts that were set, `values` has every known setting."""
+    """A validated configuration. `given` are the texts that were set, `values` has every known config."""
 
     given: Mapping[str, str]
     values: Mapping[str, Value]
@@ -30,50 +30,50 @@ class ServerConfig(NamedTuple):
     max_connections_per_ip_overrides: Mapping[str, int]
 
     def __repr__(self) -> str:
-        # Passwords are among the values and the texts.
+        # Values and texts contain passwords.
         return f"ServerConfig(node_id={self.node_id}, listeners={self.listeners})"
 
     def get(self, name: str) -> Value:
-        """The value of any known setting; KeyError for an unknown one."""
+        """Return the value of a known config. Raises KeyError for an unknown one."""
         return self.values[name]
 
     def get_int(self, name: str) -> int:
-        """The value of a whole number that is always there."""
+        """Return an integer that is always set."""
         value = self.values[name]
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name} is not a whole number")
         return value
 
     def get_float(self, name: str) -> float:
-        """The value of a number that need not be whole."""
+        """Return a double."""
         value = self.values[name]
         if not isinstance(value, float):
             raise TypeError(f"{name} is not a double")
         return value
 
     def get_bool(self, name: str) -> bool:
-        """The value of a boolean."""
+        """Return a boolean."""
         value = self.values[name]
         if not isinstance(value, bool):
             raise TypeError(f"{name} is not a boolean")
         return value
 
     def get_list(self, name: str) -> tuple[str, ...]:
-        """The value of a list; one that is not set is empty."""
+        """Return a list, empty if it is not set."""
         value = self.values[name]
         if value is not None and not isinstance(value, tuple):
             raise TypeError(f"{name} is not a list")
         return value or ()
 
     def get_str(self, name: str) -> str | None:
-        """The value of a text, or None when it is not set."""
+        """Return a text, or None if it is not set."""
         value = self.values[name]
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{name} is not a text")
         return value
 
     def for_listener(self, listener_name: str, name: str, mechanism: str | None = None) -> Value:
-        """The value for one listener, or for one SASL mechanism on it, else the general one."""
+        """Return the value for a listener, or a SASL mechanism on it, or else the general value."""
         definition = broker.definitions()[name]
         listener = f"listener.name.{listener_name.lower()}."
         prefixes = (listener,) if mechanism is None else (f"{listener}{mechanism.lower()}.", listener)

@@ -1,4 +1,4 @@
-"""The settings of a topic, and the check of a topic's whole set of them."""
+"""The configs of a topic, and their validation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from barnabas.config.values import invalid
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """The settings of a topic; `synonyms` are the broker settings that give the default."""
+    """Return the topic configs. Their `synonyms` are the broker configs that provide the default."""
     return parse_table(_TABLE)
 
 
@@ -24,7 +24,7 @@ def validate(
     existing: Mapping[str, str] = MappingProxyType({}),
     remote_storage_system_enabled: bool = False,
 ) -> None:
-    """Check all that a topic sets, over what the broker gives it and what was set before; raises `ConfigError`."""
+    """Validate all configs of a topic, given the broker's defaults and the existing configs. Raises `ConfigError`."""
     if nulls := [name for name, text in configs.items() if text is None]:
         raise ConfigError(nulls[0], f"Null value not supported for topic configs: {','.join(nulls)}")
     for name in hash_order(configs):
@@ -75,7 +75,7 @@ def _check_tiered(values: Mapping[str, Value], remote_storage_system_enabled: bo
 
 
 def check_local_retention(name: str, whole: Value, local: Value) -> None:
-    """What is kept on local disk is not more than what is kept at all; -2 follows it, and -1 is no limit."""
+    """Check that local retention is not more than total retention. -2 means equal, and -1 unlimited."""
     assert isinstance(whole, int)
     assert isinstance(local, int)
     local_name = name.replace("retention.", "local.retention.")
@@ -89,23 +89,23 @@ def check_local_retention(name: str, whole: Value, local: Value) -> None:
 
 _TABLE = """\
 segment.bytes int 1073741824 medium >=1048576 <- log.segment.bytes
-    Size at which a segment is closed.
+    Size at which a segment is rolled.
 segment.ms long 604800000 medium >=1 <- log.roll.ms log.roll.hours*3600000
-    Age at which a segment is closed.
+    Age at which a segment is rolled.
 segment.jitter.ms long 0 medium >=0 <- log.roll.jitter.ms log.roll.jitter.hours*3600000
-    Most that a segment's closing is brought forward at random.
+    Maximum random time by which a segment is rolled early.
 segment.index.bytes int 10485760 medium >=4 <- log.index.size.max.bytes
-    Largest offset index of a segment.
+    Maximum size of a segment's offset index.
 flush.messages long 9223372036854775807 medium >=1 <- log.flush.interval.messages
-    Records after which the log is forced to disk.
+    Number of records after which the log is flushed.
 flush.ms long 9223372036854775807 medium >=0 <- log.flush.interval.ms log.flush.scheduler.interval.ms
-    Longest time records wait to be forced to disk.
+    Maximum time before records are flushed.
 retention.bytes long -1 medium <- log.retention.bytes
-    Size of a partition beyond which old segments are deleted; -1 is no limit.
+    Maximum size of a partition before old segments are deleted; -1 is unlimited.
 retention.ms long 604800000 medium >=-1 <- log.retention.ms log.retention.minutes*60000 log.retention.hours*3600000
     Age at which segments are deleted; -1 is never.
 max.message.bytes int 1048588 medium >=0 <- message.max.bytes
-    Largest record batch the topic accepts.
+    Maximum size of a record batch.
 index.interval.bytes int 4096 medium >=0 <- log.index.interval.bytes
     Bytes of log between two entries of the offset index.
 delete.retention.ms long 86400000 medium >=0 <- log.cleaner.delete.retention.ms
@@ -113,19 +113,19 @@ delete.retention.ms long 86400000 medium >=0 <- log.cleaner.delete.retention.ms
 min.compaction.lag.ms long 0 medium >=0 <- log.cleaner.min.compaction.lag.ms
     Records younger than this are never compacted.
 max.compaction.lag.ms long 9223372036854775807 medium >=1 <- log.cleaner.max.compaction.lag.ms
-    Records older than this are compacted even if little else calls for it.
+    Maximum time before records are compacted, whatever the dirty ratio.
 file.delete.delay.ms long 60000 medium >=0 <- log.segment.delete.delay.ms
-    Pause between taking a segment out of the log and deleting its files.
+    Delay before the files of a removed segment are deleted.
 min.cleanable.dirty.ratio double 0.5 medium 0..1 <- log.cleaner.min.cleanable.ratio
-    Share of uncleaned log at which the log is worth compacting.
+    Ratio of dirty log to total log above which the log is compacted.
 cleanup.policy list delete medium list+empty:compact|delete <- log.cleanup.policy
-    What happens to old records: delete, compact, both, or nothing when empty.
+    Cleanup of old records: delete, compact, both, or none if empty.
 unclean.leader.election.enable boolean false medium <- unclean.leader.election.enable
-    Whether a replica outside the in-sync set may lead when no other can, losing records.
+    Whether a replica that is not in sync may become leader if no other can, which may lose records.
 min.insync.replicas int 1 medium >=1 <- min.insync.replicas
-    In-sync replicas without which acks=all is refused.
+    Minimum number of in-sync replicas for writes with acks=all.
 compression.type string producer medium in:uncompressed|zstd|lz4|snappy|gzip|producer <- compression.type
-    Codec in which batches are stored; producer keeps what was sent.
+    Codec of stored batches; producer keeps the codec used by the producer.
 compression.gzip.level int -1 medium gzip-level <- compression.gzip.level
     Level when the broker compresses with gzip; -1 is the codec's own default.
 compression.lz4.level int 9 medium 1..17 <- compression.lz4.level
@@ -133,27 +133,27 @@ compression.lz4.level int 9 medium 1..17 <- compression.lz4.level
 compression.zstd.level int 3 medium -131072..22 <- compression.zstd.level
     Level when the broker compresses with zstd.
 preallocate boolean false medium <- log.preallocate
-    Whether new segment files get their full size at once.
+    Whether new segment files are preallocated.
 message.timestamp.type string CreateTime medium in:CreateTime|LogAppendTime <- log.message.timestamp.type
-    Whose time a record carries: CreateTime, or LogAppendTime for the broker's clock.
+    Source of record timestamps: CreateTime (the producer) or LogAppendTime (the broker).
 message.timestamp.before.max.ms long 9223372036854775807 medium >=0 <- log.message.timestamp.before.max.ms
-    How far a record's time may lie behind the broker's clock.
+    Maximum time by which a record's timestamp may be before the broker's clock.
 message.timestamp.after.max.ms long 3600000 medium >=0 <- log.message.timestamp.after.max.ms
-    How far a record's time may lie ahead of the broker's clock.
+    Maximum time by which a record's timestamp may be after the broker's clock.
 leader.replication.throttled.replicas list "" medium throttled-replicas
-    Replicas whose leaders are throttled, as partition:broker pairs, or * for all.
+    Replicas that are throttled on the leader, as partition:broker pairs, or * for all.
 follower.replication.throttled.replicas list "" medium throttled-replicas
-    Replicas that are throttled as followers, as partition:broker pairs, or * for all.
+    Replicas that are throttled on the follower, as partition:broker pairs, or * for all.
 remote.storage.enable boolean false medium
-    Whether old segments of this topic go to remote storage.
+    Whether segments of this topic are copied to remote storage.
 local.retention.ms long -2 medium >=-2 <- log.local.retention.ms
-    How long a tiered topic keeps segments on local disk; -2 follows retention.ms.
+    How long a tiered topic keeps segments on local disk; -2 means retention.ms.
 local.retention.bytes long -2 medium >=-2 <- log.local.retention.bytes
-    Bytes of a tiered partition kept on local disk; -2 follows retention.bytes.
+    Maximum size of a tiered partition on local disk; -2 means retention.bytes.
 remote.log.copy.disable boolean false medium
-    Whether a tiered topic stops copying to remote storage and only reads from it.
+    Whether a tiered topic only reads from remote storage and copies nothing more to it.
 remote.log.delete.on.disable boolean false medium
-    Whether turning tiering off deletes what remote storage holds.
+    Whether disabling tiered storage deletes the remote data.
 internal.segment.bytes int - medium internal
     For tests: segment size below the usual minimum.
 """

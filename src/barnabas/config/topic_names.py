@@ -1,4 +1,4 @@
-"""Names of topics: which are allowed."""
+"""The rule for legal topic names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_valid(name: str) -> bool:
 
 
 def check(name: str) -> None:
-    """Raises INVALID_TOPIC_EXCEPTION for a name that no topic can have."""
+    """Raise INVALID_TOPIC_EXCEPTION for an illegal topic name."""
     if not is_valid(name):
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {_why(name)}")
 

@@ -1,13 +1,13 @@
-"""What a setting accepts beyond its type, with the texts by which Kafka refuses the rest.
+"""Restrictions of a config beyond its type, with Kafka's error texts.
 
-A validator is a value: `ensure(name, value)` raises `ConfigError` or returns. `validator_of` reads the short form used in
-the tables of settings:
+A validator is a value: `ensure(name, value)` raises `ConfigError` or returns. `validator_of` parses the short form that
+is used in the config tables:
 
     >=1             a number of at least 1           in:a|b          one of these texts
-    1..17           a number between the two         nocase:a|b      one of these texts in any case
-    list            a list, not empty, not null      list+empty+null:a|b   the same with what is allowed, and its entries
+    1..17           a number in this range           nocase:a|b      one of these texts, ignoring case
+    list            a list, not empty, not null      list+empty+null:a|b   also empty or null, with only these entries
 
-and the names of the checks that are code of their own: gzip-level, non-empty, non-null, offset-reset, quorum-servers,
+and the names of checks implemented as functions: gzip-level, non-empty, non-null, offset-reset, quorum-servers,
 quorum-voters, throttled-replicas.
 """
 
@@ -23,13 +23,13 @@ from barnabas.config.values import ConfigError, Value, invalid
 
 
 class Validator(Protocol):
-    """What a value must be; `ensure` raises `ConfigError` when it is not."""
+    """A restriction of a value. `ensure` raises `ConfigError` if it is violated."""
 
     def ensure(self, name: str, value: Value) -> None: ...
 
 
 class Range(NamedTuple):
-    """A number with a lower and perhaps an upper bound, both included."""
+    """A number with a lower and optionally an upper bound, both inclusive."""
 
     min: float
     max: float | None = None
@@ -58,7 +58,7 @@ class ValidString(NamedTuple):
 
 
 class ValidList(NamedTuple):
-    """A list without empty entries; with `values`, only of those."""
+    """A list without empty entries. With `values`, only these are allowed."""
 
     values: tuple[str, ...] = ()
     empty_allowed: bool = False
@@ -82,7 +82,7 @@ class ValidList(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check that is code; `label` is its name in the tables."""
+    """A check implemented as a function. `label` is its name in the tables."""
 
     label: str
     check: Callable[[str, Value], None]
@@ -110,7 +110,7 @@ def _non_null(name: str, value: Value) -> None:
 
 def _throttled_replicas(name: str, value: Value) -> None:
     entries = value if isinstance(value, tuple) else ()
-    # Empty entries at the end do not count, as when the list is joined and split again.
+    # Empty entries at the end are ignored, as if the list were joined and split again.
     while entries and not entries[-1]:
         entries = entries[:-1]
     if value is None or (entries != ("*",) and not all(re.fullmatch("[0-9]+:[0-9]+", entry) for entry in entries)):
@@ -127,13 +127,13 @@ _DURATION_PARTS_S = (86_400, 3_600, 60, 1)
 
 
 def duration_ms(text: str) -> int | None:
-    """The milliseconds of an ISO 8601 duration of days and smaller parts, or None when it is none."""
+    """Return the milliseconds of an ISO 8601 duration of days and smaller units, or None if the text is invalid."""
     match = re.fullmatch(_DURATION, text)
     if match is None:
         return None
     sign, *parts, fraction = match.groups()
     seconds = sum(int(part) * unit for part, unit in zip(parts, _DURATION_PARTS_S, strict=True) if part)
-    # A duration counts its seconds in 64 bits.
+    # A Java duration has 64-bit seconds.
     if abs(seconds) >> 63:
         return None
     nanos = int((fraction or "").ljust(9, "0"))
@@ -178,7 +178,7 @@ _CHECKS: dict[str, Callable[[str, Value], None]] = {
 
 @cache
 def validator_of(form: str) -> Validator:
-    """The validator that the short form stands for."""
+    """Return the validator for its short form."""
     if form in _CHECKS:
         return Check(form, _CHECKS[form])
     if form.startswith(">="):

@@ -1,7 +1,7 @@
-"""The types of settings: text to value and back, as Kafka's ConfigDef does it, and the one error for a bad setting.
+"""The types of configs: conversion from and to text, as in Kafka's ConfigDef, and the error for an invalid config.
 
-A value keeps no trace of its text: lists are tuples, numbers are within the range of their type. What a single setting
-accepts beyond its type is in `validators`.
+A value does not keep its text: lists are tuples, and numbers are within the range of their type. Further restrictions
+of a single config are in `validators`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
 
 class ConfigType(IntEnum):
-    """The type of a setting, by the number DescribeConfigs gives it."""
+    """The type of a config, with its number in DescribeConfigs."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -32,7 +32,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigError(KafkaError):
-    """A setting that cannot be accepted. `message` is Kafka's own text; `str()` always names the key as well."""
+    """An invalid config. `message` is Kafka's own text; `str()` always includes the key."""
 
     message: str
 
@@ -45,27 +45,27 @@ class ConfigError(KafkaError):
 
 
 _RANGE_BITS = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
-# Patterns are texts, compiled on first use: most programs that import this need few of them.
+# Patterns are strings, compiled on first use, because most programs that import this need only a few of them.
 _INTEGER = r"[+-]?\d+"
 _DOUBLE = r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?"
 _COMMA = r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*"
-# What Java's trim takes away: every character up to the space.
+# The characters that Java's trim removes: everything up to the space.
 _BLANKS = "".join(map(chr, range(0x21)))
 
 
 def trim(text: str) -> str:
-    """The text without blanks and control characters at its ends."""
+    """Return the text without whitespace and control characters at its ends."""
     return text.strip(_BLANKS)
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The entries of a comma separated list; no text is no entries, but `a,` has an empty second one."""
+    """Split a comma-separated list. An empty text has no entries, but `a,` has an empty second one."""
     trimmed = trim(text)
     return tuple(re.split(_COMMA, trimmed)) if trimmed else ()
 
 
 def parse_value(name: str, text: str | None, type: ConfigType) -> Value:
-    """The value that the text has as this type. A class is its name: nothing checks that there is such a class."""
+    """Convert text to a value of this type. A class is its name; its existence is not checked."""
     if text is None:
         return None
     if type is ConfigType.PASSWORD:
@@ -92,7 +92,7 @@ def parse_value(name: str, text: str | None, type: ConfigType) -> Value:
 
 
 def format_value(value: Value) -> str | None:
-    """The text of a value, as Kafka writes it."""
+    """Format a value as Kafka does."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -105,14 +105,14 @@ def format_value(value: Value) -> str | None:
 
 
 def invalid(name: str, value: Value, reason: str | None = None) -> ConfigError:
-    """The error for a value that a setting does not take, in Kafka's words."""
+    """Return Kafka's error for an invalid value of a config."""
     shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else format_value(value)
     message = f"Invalid value {'null' if shown is None else shown} for configuration {name}"
     return ConfigError(name, message if reason is None else f"{message}: {reason}")
 
 
 def _format_double(value: float) -> str:
-    """As Java prints a double: plain from 0.001 up to ten million, with an exponent outside of that."""
+    """Format a double as Java does: plain from 0.001 up to ten million, otherwise with an exponent."""
     if isnan(value):
         return "NaN"
     if not isfinite(value):
