@@ -77,12 +77,15 @@ def test_a_dry_run_creates_nothing(broker: Broker) -> None:
     ("arguments", "message"),
     [
         (["--operation", "read", "--resource", "topic:a"], "Say who, with --allow or --deny."),
-        (["--allow", "a", "--operation", "write", "--resource", "group:g"], "WRITE is no operation of a group"),
+        (["--allow", "a", "--operation", "write", "--resource", "group:g"], "WRITE is not an operation of a group"),
         (["--allow", "a", "--operation", "raed", "--resource", "topic:a"], "did you mean READ?"),
         (["--allow", "a", "--operation", "read", "--resource", "orders"], "expected TYPE:NAME, as in topic:orders"),
-        (["--allow", "a", "--operation", "read", "--resource", "topic:"], "a name is missing"),
+        (["--allow", "a", "--operation", "read", "--resource", "topic:"], "the name is missing"),
         (["--allow", ":", "--operation", "read", "--resource", "topic:a"], "expected TYPE:NAME, as in User:alice"),
-        (["--allow", "a", "--operation", "alter", "--resource", "cluster:mine"], "no other name than kafka-cluster"),
+        (
+            ["--allow", "a", "--operation", "alter", "--resource", "cluster:mine"],
+            "the only name of the cluster is kafka-cluster",
+        ),
     ],
 )
 def test_what_cannot_be_created_is_refused_with_what_could(broker: Broker, arguments: list[str], message: str) -> None:
@@ -219,7 +222,10 @@ def test_a_declared_cluster_is_explained(files: tuple[Path, Path]) -> None:
         ("", ":1:1: the file is empty: expected cases"),
         ("cases:\n- {principal: a, resource: topic:x, may: READ}", ":2:15: case: principal: expected TYPE:NAME"),
         ("cases:\n- {principal: User:a, resource: topic:x}", ":2:3: case: expected may, mayNot or both"),
-        ("cases:\n- {principal: User:a, resource: topic:x, may: FLY}", ":2:47: case: may: 'FLY' is no operation"),
+        (
+            "cases:\n- {principal: User:a, resource: topic:x, may: FLY}",
+            ":2:47: case: may: 'FLY' is not a valid operation",
+        ),
         ("cases: []\nallowEveryoneIfNoAclFound: perhaps", ":2:28: allowEveryoneIfNoAclFound: expected true or false"),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_login_goes_before_everything_else() -> None:
                 "SaslAuthenticate": [SaslAuthenticateResponse(auth_bytes=b"go on")],
             },
             ErrorCode.SASL_AUTHENTICATION_FAILED,
-            "only message",
+            "PLAIN's only one",
         ),
         (
             {"SaslHandshake": [SaslHandshakeResponse(error_code=34)]},

@@ -34,7 +34,7 @@ def test_entries_that_each_do_something_are_no_finding() -> None:
 
 def test_the_same_entry_twice_is_duplicated() -> None:
     (finding,) = audit([topic("a"), topic("a"), topic("b")])
-    assert (finding.kind, finding.message) == (Kind.DUPLICATED, "it is there 2 times")
+    assert (finding.kind, finding.message) == (Kind.DUPLICATED, "it exists 2 times")
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_of_two_that_say_the_same_only_one_is_shadowed() -> None:
 def test_what_is_allowed_and_denied_is_named_with_what_is_left_of_it() -> None:
     deny = topic("a", READ, principal="User:*", permission=DENY)
     (finding,) = [each for each in audit([topic("a"), deny]) if each.kind is Kind.DENIED]
-    assert finding.message == "what it allows is denied, but for DESCRIBE"
+    assert finding.message == "what it allows is denied, except DESCRIBE"
     whole = [each for each in audit([topic("a"), topic("a", ALL, permission=DENY)]) if each.kind is Kind.DENIED]
-    assert [each.message for each in whole] == ["all that it allows is denied"]
+    assert [each.message for each in whole] == ["everything it allows is denied"]
     assert audit([topic("a"), topic("a", host="10.0.0.1", permission=DENY)]) == []
 
 
@@ -176,7 +176,7 @@ def test_what_exists_and_left_no_trace_of_use_is_named() -> None:
     assert found(None) == []
     (finding,) = audit([topic("idle", ALL)], **known, traces=traces)[-1:]
     assert finding.message == (
-        "as far as the logs go, no record was written to it, and no group has committed an offset of it, or subscribed to it"
+        "according to the logs, no record was written to it and no group has committed an offset of it, or subscribed to it"
     )
 
 

@@ -142,11 +142,11 @@ def test_everything_that_is_wrong_is_said_with_its_place() -> None:
         "c.yaml:4:27: topic b!: replicationFactor: expected a whole number of at least 1, found many",
         "c.yaml:5:14: topic c: state: expected absent or present, found gone",
         "c.yaml:7:15: acl: principal: expected TYPE:NAME, as in User:alice, found 'alice'",
-        "c.yaml:8:42: acl: operations: WRITE is no operation of a group: expected one of READ, DELETE, DESCRIBE,"
+        "c.yaml:8:42: acl: operations: WRITE is not an operation of a group: expected one of READ, DELETE, DESCRIBE,"
         " DESCRIBE_CONFIGS, ALTER_CONFIGS, ALL",
         "c.yaml:9:50: acl: resource: 'topc:x': expected TYPE:NAME, as in topic:orders, with one of topic, group,"
         " cluster, transactional-id, delegation-token, user",
-        "c.yaml:10:34: acl: operations: 'RAED' is no operation: expected one of ALL, READ, WRITE, CREATE, DELETE,"
+        "c.yaml:10:34: acl: operations: 'RAED' is not a valid operation: expected one of ALL, READ, WRITE, CREATE, DELETE,"
         " ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS,"
         " DESCRIBE_TOKENS, TWO_PHASE_COMMIT; did you mean READ?",
         "c.yaml:11:3: acl: expected either operation or operations",

@@ -1,1 +1,1 @@
-"""Who someone is, and what they may do."""
+"""Principals, ACLs, authorization, and the client side of SASL."""

@@ -1,8 +1,8 @@
-"""Access control entries: what one says, which filters select it, and whether it may be created.
+"""ACL entries, the filters that select them, and the validation of new entries.
 
-Its one rule: codes mean what they mean in Kafka; one that Kafka does not know keeps its number and is not `is_known`. It
-does not decide whether a request is allowed (see authorizer), and it does not refuse the code 0, which on the wire is a
-malformed request.
+Its one rule: codes have Kafka's meaning. A code that Kafka does not know keeps its number, and its `is_known` is false.
+This module does not decide whether a request is allowed (see authorizer), and does not reject the code 0, which on the
+wire is a malformed request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLUSTER_NAME = "kafka-cluster"
 class _Code(IntEnum):
     @classmethod
     def _missing_(cls, value: object) -> _Code | None:
-        # What a newer node has written must survive being read and written here.
+        # What a newer node has written must be preserved when it is read and written here.
         if not isinstance(value, int):
             return None
         stranger = int.__new__(cls, value)
@@ -48,7 +48,7 @@ class ResourceType(_Code):
 
 
 class PatternType(_Code):
-    """MATCH is for filters: every pattern that covers a name."""
+    """MATCH is for filters only: every pattern that covers a name."""
 
     UNKNOWN = 0
     ANY = 1
@@ -84,7 +84,7 @@ class AclPermissionType(_Code):
 
 
 class AclEntry(NamedTuple):
-    """One statement: this principal, from this host, may or may not do this to the resources of this pattern."""
+    """Allows or denies a principal, from a host, an operation on the resources of a pattern."""
 
     resource_type: ResourceType
     resource_name: str
@@ -101,7 +101,7 @@ class AclEntry(NamedTuple):
         )
 
     def covers(self, name: str) -> bool:
-        """Whether the pattern is one for a resource of this name."""
+        """Whether the pattern covers a resource of this name."""
         if self.pattern_type == PatternType.PREFIXED:
             return name.startswith(self.resource_name)
         return self.resource_name in (name, WILDCARD)
@@ -109,7 +109,7 @@ class AclEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """Which entries are meant; None and ANY leave a field open."""
+    """Selects entries. None and ANY match every value of a field."""
 
     resource_type: ResourceType = ResourceType.ANY
     resource_name: str | None = None
@@ -121,7 +121,7 @@ class AclFilter:
 
     @property
     def entry(self) -> AclEntry | None:
-        """The one entry that this can select, if it leaves nothing open."""
+        """The only entry that this filter can select, or None if a field is open."""
         if (
             self.resource_type == ResourceType.ANY
             or self.resource_name is None
@@ -161,9 +161,9 @@ class AclFilter:
 
 
 def validate_creations(entries: Iterable[AclEntry]) -> list[KafkaError | None]:
-    """What is wrong with each entry of one CreateAcls request, or None.
+    """Return the error, or None, for each entry of one CreateAcls request.
 
-    A filter's value (ANY, MATCH) in one entry fails all of them, as in Kafka.
+    A value that only filters may have (ANY, MATCH) in one entry fails all of them, as in Kafka.
     """
     errors = [validate_new(entry) for entry in entries]
     for error in errors:
@@ -173,7 +173,7 @@ def validate_creations(entries: Iterable[AclEntry]) -> list[KafkaError | None]:
 
 
 def validate_new(entry: AclEntry) -> KafkaError | None:
-    """Why the entry cannot be created, in Kafka's words and in its order of checks, or None."""
+    """Return why the entry cannot be created, with Kafka's text and order of checks, or None."""
     if (
         entry.resource_type == ResourceType.ANY
         or entry.pattern_type in (PatternType.ANY, PatternType.MATCH)
@@ -207,7 +207,7 @@ def _invalid(entry: AclEntry) -> str | None:
 
 
 def validate_filter(filter: AclFilter) -> KafkaError | None:
-    """Why a filter of DeleteAcls is refused, or None. DescribeAcls refuses none."""
+    """Return why DeleteAcls rejects a filter, or None. DescribeAcls rejects none."""
     if not (filter.resource_type.is_known and filter.pattern_type.is_known):
         return KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
     if not (filter.operation.is_known and filter.permission.is_known):
@@ -216,7 +216,7 @@ def validate_filter(filter: AclFilter) -> KafkaError | None:
 
 
 def host_text(address: str) -> str:
-    """An IP address as Java writes it, which is what the host of an entry is compared with: `0:0:0:0:0:0:0:1`."""
+    """Return an IP address in Java's format, with which the host of an entry is compared: `0:0:0:0:0:0:0:1`."""
     if ":" not in address:
         return address
     parsed = ipaddress.IPv6Address(address)

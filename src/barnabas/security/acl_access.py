@@ -1,10 +1,11 @@
-"""Who may effectively do what, on which resource and from where, after all entries: as the authorizer decides it. Pure.
+"""The effective access of each principal to resources, after all entries, as the authorizer decides it. Pure.
 
-Its one rule: nothing is decided here. The authorizer is asked, once for all resources that the same patterns cover. Super
-users, and allow.everyone.if.no.acl.found, are not seen in ACLs: here what no entry allows is denied.
+Its one rule: nothing is decided here. The authorizer is asked once for all resources that are covered by the same
+patterns. Super users and allow.everyone.if.no.acl.found are not part of ACLs: here, whatever no entry allows is denied.
 
-How answers are read: of somebody those of their principal, or of `User:*` where there is none of theirs; of a host that of its
-name, or that of `*`, which is any other. So an answer may be that nothing is allowed, where `User:*` or other hosts may more.
+To read the result: the rows of a principal apply, or those of `User:*` if it has none; the row of a host applies, or
+that of `*`, which means any other host. So a row may say that nothing is allowed, where `User:*` or other hosts are
+allowed more.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from barnabas.security.principal import parse_principal
 
 _SETTINGS = AuthorizerSettings(enabled=True)
 _UNNAMED = "\0"
-"""Ends a name that no entry names: of a pattern it stands for those that only the pattern covers."""
+"""Suffix of a name that no entry has. With it, a pattern stands for the resources that only the pattern covers."""
 
 
 class Resource(NamedTuple):
-    """A resource by its name; or any other one that a pattern covers: PREFIXED, or the name `*`."""
+    """A resource by its name, or any other one that a pattern covers: PREFIXED, or the name `*`."""
 
     resource_type: ResourceType
     pattern_type: PatternType
@@ -32,7 +33,7 @@ class Resource(NamedTuple):
 
 
 class Access(NamedTuple):
-    """What a principal may do from a host."""
+    """The operations that a principal is allowed from a host."""
 
     principal: str
     host: str
@@ -40,14 +41,14 @@ class Access(NamedTuple):
 
 
 def effective_access(acls: AclIndex, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Sequence[Access]]]:
-    """For each resource on which somebody may do something, who may do what."""
+    """Yield each resource on which anything is allowed, with the access of each principal."""
     known: dict[tuple[int, ...], list[Access]] = {}
     for resource in resources:
         if resource.resource_type not in SUPPORTED_OPERATIONS:
             continue
         name = _name_of(resource)
         covering = acls.covering(resource.resource_type, name)
-        # The index keeps its patterns, so that their ids say which ones they are.
+        # The index keeps its patterns alive, so their ids identify them.
         patterns = (resource.resource_type, *map(id, covering))
         if patterns not in known:
             known[patterns] = list(_access(acls, resource.resource_type, name, covering))
@@ -74,7 +75,7 @@ def _access(
     hosts_of_everyone = hosts.pop(WILDCARD_PRINCIPAL, set())
 
     def allowed(principal: str, own_hosts: set[str]) -> dict[str, tuple[str, ...]]:
-        """By host: for `*` always, for others where it is different."""
+        """Return the allowed operations by host: always for `*`, and for other hosts if they differ."""
         user = parse_principal(principal)
         found: dict[str, tuple[str, ...]] = {}
         for host in (WILDCARD, *sorted({*own_hosts, *hosts_of_everyone} - {WILDCARD})):

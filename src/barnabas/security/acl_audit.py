@@ -1,8 +1,8 @@
-"""What is odd about a set of ACLs: entries that do nothing, that say the same, that allow much. Pure.
+"""Findings about a set of ACLs: entries without effect, redundant entries, and entries that allow much. Pure.
 
-Its one rule: a finding is about one entry, or about several that one could replace, and names the other entry that makes it so.
-What it reports may be meant: it decides nothing. Super users, and allow.everyone.if.no.acl.found, are not seen in ACLs: here
-what no entry allows is denied.
+Its one rule: a finding is about one entry, or about several that one could replace, and names the other entry that is
+the reason. What is reported may be intended; nothing is decided here. Super users and allow.everyone.if.no.acl.found
+are not part of ACLs: here, whatever no entry allows is denied.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`because` is the entry that makes it so; of REPLACEABLE, the one that could stand for all."""
+    """A finding. `because` is the entry that causes it; for REPLACEABLE, the one that could replace the others."""
 
     kind: Kind
     entries: tuple[AclEntry, ...]
@@ -54,12 +54,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Names of what the logs show to have been used, whoever did it (logs name no principal); None if that is not known."""
+    """Names of resources that were used according to the logs, by any principal (logs have none).
+
+    None means unknown.
+    """
 
     written: Collection[str] | None = None
     """Topics that have had records."""
     read: Collection[str] | None = None
-    """Topics of which a group has committed an offset, or to which a member has subscribed."""
+    """Topics for which a group has committed an offset, or to which a member has subscribed."""
     groups: Collection[str] | None = None
     """Groups that have had members or committed offsets."""
 
@@ -70,7 +73,7 @@ def audit(
     groups: Collection[str] | None = None,
     traces: Traces | None = None,
 ) -> list[Finding]:
-    """All findings, by kind and entry. `topics` and `groups` are those that exist, None if that is not known."""
+    """Return all findings, sorted by kind and entry. `topics` and `groups` are those that exist, or None if unknown."""
     counts = Counter(entries)
     topics, groups = (None if names is None else sorted(names) for names in (topics, groups))
     unique = sorted(counts, key=entry_order)
@@ -78,7 +81,7 @@ def audit(
     for entry in unique:
         by_type[entry.resource_type].append(entry)
     found = [
-        Finding(Kind.DUPLICATED, (entry,), f"it is there {count} times")
+        Finding(Kind.DUPLICATED, (entry,), f"it exists {count} times")
         for entry, count in sorted(counts.items(), key=lambda each: entry_order(each[0]))
         if count > 1
     ]
@@ -93,11 +96,11 @@ def audit(
     return sorted(found, key=lambda each: (order.index(each.kind), entry_order(each.entries[0])))
 
 
-# --- entries beside each other
+# --- pairs of entries
 
 
 def covers_pattern(wide: AclEntry, narrow: AclEntry) -> bool:
-    """Whether every resource of the one pattern is one of the other."""
+    """Whether one pattern covers every resource of the other."""
     if wide.resource_type != narrow.resource_type:
         return False
     if wide.pattern_type == PatternType.PREFIXED:
@@ -109,7 +112,7 @@ def covers_pattern(wide: AclEntry, narrow: AclEntry) -> bool:
 
 
 class _Wider:
-    """Finds the entries of one resource type that hold for all that an entry is about, without looking at all of them."""
+    """Finds the entries of one resource type that apply to everything an entry does, without scanning all."""
 
     def __init__(self, entries: Iterable[AclEntry]) -> None:
         self._by_pattern = defaultdict(list)
@@ -138,7 +141,7 @@ def _covers_who(wide: AclEntry, narrow: AclEntry) -> bool:
 
 
 def _operations(entry: AclEntry) -> frozenset[AclOperation]:
-    """What an entry speaks about; one that allows implies more than one that denies."""
+    """Return the operations that an entry affects. An entry that allows implies more than one that denies."""
     return _operations_of(entry.resource_type, entry.operation, entry.permission == AclPermissionType.ALLOW)
 
 
@@ -151,7 +154,7 @@ def _operations_of(resource_type: ResourceType, operation: AclOperation, allows:
 
 
 def _shadowed(entries: Sequence[AclEntry]) -> Iterator[Finding]:
-    """An entry that another one makes needless, or that a denial makes powerless."""
+    """Find entries that another entry makes redundant, or that a denial makes ineffective."""
     needless: set[AclEntry] = set()
     wider_than = _Wider(entries)
     for entry in entries:
@@ -170,14 +173,14 @@ def _shadowed(entries: Sequence[AclEntry]) -> Iterator[Finding]:
         denied = frozenset[AclOperation]().union(*map(_operations, denials))
         by = next((other for other in denials if _operations(other) & speaks_of), None)
         if by is not None and speaks_of <= denied:
-            yield Finding(Kind.DENIED, (entry,), "all that it allows is denied", by)
+            yield Finding(Kind.DENIED, (entry,), "everything it allows is denied", by)
         elif by is not None and entry.operation in denied:
             left = ", ".join(each.name for each in sorted(speaks_of - denied))
-            yield Finding(Kind.DENIED, (entry,), f"what it allows is denied, but for {left}", by)
+            yield Finding(Kind.DENIED, (entry,), f"what it allows is denied, except {left}", by)
 
 
 def _never_denying(entries: Sequence[AclEntry]) -> Iterator[Finding]:
-    """A denial of what nothing allows."""
+    """Find denials of what no entry allows."""
     allowing = defaultdict(list)
     for entry in entries:
         if entry.permission == AclPermissionType.ALLOW:
@@ -192,7 +195,7 @@ def _never_denying(entries: Sequence[AclEntry]) -> Iterator[Finding]:
 
 
 def _meet(one: AclEntry, other: AclEntry) -> bool:
-    """Whether there is a request that both entries are about, if the one's principal is the other's."""
+    """Whether both entries apply to some request, assuming that their principals match."""
     return (
         (covers_pattern(one, other) or covers_pattern(other, one))
         and (one.host == other.host or WILDCARD in (one.host, other.host))
@@ -227,14 +230,14 @@ def _missing(entry: AclEntry, topics: Sequence[str] | None, groups: Sequence[str
 
 
 def _covers_one(entry: AclEntry, names: Sequence[str]) -> bool:
-    """Whether the entry is about one of these names, which are sorted."""
+    """Whether the entry covers one of these sorted names."""
     if entry.pattern_type == PatternType.LITERAL and entry.resource_name == WILDCARD:
         return bool(names)
     at = bisect_left(names, entry.resource_name)
     return at < len(names) and entry.covers(names[at])
 
 
-# What an operation leaves behind in the logs; others, such as DESCRIBE or ALTER, leave nothing that could be missed.
+# The traces that operations leave in the logs. Others, such as DESCRIBE or ALTER, leave none.
 _WRITTEN = "no record was written to it"
 _READ = "no group has committed an offset of it, or subscribed to it"
 _JOINED = "it has had no members and no committed offsets"
@@ -243,7 +246,7 @@ _JOINED = "it has had no members and no committed offsets"
 def _unused(
     entries: Sequence[AclEntry], topics: Sequence[str] | None, groups: Sequence[str] | None, traces: Traces
 ) -> Iterator[Finding]:
-    """Entries that allow what the logs show no trace of, on resources that exist."""
+    """Find entries that allow operations without a trace in the logs, on resources that exist."""
     topic, group = ResourceType.TOPIC, ResourceType.GROUP
     used: dict[tuple[ResourceType, str], list[str]] = {
         (resource_type, what): sorted(set(names) & set(existing))
@@ -268,17 +271,17 @@ def _unused(
             continue
         existing = (topics if entry.resource_type == topic else groups) or ()
         if _covers_one(entry, existing) and not any(_covers_one(entry, some or ()) for some in names):
-            message = f"as far as the logs go, {', and '.join(traceable)}"
+            message = f"according to the logs, {' and '.join(traceable)}"
             yield Finding(Kind.NO_TRACE_OF_USE, (entry,), message)
 
 
-# --- several that one could replace
+# --- several entries that one could replace
 
 
 def _replaceable(
     entries: Sequence[AclEntry], topics: Sequence[str] | None, groups: Sequence[str] | None
 ) -> Iterator[Finding]:
-    """Literal entries of the same kind whose names begin alike, where the prefix covers nothing else that exists."""
+    """Find literal entries of the same kind with a common prefix that covers no other existing resource."""
     alike = defaultdict(list)
     for entry in entries:
         if entry.pattern_type == PatternType.LITERAL and entry.resource_name != WILDCARD:
@@ -291,14 +294,15 @@ def _replaceable(
         by_name = {entry.resource_name: entry for entry in some}
         for prefix, names in common_prefixes(by_name, known or ()):
             one = AclEntry(resource_type, prefix, PatternType.PREFIXED, principal, host, operation, permission)
-            sure = "" if known is not None else "; which other names begin so is not known"
+            sure = "" if known is not None else "; other names with this prefix are unknown"
             replaced = tuple(by_name[name] for name in names)
-            yield Finding(Kind.REPLACEABLE, replaced, f"one entry could stand for these {len(names)}{sure}", one)
+            yield Finding(Kind.REPLACEABLE, replaced, f"one entry could replace these {len(names)}{sure}", one)
 
 
 def common_prefixes(names: Iterable[str], existing: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Prefixes, up to a separator, that at least three of the names have and nothing else that exists, of which the names are
-    sorted; the shortest of nested ones.
+    """Return prefixes, up to a separator, that at least three of the names have and no other name in `existing`.
+
+    `existing` must be sorted. Of nested prefixes, only the shortest is returned.
 
     >>> common_prefixes(["orders-a", "orders-b", "orders-c", "stock"], ["payments"])
     [('orders-', ['orders-a', 'orders-b', 'orders-c'])]
@@ -317,14 +321,14 @@ def common_prefixes(names: Iterable[str], existing: Sequence[str]) -> list[tuple
 
 
 def _having(names: Sequence[str], prefix: str) -> list[str]:
-    """Those of sorted names that begin so."""
+    """Return the names that start with the prefix. They must be sorted."""
     start = bisect_left(names, prefix)
     end = bisect_left(names, True, lo=start, key=lambda name: not name.startswith(prefix))
     return list(names[start:end])
 
 
 def finding_text(finding: Finding) -> str:
-    """What a finding is about, in a line."""
+    """Describe the entries of a finding in one line."""
     if finding.kind is Kind.REPLACEABLE:
         names = ", ".join(resource_text(each.resource_type, each.resource_name) for each in finding.entries)
         first = finding.entries[0]

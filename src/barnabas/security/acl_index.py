@@ -1,7 +1,7 @@
-"""Entries, found by the resource name that they cover.
+"""ACL entries, indexed by the resource names that they cover.
 
-Its one rule: an index never changes; `updated` makes the next one, so that an image may hold it. It does not know the
-entries' ids (an entry that came twice has to go twice), and does not decide.
+Its one rule: an index is immutable; `updated` returns a new one, so that an image can contain it. It does not know the
+ids of entries (an entry added twice must be removed twice), and decides nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Counts: TypeAlias = dict[AclEntry, int]
 
 @dataclass(frozen=True, slots=True)
 class _OfType:
-    """The patterns for one resource type, and the lengths of its prefixes, long to short."""
+    """The patterns for one resource type, and the distinct lengths of its prefixes, longest first."""
 
     literal: _ByName
     prefixed: _ByName
@@ -27,10 +27,10 @@ class _OfType:
 
 
 class AclIndex:
-    """What decisions read (`authorizer.Acls`).
+    """The index that decisions read (`authorizer.Acls`).
 
-    A change copies the names of the touched resource types and the entries of the touched patterns, nothing else. A name
-    is looked up once per distinct length of a prefix, however many prefixes there are.
+    An update copies only the names of the changed resource types and the entries of the changed patterns. A lookup
+    takes one step per distinct prefix length, however many prefixes there are.
     """
 
     __slots__ = ("_size", "_types")
@@ -41,7 +41,7 @@ class AclIndex:
         self._replace((), entries)
 
     def updated(self, removed: Iterable[AclEntry] = (), added: Iterable[AclEntry] = ()) -> AclIndex:
-        """This index without the one and then with the other; to remove what is absent is nothing."""
+        """Return an index with entries removed and then added. Removing an absent entry has no effect."""
         index = AclIndex.__new__(AclIndex)
         index._types, index._size = self._types, self._size
         index._replace(removed, added)
@@ -79,7 +79,7 @@ class AclIndex:
         return of_type.prefixed if entry.pattern_type == PatternType.PREFIXED else of_type.literal
 
     def _replace(self, removed: Iterable[AclEntry], added: Iterable[AclEntry]) -> None:
-        # Dicts keep the order of what came first, so that no order depends on a hash.
+        # Dicts keep insertion order, so that no order depends on a hash.
         drafts: dict[tuple[ResourceType, PatternType], dict[str, dict[str, _Counts]]] = {}
 
         def draft(entry: AclEntry) -> _Counts:

@@ -1,7 +1,7 @@
-"""ACLs as people write them: `topic:orders`, READ, PREFIXED, `User:alice`.
+"""ACLs in the form in which people write them: `topic:orders`, READ, PREFIXED, `User:alice`.
 
-Its one rule: what cannot be meant is a ValueError that says what could. Words may be of any case, with `-` or `_` or neither
-between their parts. It neither reads files nor knows options.
+Its one rule: invalid input raises a ValueError that lists the valid values. Words may be in any case, with `-`, `_` or
+nothing between their parts. This module neither reads files nor knows command line options.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PERMISSIONS = (AclPermissionType.ALLOW, AclPermissionType.DENY)
 
 
 def parse_word(text: str, known: Iterable[Code], what: str) -> Code:
-    """One of these codes by its name."""
+    """Parse the name of one of these codes. Raises ValueError."""
     words = {each.name: each for each in known}
     wanted = _bare(text)
     for name, code in words.items():
@@ -42,7 +42,7 @@ def parse_word(text: str, known: Iterable[Code], what: str) -> Code:
             return code
     close = difflib.get_close_matches(text.upper().replace("-", "_"), words, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    raise ValueError(f"{text!r} is no {what}: expected one of {', '.join(words)}{hint}")
+    raise ValueError(f"{text!r} is not a valid {what}: expected one of {', '.join(words)}{hint}")
 
 
 def _bare(text: str) -> str:
@@ -54,7 +54,7 @@ def type_text(resource_type: ResourceType) -> str:
 
 
 def parse_resource(text: str) -> tuple[ResourceType, str]:
-    """`topic:orders`, `group:*`, `cluster`: a type and a name, which may hold further colons.
+    """Parse `topic:orders`, `group:*` or `cluster`: a type and a name, which may contain more colons.
 
     >>> parse_resource("transactional-id:billing")
     (<ResourceType.TRANSACTIONAL_ID: 5>, 'billing')
@@ -67,32 +67,34 @@ def parse_resource(text: str) -> tuple[ResourceType, str]:
         raise ValueError(f"{text!r}: expected TYPE:NAME, as in topic:orders, with one of {types}") from None
     if resource_type == ResourceType.CLUSTER:
         if colon and name != CLUSTER_NAME:
-            raise ValueError(f"{text!r}: the cluster has no other name than {CLUSTER_NAME}; write: cluster")
+            raise ValueError(f"{text!r}: the only name of the cluster is {CLUSTER_NAME}; write: cluster")
         return resource_type, CLUSTER_NAME
     if not name:
         raise ValueError(
-            f"{text!r}: a name is missing; expected TYPE:NAME, as in {type_text(resource_type)}:{WILDCARD}"
+            f"{text!r}: the name is missing; expected TYPE:NAME, as in {type_text(resource_type)}:{WILDCARD}"
         )
     return resource_type, name
 
 
 def resource_text(resource_type: ResourceType, name: str) -> str:
-    """What `parse_resource` reads."""
+    """Format a resource for `parse_resource`."""
     return "cluster" if resource_type == ResourceType.CLUSTER else f"{type_text(resource_type)}:{name}"
 
 
 def parse_operation(text: str, resource_type: ResourceType) -> AclOperation:
-    """An operation that there is for resources of this type."""
+    """Parse an operation that resources of this type support. Raises ValueError."""
     operation = parse_word(text, OPERATIONS, "operation")
     supported = (*SUPPORTED_OPERATIONS[resource_type], AclOperation.ALL)
     if operation not in supported:
         known = ", ".join(each.name for each in supported)
-        raise ValueError(f"{operation.name} is no operation of a {type_text(resource_type)}: expected one of {known}")
+        raise ValueError(
+            f"{operation.name} is not an operation of a {type_text(resource_type)}: expected one of {known}"
+        )
     return operation
 
 
 def parse_principal_text(text: str) -> str:
-    """`User:alice`; what has no colon is a user's name."""
+    """Parse `User:alice`. Without a colon, the text is a user name."""
     principal = parse_principal(text if ":" in text else f"User:{text}")
     if not principal.type or not principal.name:
         raise ValueError(f"{text!r}: expected TYPE:NAME, as in User:alice")
@@ -100,7 +102,7 @@ def parse_principal_text(text: str) -> str:
 
 
 def parse_host(text: str) -> str:
-    """An address as brokers write it (`0:0:0:0:0:0:0:1`), which is what the host of an entry is compared with."""
+    """Return an address in the format of brokers (`0:0:0:0:0:0:0:1`), with which the host of an entry is compared."""
     try:
         return host_text(text)
     except ValueError:
@@ -108,14 +110,14 @@ def parse_host(text: str) -> str:
 
 
 def checked_entry(entry: AclEntry) -> AclEntry:
-    """The entry, if a broker would take it."""
+    """Return the entry if a broker would accept it. Raises ValueError."""
     if (error := validate_new(entry)) is not None:
         raise ValueError(error.message)
     return entry
 
 
 def entry_text(entry: AclEntry) -> str:
-    """An entry as a sentence: `ALLOW User:alice from 10.0.0.1 to READ topic:orders- (PREFIXED)`."""
+    """Format an entry as a sentence: `ALLOW User:alice from 10.0.0.1 to READ topic:orders- (PREFIXED)`."""
     host = "" if entry.host == WILDCARD else f" from {entry.host}"
     pattern = " (PREFIXED)" if entry.pattern_type == PatternType.PREFIXED else ""
     resource = resource_text(entry.resource_type, entry.resource_name)
@@ -123,7 +125,7 @@ def entry_text(entry: AclEntry) -> str:
 
 
 def entry_order(entry: AclEntry) -> tuple[object, ...]:
-    """By resource, then by principal: how lists of entries are shown."""
+    """Return the sort key for lists of entries: by resource, then by principal."""
     return (
         *(entry.resource_type, entry.resource_name, entry.pattern_type),
         *(entry.principal, entry.permission, entry.host, entry.operation),

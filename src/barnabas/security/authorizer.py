@@ -1,7 +1,7 @@
-"""Whether a principal may do something, and which entry decided: Kafka's StandardAuthorizer as functions.
+"""Authorization decisions, with the entry that decided: Kafka's StandardAuthorizer as pure functions.
 
-Its one rule: any entry that denies wins over all that allow. It reads entries through `Acls` and holds no state, so
-an image of the metadata, a proposed change or a list of entries can be asked alike.
+Its one rule: an entry that denies wins over all that allow. Entries are read through `Acls` and there is no state, so
+the same functions work for a metadata image, a proposed change or a list of entries.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SUPPORTED_OPERATIONS: Mapping[ResourceType, tuple[AclOperation, ...]] = {
     ResourceType.USER: (_Op.CREATE_TOKENS, _Op.DESCRIBE_TOKENS),
 }
 
-# Only what is allowed implies more: to deny READ does not deny DESCRIBE.
+# Only allowed operations imply others: denying READ does not deny DESCRIBE.
 _IMPLIED_BY = {
     _Op.DESCRIBE: (_Op.READ, _Op.WRITE, _Op.DELETE, _Op.ALTER),
     _Op.DESCRIBE_CONFIGS: (_Op.ALTER_CONFIGS,),
@@ -60,23 +60,26 @@ _ALLOWED_BY = tuple((operation, _Op.ALL, *_IMPLIED_BY.get(operation, ())) for op
 
 
 def allowed_by(operation: AclOperation) -> tuple[AclOperation, ...]:
-    """The operations of which an entry allows this one: itself, ALL, and those that imply it."""
+    """Return the operations whose entries allow this one: itself, ALL, and those that imply it."""
     return _ALLOWED_BY[operation]
 
 
 class Acls(Protocol):
-    """The entries as decisions read them."""
+    """The entries, as decisions read them."""
 
     def covering(self, resource_type: ResourceType, name: str) -> Iterable[Mapping[str, tuple[AclEntry, ...]]]:
-        """Per pattern that covers the name, its entries by principal: longest name first, the wildcard last."""
+        """Return the entries by principal of each pattern that covers the name: longest name first, wildcard last."""
 
     def of_type(self, resource_type: ResourceType) -> Iterable[AclEntry]:
-        """All entries for resources of the type."""
+        """Return all entries for resources of the type."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerSettings:
-    """`enabled`: authorizer.class.name is set. The others have the names of their configs."""
+    """The authorizer's configuration.
+
+    `enabled` means that authorizer.class.name is set; the others are named like configs.
+    """
 
     enabled: bool = False
     super_users: frozenset[str] = frozenset()
@@ -94,7 +97,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """True when allowed; `entry` is the one that decided, if one did."""
+    """The result, true if allowed. `entry` is the one that decided, if any."""
 
     allowed: bool
     reason: Reason
@@ -110,7 +113,7 @@ _NOT_ALLOWED = Decision(False, Reason.NOT_ALLOWED)
 
 
 def parse_super_users(text: str) -> frozenset[str]:
-    """The value of super.users: principals with semicolons between them; ValueError when one has no colon."""
+    """Parse super.users: principals separated by semicolons. Raises ValueError if one has no colon."""
     users = [user.strip() for user in text.split(";")]
     return frozenset(str(parse_principal(user)) for user in users if user)
 
@@ -124,9 +127,9 @@ def authorize(
     resource_type: ResourceType,
     resource_name: str,
 ) -> Decision:
-    """Whether the principal may do this from this host (as `host_text` writes it).
+    """Decide whether the principal may do this from this host (in the format of `host_text`).
 
-    Of several entries that decide the same, the one named is that of Kafka's audit log.
+    If several entries lead to the same decision, the one in Kafka's audit log is returned.
     """
     if not settings.enabled:
         return _NO_AUTHORIZER
@@ -171,10 +174,10 @@ def authorize_by_resource_type(
     operation: AclOperation,
     resource_type: ResourceType,
 ) -> Decision:
-    """Whether the principal may do this to at least one resource of the type, whatever its name.
+    """Decide whether the principal may do this to at least one resource of the type, whatever its name.
 
-    Kafka asks for a resource called "hardcode" first, which finds super users, wildcards and the default; after that only
-    entries of the operation itself (or ALL) count, without those that imply it.
+    Kafka checks a resource called "hardcode" first, which covers super users, wildcards and the default. After that
+    only entries for the operation itself (or ALL) count, not those that imply it.
     """
     decision = authorize(acls, settings, principal, host, operation, resource_type, "hardcode")
     if decision.allowed:
@@ -217,7 +220,10 @@ def authorized_operations(
     resource_type: ResourceType,
     resource_name: str,
 ) -> int:
-    """The operations that the principal may do to the resource, as a bit field; all of its type without an authorizer."""
+    """Return the operations that are allowed on the resource, as a bit field.
+
+    Without an authorizer, all of its type.
+    """
     bits = 0
     for operation in SUPPORTED_OPERATIONS[resource_type]:
         if authorize(acls, settings, principal, host, operation, resource_type, resource_name):
@@ -227,7 +233,7 @@ def authorized_operations(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entry for the resource: `mismatch` says why it does not apply to the request, None that it does."""
+    """An entry for the resource. `mismatch` is why it does not apply to the request, or None if it does."""
 
     entry: AclEntry
     mismatch: str | None
@@ -248,7 +254,7 @@ def explain(
     resource_type: ResourceType,
     resource_name: str,
 ) -> Explanation:
-    """The decision of `authorize`, with every entry for the resource and why it applies or does not."""
+    """Return the decision of `authorize`, with every entry for the resource and why it applies or does not."""
     users = (str(principal), WILDCARD_PRINCIPAL)
     candidates = [
         Candidate(entry, _mismatch(entry, host, operation) if entry.principal in users else "another principal")

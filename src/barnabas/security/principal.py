@@ -1,6 +1,6 @@
-"""Who a connection speaks for: a type and a name, written `User:alice`.
+"""The principal of a connection: a type and a name, written `User:alice`.
 
-Its one rule: the type ends at the first colon; a name may hold further ones. It does not authenticate anyone.
+Its one rule: the type ends at the first colon; a name may contain more. This module does not authenticate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ANONYMOUS = KafkaPrincipal(USER_TYPE, "ANONYMOUS")
 
 
 def parse_principal(text: str) -> KafkaPrincipal:
-    """The principal that is written so; ValueError when the text has no colon."""
+    """Parse a principal. Raises ValueError if the text has no colon."""
     principal_type, colon, name = text.partition(":")
     if not colon:
         raise ValueError(f"expected a string in format principalType:principalName but got {text}")

@@ -1,7 +1,7 @@
-"""SASL mechanisms as conversations of bytes: what to say first, and what to answer. No I/O, no randomness, no clock.
+"""SASL mechanisms as exchanges of bytes: the first message, and the answers to challenges. No I/O, randomness or clock.
 
-One file per mechanism. `ClientMechanism` is the side that logs in; whoever holds it carries the bytes and says when the server
-is content. Passwords never show in a repr or in an error.
+One file per mechanism. `ClientMechanism` is the client side; its user transports the bytes and knows when the server
+has accepted the login. Passwords never appear in a repr or in an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 class SaslError(KafkaError):
-    """The conversation cannot go on: the other side said something that the mechanism does not allow, or refused."""
+    """The login failed: the server sent an invalid message, or rejected the credentials."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
@@ -25,16 +25,16 @@ class ClientMechanism(Protocol):
 
     @property
     def name(self) -> str:
-        """As SaslHandshake names it."""
+        """The name of the mechanism in SaslHandshake."""
         ...
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing more is to be said; for SCRAM, whether the server has proved that it knows the password."""
+        """Whether the exchange is finished. For SCRAM, whether the server has proved that it knows the password."""
         ...
 
     def first(self) -> bytes: ...
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """What to say next, or None when all is said. Raises `SaslError`."""
+        """Return the next message, or None if there is none. Raises `SaslError`."""
         ...

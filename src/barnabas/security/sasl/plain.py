@@ -1,4 +1,4 @@
-"""PLAIN (RFC 4616): the user's name and password in one message, readable by whoever sees the connection."""
+"""PLAIN (RFC 4616): user name and password in one message, which is readable by anyone who sees the connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from barnabas.security.sasl import SaslError
 
 
 class PlainClient:
-    """
+    """The client side of PLAIN.
+
     >>> PlainClient("alice", "secret").first()
     b'\\x00alice\\x00secret'
     """
@@ -15,7 +16,7 @@ class PlainClient:
 
     def __init__(self, username: str, password: str) -> None:
         if "\0" in username + password:
-            raise SaslError("a name or password for PLAIN cannot hold a null character")
+            raise SaslError("a user name or password for PLAIN must not contain a null character")
         self._message = b"\0".join((b"", username.encode(), password.encode()))
         self._is_sent = False
 
@@ -29,5 +30,5 @@ class PlainClient:
 
     def answer(self, challenge: bytes) -> bytes | None:
         if challenge:
-            raise SaslError("the server goes on after PLAIN's only message")
+            raise SaslError("the server sent a message after PLAIN's only one")
         return None
