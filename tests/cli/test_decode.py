@@ -370,7 +370,7 @@ def test_bytes_that_are_missing_or_left_over_are_told() -> None:
 def test_a_record_that_is_none_is_told() -> None:
     assert "is it of another group (group, transaction, share, storage)?" in failed("--record", "0001000167")
     frame = wire.encode_record(FeatureLevelRecord(name="f", feature_level=1), 0)
-    assert "the frame is one of FeatureLevelRecord, not of TopicRecord" in failed(
+    assert "the frame is that of a FeatureLevelRecord, not a TopicRecord" in failed(
         "--record", "TopicRecord", frame.hex()
     )
     assert "is truncated in its frame" in failed("--record", "01")

@@ -227,9 +227,11 @@ def test_a_string_of_more_than_32767_bytes_is_malformed() -> None:
 
 
 def test_the_fault_says_which_message_and_field() -> None:
-    with pytest.raises(wire.MalformedError, match=r"CreateTopicsRequest v7: topics has more elements than bytes"):
+    with pytest.raises(
+        wire.MalformedError, match=r"CreateTopicsRequest v7: topics has more elements than remaining bytes"
+    ):
         wire.decode(CreateTopicsRequest, 7, b"\xff\xff\xff\xff\x07" + bytes(100))
-    with pytest.raises(wire.MalformedError, match=r"CreateTopicsRequest v7: topics is null, which it may not be"):
+    with pytest.raises(wire.MalformedError, match=r"CreateTopicsRequest v7: topics must not be null"):
         wire.decode(CreateTopicsRequest, 7, b"\x00\x00\x00\x00\x00\x00\x00")
     with pytest.raises(wire.MalformedError, match=r"CreateTopicsRequest v7: truncated after 3 bytes"):
         wire.decode(CreateTopicsRequest, 7, b"\x01\x00\x00")

@@ -96,9 +96,9 @@ def test_a_uuid_shows_itself_as_kafka_does() -> None:
             {"topic": []},
             "CreateTopicsRequest has no field 'topic' in version 7; it has topics, timeoutMs, validateOnly",
         ),
-        ({"topics": None}, "CreateTopicsRequest.topics may not be null in version 7"),
+        ({"topics": None}, "CreateTopicsRequest.topics must not be null in version 7"),
         ({"topics": {}}, "CreateTopicsRequest.topics must be an array, not dict"),
-        ({"topics": [None]}, "CreateTopicsRequest.topics[0] may not be null in version 7"),
+        ({"topics": [None]}, "CreateTopicsRequest.topics[0] must not be null in version 7"),
         ({"topics": [5]}, "CreateTopicsRequest.topics[0] must be an object, not int"),
         ({"topics": [{"name": 5}]}, "CreateTopicsRequest.topics[0].name must be a string, not 5"),
         ({"timeoutMs": "5"}, "CreateTopicsRequest.timeoutMs must be a int32, not '5'"),
@@ -141,9 +141,9 @@ def test_to_json_refuses_what_encode_refuses() -> None:
         CreateTopicsRequest(topics=5).to_json(7)  # type: ignore[arg-type]
     with pytest.raises(wire.EncodeError, match=r"CreateTopicsRequest.topics\[0\].* is missing"):
         CreateTopicsRequest(topics=[object()]).to_json(7)  # type: ignore[list-item]
-    with pytest.raises(wire.EncodeError, match=r"CreateTopicsRequest.topics may not be null in version 7"):
+    with pytest.raises(wire.EncodeError, match=r"CreateTopicsRequest.topics must not be null in version 7"):
         CreateTopicsRequest(topics=None).to_json(7)  # type: ignore[arg-type]
-    with pytest.raises(wire.EncodeError, match=r"MetadataRequest.topics\[0\] may not be null in version 12"):
+    with pytest.raises(wire.EncodeError, match=r"MetadataRequest.topics\[0\] must not be null in version 12"):
         MetadataRequest(topics=[None]).to_json(12)  # type: ignore[list-item]
     with pytest.raises(wire.UnsupportedVersionError):
         MetadataRequest().to_json(99)

@@ -100,8 +100,8 @@ def test_a_tag_that_is_known_in_a_later_version_is_unknown_before() -> None:
 @pytest.mark.parametrize(
     ("tags", "words"),
     [
-        ({-1: b""}, "cannot have the number -1"),
-        ({1 << 31: b""}, "cannot have the number 2147483648"),
+        ({-1: b""}, "cannot have the tag -1"),
+        ({1 << 31: b""}, "cannot have the tag 2147483648"),
         ({"1": b""}, "must map numbers to bytes"),
         ({1: "text"}, "must map numbers to bytes"),
         ([1], "must be a dict"),

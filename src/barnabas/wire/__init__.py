@@ -55,12 +55,12 @@ _INT16 = struct.Struct(">h")
 
 
 def message_names() -> list[str]:
-    """The names of all messages and records."""
+    """Return the names of all messages and records."""
     return list(MODULES)
 
 
 def message_class(name: str) -> type[Message]:
-    """The class of a message or record; its module is imported on first use."""
+    """Return the class of a message or record. Its module is imported on first use."""
     found = _CLASSES.get(name)
     if found is None:
         found = _CLASSES[name] = _import_class(name)
@@ -73,12 +73,12 @@ _CLASSES: dict[str, type[Message]] = {}
 def _import_class(name: str) -> type[Message]:
     module = MODULES.get(name)
     if module is None:
-        raise UnsupportedVersionError(f"there is no message or record called {name!r}")
+        raise UnsupportedVersionError(f"there is no message or record named {name!r}")
     return cast("type[Message]", getattr(import_module(f"barnabas.wire.{module}"), name))
 
 
 def encode(message: Message, version: int) -> bytes:
-    """The body alone: no size, no header, no frame."""
+    """Encode the body alone, without size, header or frame. Raises EncodeError."""
     pieces: list[bytes] = []
     write = writer(type(message), version)
     try:
@@ -102,7 +102,7 @@ def decode(name_or_class: type[M], version: int, data: bytes) -> M: ...
 @overload
 def decode(name_or_class: str, version: int, data: bytes) -> Any: ...
 def decode(name_or_class: type[Message] | str, version: int, data: bytes) -> Any:
-    """A message from its body; bytes that are left over are an error."""
+    """Decode a message from its body. Remaining bytes raise MalformedError."""
     message, end = decode_from(name_or_class, version, data, 0)
     if end != len(data):
         raise MalformedError(f"{type(message).__name__} v{version}: {len(data) - end} bytes follow the message")
@@ -114,7 +114,7 @@ def decode_from(name_or_class: type[M], version: int, data: bytes, position: int
 @overload
 def decode_from(name_or_class: str, version: int, data: bytes, position: int) -> tuple[Any, int]: ...
 def decode_from(name_or_class: type[Message] | str, version: int, data: bytes, position: int) -> tuple[Any, int]:
-    """A message that begins at `position`, and where it ends."""
+    """Decode a message at `position`, and return it with the position after it."""
     cls = message_class(name_or_class) if isinstance(name_or_class, str) else name_or_class
     read = reader(cls, version)
     try:
@@ -130,17 +130,18 @@ def decode_from(name_or_class: type[Message] | str, version: int, data: bytes, p
 
 
 class DecodedRecord(NamedTuple):
-    """A record and the version it was written in."""
+    """A record, and the version in which it was encoded."""
 
     record: Any
     version: int
 
 
 def encode_record(record: Message, version: int) -> bytes:
-    """A record as it stands in a log: its frame, then its body.
+    """Encode a record as in a log: its frame, then its body.
 
-    Metadata and remote log records begin with frame version, record type and record version; the coordinators' keys with
-    their type; their values, and the clients' data messages, with their version. Other control records have no frame.
+    Metadata and remote log records start with frame version, record type and record version. The coordinators' keys
+    start with their type. Their values, and the data messages of clients, start with their version. Other control
+    records have no frame.
     """
     framed = _FRAMED.get((type(record), version))
     if framed is None:
@@ -158,7 +159,7 @@ _FRAMED: dict[tuple[type[Message], int], tuple[bytes, Writer]] = {}
 
 
 def _frame(schema: MessageSchema, version: int) -> bytes:
-    """What stands before the body of such a record."""
+    """Return the bytes before the body of a record."""
     if schema.group in _FRAMED_GROUPS and schema.key is not None:
         return b"".join(map(encode_unsigned_varint, (_METADATA_FRAME_VERSION, schema.key, version)))
     if not _has_int16_frame(schema.name, schema.kind, schema.group):
@@ -167,8 +168,10 @@ def _frame(schema: MessageSchema, version: int) -> bytes:
 
 
 def decode_record(data: bytes, name_or_group: str | type[Message] = "metadata") -> DecodedRecord:
-    """A framed record. The frame itself names records of "metadata" and "storage", and keys of "group", "transaction"
-    and "share"; for anything else, say which record it is, by name or class (a value's type is known from its key).
+    """Decode a framed record.
+
+    The frame identifies records of "metadata" and "storage", and keys of "group", "transaction" and "share". For
+    anything else, pass the name or class of the record (that of a value is known from its key).
     """
     if isinstance(name_or_group, str) and name_or_group in RECORD_NAMES:
         return _decode_by_group(name_or_group, data)
@@ -177,10 +180,10 @@ def decode_record(data: bytes, name_or_group: str | type[Message] = "metadata") 
     if schema.group in _FRAMED_GROUPS and schema.key is not None:
         found = _decode_by_group(schema.group, data)
         if not isinstance(found.record, cls):
-            raise MalformedError(f"the frame is one of {type(found.record).__name__}, not of {cls.__name__}")
+            raise MalformedError(f"the frame is that of a {type(found.record).__name__}, not a {cls.__name__}")
         return found
     if not _has_int16_frame(schema.name, schema.kind, schema.group):
-        # The version is the first field of the body; an unknown newer one is laid out as the newest that is known.
+        # The version is the first field of the body. An unknown newer one is read like the newest known one.
         version = min(_int16(data), schema.versions.last) if schema.group == "control" else schema.versions.last
         version = max(version, schema.versions.first)
         return DecodedRecord(decode(cls, version, data), version)

@@ -1,4 +1,4 @@
-"""What is known of an API without its messages: names, versions, listeners, and which header goes before it."""
+"""The properties of an API without its messages: names, versions, listeners, and header versions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Api(NamedTuple):
     """One row of the protocol's table of APIs."""
 
     name: str
-    versions: Versions  # what this project can encode and decode
-    kafka: Versions  # what Apache Kafka 4.3 serves
+    versions: Versions  # versions that this project can encode and decode
+    kafka: Versions  # versions that Apache Kafka 4.3 serves
     flexible_from: int | None
     listeners: tuple[str, ...]
     latest_unstable: bool
@@ -34,5 +34,8 @@ class Api(NamedTuple):
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """A client that does not know the server's versions must be able to read ApiVersions: its header stays at 0."""
+        """Return the header version.
+
+        For ApiVersions it is always 0, so that a client can read it before it knows the versions.
+        """
         return 1 if self.is_flexible(version) and self.name != "ApiVersions" else 0

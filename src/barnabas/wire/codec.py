@@ -1,12 +1,12 @@
-"""Compiles a reader and a writer per (message, version) on first use: Python source from the schema, then `compile`.
+"""Compiles a reader and a writer per (message, version) on first use: generates Python source from the schema.
 
-One rule makes both fast: neighbouring fields become one call of `struct`. A reader unpacks a run of fixed-width fields
-together with the length of what follows, and an array of integers together with the run behind it. A writer packs a run
-with its integer arrays, and at most one string, into one format that is cached by their lengths.
+One technique makes both fast: adjacent fields become one `struct` call. A reader unpacks a run of fixed-width fields
+together with the length of the next field, and an array of integers together with the run after it. A writer packs a
+run with its integer arrays, and at most one string, with one format that is cached by their lengths.
 
-Readers check lengths against the bytes at hand, never trust them: an array's count is bounded by what its smallest
-elements would need, and a read past the end either raises in `struct` or is caught when the message ends. Whether
-bytes may follow the message is the caller's business.
+Readers check lengths against the available bytes and never trust them: an array's count is limited by the size of its
+smallest elements, and a read beyond the end either raises in `struct` or is detected at the end of the message. The
+caller decides whether bytes may follow the message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, Messag
 Reader = Callable[[bytes | memoryview, int], tuple[Any, int]]
 Writer = Callable[[Any, Callable[[bytes], None]], None]
 
-# A bool goes out as a number: the format of a bool takes any object, None as well.
+# A bool is written as an integer, because the format of a bool accepts any object, including None.
 PACK_FORMATS = {**FIXED_FORMATS, "bool": "B"}
 MAX_STRING_LENGTH = 32767
 MAX_TAG = 2**31 - 1
@@ -36,7 +36,10 @@ _WRITERS: dict[tuple[type[Message], int], Writer] = {}
 
 
 def reader(cls: type[Message], version: int) -> Reader:
-    """`read(data, position) -> (message, end)`; raises MalformedError, struct.error, IndexError, UnicodeDecodeError."""
+    """Return `read(data, position) -> (message, end)`.
+
+    The reader raises MalformedError, struct.error, IndexError or UnicodeDecodeError.
+    """
     found = _READERS.get((cls, version))
     if found is None:
         found = _READERS[cls, version] = _ReaderCompiler(cls, version).compile()
@@ -55,7 +58,7 @@ def takes_views(cls: type[Message]) -> bool:
 
 
 def writer(cls: type[Message], version: int) -> Writer:
-    """`write(message, append)` gives the pieces of the encoded message to `append`."""
+    """Return `write(message, append)`, which passes the pieces of the encoded message to `append`."""
     found = _WRITERS.get((cls, version))
     if found is None:
         found = _WRITERS[cls, version] = _WriterCompiler(cls, version).compile()
@@ -63,7 +66,7 @@ def writer(cls: type[Message], version: int) -> Writer:
 
 
 class _Compiler:
-    """Lines of source and the constants they use."""
+    """The source lines of a function, and the constants they use."""
 
     def __init__(self, cls: type[Message], version: int) -> None:
         self.cls = cls
@@ -95,7 +98,7 @@ class _Compiler:
         source = head + "\n" + "\n".join(self.lines) + "\n"
         code = compile(source, f"<{self.cls.__name__} v{self.version}>", "exec")
         scope = dict(self.constants)
-        exec(code, scope)  # the source is made of this project's schema alone
+        exec(code, scope)  # the source is generated from this project's own schema
         return scope["run"]
 
     def is_compact(self, field: FieldSchema) -> bool:
@@ -119,7 +122,7 @@ def _fault(cls: type[Message], version: int, field: str, what: str) -> Callable[
 
 
 class _UnpackFormats(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
-    """Unpackers of `count` fixed-width values and the run behind them, by count."""
+    """Unpackers of `count` fixed-width values and the run after them, by count."""
 
     def __init__(self, element: str, rest: str) -> None:
         super().__init__()
@@ -147,8 +150,8 @@ def _read_tags(data: bytes | memoryview, position: int, count: int) -> tuple[dic
 def _read_tag(data: bytes | memoryview, position: int, tag: int, size: int) -> tuple[bytes, int]:
     end = position + size
     if tag < 0 or size < 0 or end > len(data):
-        raise MalformedError("a tagged field has a negative number, or is longer than what is left")
-    return bytes(data[position:end]), end  # no view: it would keep the whole frame in memory
+        raise MalformedError("a tagged field has a negative tag or size, or is longer than the remaining bytes")
+    return bytes(data[position:end]), end  # not a view, which would keep the whole frame in memory
 
 
 def _read_string_length(data: bytes | memoryview, position: int) -> tuple[int, int]:
@@ -173,7 +176,7 @@ class _ReaderCompiler(_Compiler):
             utf8=codecs.utf_8_decode,
         )
         self.takes_views = takes_views(cls)
-        self.targets: list[tuple[str, str]] = []  # the run: where each value goes, and its format
+        self.targets: list[tuple[str, str]] = []  # the current run: the target of each value, and its format
         self.after: list[str] = []  # statements that need the run's values
         self.lead: tuple[str, str, str] | None = None  # an array before the run: target, count, format
 
@@ -303,7 +306,7 @@ class _ReaderCompiler(_Compiler):
         var = self.name("o")
         make = f"{var} = {target} = new({self.class_of(field)})"
         if not self.is_nullable(field):
-            self.line(make)  # now: the run that is under way will assign to its fields
+            self.line(make)  # at once, because the current run will assign to its fields
             self.read_struct(self.struct_of(field), var)
             return
         mark = self.name("n")
@@ -318,7 +321,7 @@ class _ReaderCompiler(_Compiler):
         self.depth -= 1
 
     def read_length(self, field: FieldSchema, is_string: bool, nullable: bool) -> tuple[str, str]:
-        """Ends the run with a length; gives its name, and the expression of the length itself."""
+        """End the run with a length. Return expressions for whether it is null, and for its value."""
         count = self.name("n")
         if self.is_compact(field):
             self.take(count, "B")
@@ -330,7 +333,7 @@ class _ReaderCompiler(_Compiler):
             self.flush()
             null, length = f"{count} < 0", count
         if not nullable:
-            self.line(f"if {null}: {self.fault(field, 'is null, which it may not be')}")
+            self.line(f"if {null}: {self.fault(field, 'must not be null')}")
         return null, length
 
     def read_sized(self, field: FieldSchema, target: str, kind: str, nullable: bool) -> None:
@@ -374,7 +377,7 @@ class _ReaderCompiler(_Compiler):
         smallest = self.smallest_element(field)
         count, out, append = self.name("n"), self.name("l"), self.name("a")
         self.line(f"{count} = {length}")
-        self.line(f"if {count} * {smallest} > end - pos: {self.fault(field, 'has more elements than bytes are left')}")
+        self.line(f"if {count} * {smallest} > end - pos: {self.fault(field, 'has more elements than remaining bytes')}")
         if fmt == "16s":
             start = self.name("p")
             self.line(
@@ -424,7 +427,7 @@ class _ReaderCompiler(_Compiler):
 class _PackFormats(dict[Any, Callable[..., bytes]]):
     """Packers of a run with arrays and strings in it, by their lengths.
 
-    `parts` are plain formats, or (element format, length format or None for a compact length).
+    `parts` are plain formats, or pairs of element format and length format, which is None for a compact length.
     """
 
     def __init__(self, parts: list[str | tuple[str, str | None]]) -> None:
@@ -455,7 +458,7 @@ def _write_tags(append: Callable[[bytes], None], tags: dict[int, bytes]) -> None
     append(encode_unsigned_varint(len(tags)))
     for tag in sorted(tags):
         if not 0 <= tag <= MAX_TAG:
-            raise EncodeError(f"a tagged field cannot have the number {tag}")
+            raise EncodeError(f"a tagged field cannot have the tag {tag}")
         append(encode_unsigned_varint(tag))
         append(encode_unsigned_varint(len(tags[tag])))
         append(tags[tag])
@@ -484,7 +487,10 @@ class _WriterCompiler(_Compiler):
         self.values.append(value)
 
     def flush(self, last: str | None = None) -> None:
-        """Pack the run; `last` names tags that end it: none of them is a zero byte of the same pack."""
+        """Pack the run.
+
+        `last` is the variable with the tagged fields that end it; without any, a zero byte is packed too.
+        """
         parts, values, keys = self.parts, self.values, self.keys
         self.parts, self.values, self.keys, self.has_string = [], [], [], False
         if last is not None:
@@ -537,12 +543,12 @@ class _WriterCompiler(_Compiler):
         return self.cls.__name__ if schema.name == self.cls.__name__ else f"{self.cls.__name__}.{schema.name}"
 
     def differs(self, field: FieldSchema, value: str) -> str:
-        """An expression: whether the value is another than the field's default."""
+        """Return an expression for whether the value differs from the field's default."""
         nullable = field.nullable.last >= field.nullable.first
         if field.default is None:
             return f"{value} is not None"
         if field.is_array or field.type in ("bytes", "records"):
-            return f"({value} is None or {value})"  # null is not empty, and is refused where it may not be
+            return f"({value} is None or {value})"  # null is not empty, and is rejected where it is not allowed
         if field.default is ...:
             inner = [self.differs(f, f"{value}.{f.name}") for f in self.struct_of(field).fields]
             text = " or ".join([*inner, f"{value}.unknown_tagged_fields"])
@@ -574,7 +580,7 @@ class _WriterCompiler(_Compiler):
         elif field.type == "uuid":
             var = self.name("u")
             self.line(f"{var} = {value}")
-            self.line(f"if len({var}) != 16: raise TypeError")  # the pack would cut it or fill it up
+            self.line(f"if len({var}) != 16: raise TypeError")  # the pack would truncate or pad it
             self.put("16s", var)
         else:
             self.put(PACK_FORMATS[field.type], value)
@@ -603,7 +609,7 @@ class _WriterCompiler(_Compiler):
         return f"{count} + 1 if {count} < 127 else uv({count} + 1)" if self.is_compact(field) else count
 
     def write_string(self, field: FieldSchema, value: str, nullable: bool) -> None:
-        if self.has_string:  # a second string would make too many formats
+        if self.has_string:  # a second string would need too many formats
             self.flush()
         text, count = self.name("s"), self.name("n")
         length = self.length(field, count)
@@ -621,7 +627,7 @@ class _WriterCompiler(_Compiler):
         self.has_string = True
 
     def write_count(self, field: FieldSchema, count: str, null: str | None) -> None:
-        """The length before pieces that are appended on their own; ends the run."""
+        """Write the length of pieces that are appended separately, and end the run."""
         if self.is_compact(field):
             self.flush()
             length = f"uv({count} + 1)" if null is None else f"uv(0 if {null} else {count} + 1)"
@@ -673,7 +679,10 @@ class _WriterCompiler(_Compiler):
         self.depth -= 1
 
     def write_shared_elements(self, field: FieldSchema, array: str) -> None:
-        """Rows that have one list in common, as new topics have their settings, write what the row before them wrote."""
+        """Write an array of structs.
+
+        If it is the same list object as in the previous row, its encoded bytes are reused.
+        """
         last, written, pieces, append = (self.name(prefix) for prefix in "mbwa")
         self.lines.insert(0, f"    {last} = None")
         self.line(f"if {array}:")
@@ -688,7 +697,7 @@ class _WriterCompiler(_Compiler):
         self.line(f"    {self.append}({written})")
 
     def has_bytes(self, schema: StructSchema) -> bool:
-        """Whether it may hold what is too large to be copied once more."""
+        """Whether it may contain fields that are too large to be copied again."""
         return any(
             self.has_bytes(self.struct_of(field)) if field.is_struct else field.type in ("bytes", "records")
             for field in schema.fields

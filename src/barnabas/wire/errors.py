@@ -1,7 +1,7 @@
-"""Kafka's error codes, and the exceptions by which the wire layer says whose fault something is.
+"""Kafka's error codes, and the exceptions of the wire layer.
 
-`KafkaError` carries an error code to the answer of a request. `MalformedError` means that bytes cannot be what they
-claim to be: on a connection, the connection closes. `EncodeError` and `UnsupportedVersionError` are the caller's fault.
+`KafkaError` has an error code for a response. `MalformedError` means that bytes cannot be decoded: on a connection, it
+is closed. `EncodeError` and `UnsupportedVersionError` are errors of the caller.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """Every error code of the protocol; `retriable` and `refresh_metadata` say what a client should do about it."""
+    """All error codes of the protocol. `retriable` and `refresh_metadata` are hints for clients."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -150,17 +150,17 @@ class ErrorCode(IntEnum):
 
     @property
     def message(self) -> str | None:
-        """The text that goes with the code where nothing more is to be said."""
+        """Kafka's default message for the code."""
         return _MESSAGES.get(self)
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed when it is sent again."""
+        """Whether the same request may succeed on a retry."""
         return self in _RETRIABLE
 
     @property
     def refresh_metadata(self) -> bool:
-        """Whether a client should fetch metadata before it tries again."""
+        """Whether a client should refresh its metadata before a retry."""
         return self in _REFRESH_METADATA
 
 
@@ -359,7 +359,7 @@ _MESSAGES: dict[ErrorCode, str] = {
 
 
 class KafkaError(Exception):
-    """An error that belongs into an answer: a code, and a message for people, by default the code's own."""
+    """An error for a response: a code, and a message, by default that of the code."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(code.name if message is None else f"{code.name}: {message}")
@@ -368,11 +368,11 @@ class KafkaError(Exception):
 
 
 class MalformedError(ValueError):
-    """Bytes that cannot be decoded: truncated, over-long, or lying about their lengths."""
+    """Bytes that cannot be decoded: truncated, too long, or with wrong lengths."""
 
 
 class EncodeError(ValueError):
-    """A value that cannot be written in the asked version; the message names the field and the version."""
+    """A value that cannot be written in this version. The message names the field and the version."""
 
 
 class UnsupportedVersionError(ValueError):

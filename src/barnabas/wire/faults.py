@@ -1,4 +1,4 @@
-"""Finds which field of a message cannot be written, after a compiled writer has failed."""
+"""Finds the field of a message that cannot be written, after a compiled writer has failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BUFFERS = (bytes, bytearray, memoryview)
 
 
 def explain(message: Message, version: int) -> str | None:
-    """A sentence that names the first field at fault, its version and what is wrong with it."""
+    """Describe the first invalid field: its name, its version and what is wrong with it."""
     schema = message.schema()
     fault = _in_struct(schema, schema.root, message, version, schema.name)
     return f"{fault} (version {version})" if fault else None
@@ -32,12 +32,12 @@ def _in_struct(schema: MessageSchema, struct: StructSchema, value: Struct, versi
             continue
         where = f"{path}.{field.name}"
         if not hasattr(value, field.name):
-            return f"{where} is missing: {path} is a {type(value).__name__}"
+            return f"{where} is missing: {path} is of type {type(value).__name__}"
         member = getattr(value, field.name)
         if member is None:
             if version in field.nullable or (field.default is None and is_tagged(field, version)):
                 continue
-            return f"{where} may not be null"
+            return f"{where} must not be null"
         if field.is_array and not isinstance(member, list | tuple):
             return f"{where} must be a list, not {type(member).__name__}"
         items = enumerate(member) if field.is_array else [(None, member)]
@@ -76,8 +76,8 @@ def _in_string(value: Any, path: str) -> str | None:
     try:
         length = len(value.encode())
     except UnicodeEncodeError as error:
-        return f"{path} cannot be written in UTF-8: {error.reason}"
-    return None if length <= MAX_STRING_LENGTH else f"{path} is a string of {length} bytes, over {MAX_STRING_LENGTH}"
+        return f"{path} cannot be encoded as UTF-8: {error.reason}"
+    return None if length <= MAX_STRING_LENGTH else f"{path} has {length} bytes, more than {MAX_STRING_LENGTH}"
 
 
 def _in_float(value: Any, path: str) -> str | None:

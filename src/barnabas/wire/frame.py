@@ -1,4 +1,4 @@
-"""Frames: what stands between a stream of bytes and messages. No I/O.
+"""Frames: the conversion between a stream of bytes and messages. No I/O.
 
 A frame is an int32 size and that many bytes: a request header and a request, or a response header and a response.
 """
@@ -13,13 +13,13 @@ from barnabas.wire.errors import MalformedError
 from barnabas.wire.message import Message
 
 _SIZE = struct.Struct(">i")
-_RESPONSE_HEADERS = (struct.Struct(">ii"), struct.Struct(">iiB"))  # size, correlation id, and no tagged fields
+_RESPONSE_HEADERS = (struct.Struct(">ii"), struct.Struct(">iiB"))  # size, correlation id, and empty tagged fields
 
 _COMPACT_AFTER = 1 << 16
 
 
 LARGE_FRAME = 1 << 16
-FIRST_ROOM = 1 << 22  # an announced size is believed up to this; the rest when so much has come
+FIRST_ROOM = 1 << 22  # initial buffer: an announced size is trusted up to this, and beyond only as bytes arrive
 SCRATCH_BYTES = 1 << 18
 
 Frame = bytes | memoryview
@@ -28,11 +28,11 @@ _NO_SCRATCH = memoryview(b"")
 
 
 class FrameBuffer:
-    """Bytes in, whole frames out. A size that is negative or above the limit raises MalformedError.
+    """Collects bytes and returns whole frames. A negative size, or one above the limit, raises MalformedError.
 
-    A large frame gets a buffer of its own as soon as its size is known, into which the rest is received: its bytes are
-    not copied again, and it is given out as a view. `scratch` takes everything else, and may be shared with others that
-    receive in the same thread; who only calls `feed` needs none.
+    A large frame gets its own buffer as soon as its size is known. The rest is received directly into it, so that its
+    bytes are not copied again, and it is returned as a view. `scratch` receives everything else, and may be shared by
+    buffers in the same thread; it is not needed if only `feed` is used.
     """
 
     __slots__ = ("_data", "_filled", "_large", "_large_size", "_position", "_scratch", "max_size")
@@ -47,11 +47,11 @@ class FrameBuffer:
         self._filled = 0
 
     def __len__(self) -> int:
-        """Bytes that are held and not yet given out."""
+        """The number of bytes that are buffered and not yet returned."""
         return len(self._data) - self._position + (self._filled if self._large is not None else 0)
 
     def room(self) -> memoryview:
-        """Where the next bytes belong; `received` says how many came."""
+        """Return the buffer for the next bytes. Pass their number to `received`."""
         if self._large is not None and self._filled < self._large_size:
             return self._large_room(self._large)
         return self._scratch
@@ -90,7 +90,7 @@ class FrameBuffer:
             return None
         (size,) = _SIZE.unpack_from(data, start - 4)
         if size < 0 or size > self.max_size:
-            raise MalformedError(f"a frame of {size} bytes (0 to {self.max_size} are allowed)")
+            raise MalformedError(f"a frame of {size} bytes (allowed are 0 to {self.max_size})")
         end = start + size
         if end > len(data):
             if size >= LARGE_FRAME:
@@ -118,7 +118,7 @@ class FrameBuffer:
 
 
 def encode_response(api: Api, version: int, correlation_id: int, response: Message | bytes) -> list[bytes]:
-    """The pieces of a whole frame; a response that is bytes is a body that was encoded before."""
+    """Return the pieces of a whole frame. A response of type bytes is an already encoded body."""
     pieces: list[bytes] = [b""]
     if isinstance(response, bytes):
         pieces.append(response)

@@ -1,7 +1,7 @@
-"""Messages as JSON values, in the form of Kafka's own JSON converters.
+"""Converts messages to JSON values and back, in the form of Kafka's own JSON converters.
 
-Names have a small first letter, `bytes` and `records` are base64, a uuid is 22 characters, tagged fields at their
-default are left out. The schema is walked, not compiled: this is for people and tools.
+Names start with a lower-case letter, `bytes` and `records` are base64, a UUID has 22 characters, and tagged fields at
+their default are left out. The schema is interpreted, not compiled: this is for people and tools.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _struct_to_json(
 def _field_to_json(schema: MessageSchema, field: FieldSchema, value: Any, version: int, path: str) -> Any:
     if value is None:
         if version not in field.nullable and field.type != "records":
-            raise EncodeError(f"{path} may not be null in version {version}")
+            raise EncodeError(f"{path} must not be null in version {version}")
         return None
     if field.is_array:
         element = field._replace(is_array=False, nullable=NO_VERSIONS)
@@ -67,7 +67,7 @@ def _field_to_json(schema: MessageSchema, field: FieldSchema, value: Any, versio
 
 
 def is_default(schema: MessageSchema, field: FieldSchema, value: Any) -> bool:
-    """Whether the value is what an object of which nothing was set holds."""
+    """Whether the value equals that of a newly created object."""
     if value is None or field.default is None:
         return value is None and field.default is None
     if field.is_array or field.type in ("bytes", "records"):
@@ -97,7 +97,7 @@ def _fill(cls: type[Message], struct: StructSchema, target: Struct, content: Any
 def _field_from_json(cls: type[Message], field: FieldSchema, value: Any, version: int, path: str) -> Any:
     if value is None:
         if version not in field.nullable:
-            raise MalformedError(f"{path} may not be null in version {version}")
+            raise MalformedError(f"{path} must not be null in version {version}")
         return None
     if field.is_array:
         if not isinstance(value, list):

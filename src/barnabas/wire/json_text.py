@@ -1,7 +1,7 @@
-"""Messages straight to the text of their JSON, for outputs of millions of records: compiled per (message, version).
+"""Formats messages directly as JSON text, for outputs of millions of records: compiled per (message, version).
 
-Its one rule: the text is what Kafka's own converters print, to the character: no blanks, numbers as Java writes them. As values
-instead of text, `Message.to_json` gives the same, at a tenth of the speed.
+Its one rule: the text equals the output of Kafka's own converters: no blanks, and numbers as Java writes them.
+`Message.to_json` returns the same as values, at a tenth of the speed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WRITERS: dict[tuple[type[Message], int], TextWriter] = {}
 
 
 class JsonText(str):
-    """A text that is JSON already; outputs put it where the value would be."""
+    """Text that is already JSON. Outputs insert it in place of a value."""
 
     __slots__ = ()
 
@@ -34,12 +34,12 @@ class JsonText(str):
 
 
 def json_text(message: Message, version: int) -> JsonText:
-    """The JSON of a message in a version."""
+    """Return the JSON of a message in a version."""
     return JsonText(text_writer(type(message), version)(message))
 
 
 def text_writer(cls: type[Message], version: int) -> TextWriter:
-    """`write(message) -> text`. It takes what a reader of this version made."""
+    """Return `write(message) -> text`, for messages decoded in this version."""
     found = _WRITERS.get((cls, version))
     if found is None:
         schema = cls.schema()
@@ -49,13 +49,13 @@ def text_writer(cls: type[Message], version: int) -> TextWriter:
 
 
 def quote(text: str) -> str:
-    """A text in quotes."""
+    """Return a text as a JSON string."""
     quoted = _quote(text)
     return quoted if text.isprintable() else _ESCAPE.sub(_java_escape, quoted)
 
 
 def java_double(number: float) -> str:
-    """A double as Java writes it: with an exponent from ten million on, and below a thousandth."""
+    """Format a double as Java does: with an exponent from ten million on, and below a thousandth."""
     if not math.isfinite(number):
         return '"NaN"' if math.isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
     if number == 0 or 1e-3 <= abs(number) < 1e7:
@@ -76,14 +76,14 @@ def _java_escape(found: re.Match[str]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _uuid_text(value: Uuid) -> str:
-    """The same few ids stand in most of the records of a log."""
+    """Format a UUID, cached because most records of a log have the same few ids."""
     return f'"{value}"'
 
 
 def _struct_writer(
     schema: MessageSchema, struct: StructSchema, version: int, known: dict[str, TextWriter]
 ) -> TextWriter:
-    """Source that joins the texts of the fields; a tagged field at its default is left out."""
+    """Generate source that joins the texts of the fields. A tagged field at its default is left out."""
     constants: dict[str, Any] = {
         "quote": quote,
         "base64": lambda data: base64.b64encode(data).decode(),
@@ -100,15 +100,16 @@ def _struct_writer(
             lines.append(f"    t{number} = f'{piece}' if {shown} else ''")
             piece = f"{{t{number}}}"
         text += piece
-    # Each field brings a comma; the one before the first, whichever that is, is cut off.
+    # Each field starts with a comma; the first one is cut off.
     lines.append(f"    return '{{' + f'{text}'[1:] + '}}'")
-    exec(compile("\n".join(lines), f"<JSON of {struct.name} v{version}>", "exec"), constants)  # of our own schema alone
+    # The source is generated from this project's own schema.
+    exec(compile("\n".join(lines), f"<JSON of {struct.name} v{version}>", "exec"), constants)
     writer: TextWriter = constants["run"]
     return writer
 
 
 def _unlike_default(schema: MessageSchema, field: FieldSchema, value: str, constants: dict[str, Any]) -> str:
-    """An expression that says whether the field is to be shown: what `is_default` denies, for most fields without a call."""
+    """Return an expression for whether to show the field: the negation of `is_default`, mostly without a call."""
     if field.default is None:
         return f"{value} is not None"
     if field.is_array or field.type in ("bytes", "records"):
@@ -128,7 +129,10 @@ def _expression(
     constants: dict[str, Any],
     known: dict[str, TextWriter],
 ) -> str:
-    """An expression whose text is the field's; used in an f-string with single quotes, so it has none of its own."""
+    """Return an expression for the text of a field.
+
+    It is used in an f-string with single quotes, so it contains none.
+    """
     constants["null"] = "null"
     if version in field.nullable and field.type != "records":
         inner = _expression(schema, field._replace(nullable=NO_VERSIONS), value, version, constants, known)

@@ -1,6 +1,7 @@
-"""The base of all generated classes: plain slotted values with `==`, a readable repr, and the JSON form.
+"""The base of all generated classes: plain slotted objects with `==`, a readable repr, and a JSON form.
 
-A class stands for a message in all its versions. Nothing here knows bytes: `wire.codec` compiles those on first use.
+A class represents a message in all its versions. Nothing here knows bytes: `wire.codec` compiles readers and writers on
+first use.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from barnabas.wire.schema import MessageSchema, parse
 
 EMPTY: Final[list[Any]] = []
-"""Stands for an empty array that was not given, where None would be the null of the protocol."""
+"""Default of an array parameter, meaning empty. None would be the null of the protocol."""
 
 
 _SCHEMAS: dict[str, MessageSchema] = {}
 
 LAZY_DEFAULTS: dict[tuple[type[Struct], str], type[Struct]] = {}
-"""Structs that readers leave out when they are at their default: made when they are first looked at."""
+"""Structs that readers leave out at their default. They are created when they are first read."""
 
 
 class Struct:
-    """Named fields; tagged fields that the schema does not know are kept by tag number."""
+    """Named fields. Tagged fields that the schema does not know are kept by tag."""
 
     __slots__ = ("unknown_tagged_fields",)
 
@@ -35,7 +36,7 @@ class Struct:
 
     __hash__ = None  # type: ignore[assignment]
 
-    if not TYPE_CHECKING:  # a checker would take any name for a field
+    if not TYPE_CHECKING:  # a type checker would accept any name as a field
 
         def __getattr__(self, name: str) -> Any:
             default = LAZY_DEFAULTS.get((type(self), name))
@@ -67,14 +68,17 @@ class Message(Struct):
         return found
 
     def to_json(self, version: int) -> dict[str, Any]:
-        """The content in the form of Kafka's JSON converters."""
+        """Return the content in the form of Kafka's JSON converters."""
         from barnabas.wire import json_form  # noqa: PLC0415  (the JSON form is rarely needed)
 
         return json_form.to_json(self, version)
 
     @classmethod
     def from_json(cls, content: dict[str, Any], version: int) -> Self:
-        """From the form of Kafka's JSON converters; what is left out has its default, an unknown name is an error."""
+        """Create a message from the form of Kafka's JSON converters. Missing fields get their default.
+
+        Raises MalformedError for an unknown name or an invalid value.
+        """
         from barnabas.wire import json_form  # noqa: PLC0415
 
         return json_form.from_json(cls, content, version)

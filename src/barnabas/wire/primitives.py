@@ -1,4 +1,4 @@
-"""The small types of the wire that Python does not have: Kafka's uuid, and variable-length integers."""
+"""Wire types that Python does not have: Kafka's UUID, and variable-length integers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class Uuid(bytes):
-    """Sixteen bytes, shown as Kafka shows them: 22 characters of URL-safe base64."""
+    """Sixteen bytes, formatted like Kafka: 22 characters of URL-safe base64."""
 
     __slots__ = ()
 
     @classmethod
     def parse(cls, text: str) -> Uuid:
-        """From base64 in either alphabet, padded or not."""
+        """Parse base64 in either alphabet, padded or not. Raises ValueError."""
         if not isinstance(text, str):
-            raise TypeError(f"a uuid is parsed from a string, not {type(text).__name__}")
+            raise TypeError(f"a uuid must be parsed from a string, not {type(text).__name__}")
         try:
             value = base64.b64decode(text.rstrip("=").translate(_STANDARD_ALPHABET) + "==", validate=True)
         except (binascii.Error, ValueError) as error:
@@ -38,7 +38,7 @@ class Uuid(bytes):
 
 
 def random_uuid(random: Random) -> Uuid:
-    """As Kafka makes its ids: the bits of a version 4 uuid, and never a dash first when it is shown."""
+    """Create a UUID like Kafka: with the bits of version 4, and a text that does not start with a dash."""
     while True:
         value = bytearray(random.randbytes(16))
         value[6], value[8] = value[6] & 0x0F | 0x40, value[8] & 0x3F | 0x80
@@ -57,7 +57,7 @@ _ONE_BYTE = tuple(bytes((value,)) for value in range(128))
 
 
 def encode_unsigned_varint(value: int) -> bytes:
-    """At most five bytes: the value is an unsigned 32-bit integer. Lengths of one to three bytes are nearly all there are."""
+    """Encode an unsigned 32-bit integer in at most five bytes. One to three bytes are the common case."""
     if value < 0x80:
         return _ONE_BYTE[value]
     if value < 0x4000:
@@ -73,7 +73,7 @@ def encode_unsigned_varint(value: int) -> bytes:
 
 
 def decode_unsigned_varint(data: Any, position: int) -> tuple[int, int]:
-    """The value and where it ends. As in Kafka, values of 32 bits are read as signed ones."""
+    """Return the value and the position after it. As in Kafka, 32-bit values are read as signed."""
     byte = data[position]
     if byte < 128:
         return byte, position + 1

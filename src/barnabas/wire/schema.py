@@ -1,7 +1,7 @@
-"""How a message is declared: the compact schema text, parsed into `MessageSchema`, `StructSchema` and `FieldSchema`.
+"""Message schemas: the compact schema text, parsed to `MessageSchema`, `StructSchema` and `FieldSchema`.
 
-The text stands once in schema/*.txt for the generator and once on each generated class as `SCHEMA`, where it is parsed
-only when a codec for the class is asked for. This module knows versions and types; bytes are the codec's business.
+The text is in schema/*.txt for the generator, and on each generated class as `SCHEMA`, where it is parsed only when a
+codec of the class is needed. This module knows versions and types; bytes are handled by the codec.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.wire.errors import UnsupportedVersionError
 
 MAX_VERSION = 32767
 
-# Fixed-width types by their struct format character; everything else has a length or is a struct.
+# Fixed-width types with their struct format. All other types have a length or are structs.
 FIXED_FORMATS = {
     "bool": "?",
     "int8": "b",
@@ -31,7 +31,7 @@ PRIMITIVES = {*FIXED_FORMATS, "string", "bytes", "records"}
 
 
 class Versions(NamedTuple):
-    """An inclusive range of versions; `last < first` means none."""
+    """An inclusive range of versions. `last < first` means none."""
 
     first: int
     last: int
@@ -61,19 +61,19 @@ NO_VERSIONS = Versions(0, -1)
 
 
 class FieldSchema(NamedTuple):
-    """One field of a struct."""
+    """A field of a struct."""
 
     name: str
-    type: str  # the element's type, for an array
+    type: str  # for an array, the type of its elements
     is_array: bool
     versions: Versions
     nullable: Versions
     tag: int | None
     tagged: Versions
-    default: Any  # as JSON; for a struct that is not null by default, ...
+    default: Any  # as JSON; `...` for a struct that is not null by default
     ignorable: bool
     is_key: bool
-    flexible: Versions | None  # where it differs from the message's
+    flexible: Versions | None  # if it differs from the message's
 
     @property
     def json_name(self) -> str:
@@ -86,13 +86,13 @@ class FieldSchema(NamedTuple):
 
 
 class StructSchema(NamedTuple):
-    """A struct's name and its fields in the order of the wire."""
+    """A struct: its name, and its fields in wire order."""
 
     name: str
     fields: tuple[FieldSchema, ...]
 
     def fields_in(self, version: int) -> Iterator[FieldSchema]:
-        """The fields that go into the body in order: no tagged ones."""
+        """Return the fields of the body in order, without tagged ones."""
         return (f for f in self.fields if version in f.versions and not is_tagged(f, version))
 
     def tagged_in(self, version: int) -> list[FieldSchema]:
@@ -104,7 +104,7 @@ class StructSchema(NamedTuple):
 
 
 class MessageSchema(NamedTuple):
-    """A message: its head line, its own fields, and the structs that they name."""
+    """A message: its head line, its own fields, and the structs that they use."""
 
     name: str
     kind: str  # request, response, header, data, record
@@ -128,7 +128,7 @@ def is_tagged(field: FieldSchema, version: int) -> bool:
 
 
 def parse(text: str) -> list[MessageSchema]:
-    """Parse the compact form; lines that are empty or begin with # say nothing."""
+    """Parse the compact form. Empty lines and lines that start with # are ignored."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     messages: list[MessageSchema] = []
     position = 0
