@@ -1,1 +1,1 @@
-"""Transactions: what is true of each transactional id, and the coordinator that decides and ends them."""
+"""Transactions: the state of each transactional id, and the coordinator that decides about and ends transactions."""

@@ -1,8 +1,8 @@
-"""The transaction coordinator of a node: runs decisions on the machines it leads, sends markers, and watches the time.
+"""The transaction coordinator of a node: runs decisions on the machines it leads, sends markers, and runs the timers.
 
-Its one rule: whatever stands prepared in a committed image is being ended by a task of its own, whoever prepared it and
-whether or not anybody waits for the answer; so a transaction that was prepared before a crash is ended after it. Decisions
-are in `decide`. Kafka's requests and who may send them are for the broker's handlers.
+Its one rule: every transaction that is prepared in a committed image is being ended by a task, whoever prepared it and
+whether or not a client waits. So a transaction that was prepared before a crash is ended after it. Decisions are in
+`decide`. Requests and their authorization are in the broker's handlers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ R = TypeVar("R")
 TOMBSTONE_BATCH_BYTES: Final = 16_384
 TRANSACTION_VERSION: Final = "transaction.version"
 
-# What a failing append means to a client that asked the coordinator.
+# The error for the client when an append of the coordinator fails.
 _APPEND_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -68,7 +68,7 @@ _APPEND_ERRORS: Final = {
 
 
 class Operation(Enum):
-    """What a write to a partition wants of its transaction; the version of the request says which."""
+    """The kind of check before a transactional write to a partition. It depends on the version of the request."""
 
     VERIFY = 0  # for clients that do not know TRANSACTION_ABORTABLE
     VERIFY_OR_ABORT = 1
@@ -84,7 +84,7 @@ def operation_of_txn_offset_commit(version: int) -> Operation:
 
 
 class _Ending:
-    """A transaction whose markers are under way; `remaining` are the partitions without one."""
+    """A transaction whose markers are being written. `remaining` are the partitions without one."""
 
     def __init__(self, transaction: Transaction) -> None:
         self.remaining = set(transaction.partitions)
@@ -93,7 +93,7 @@ class _Ending:
 
 
 class _SoftState:
-    """What one machine knows beside its log; lost with its leadership."""
+    """State of a machine that is not in its log. It is lost with leadership."""
 
     def __init__(self) -> None:
         self.last_producer_epochs: dict[str, int] = {}
@@ -101,14 +101,14 @@ class _SoftState:
 
 
 class DescribedTransaction(NamedTuple):
-    """A transaction as it is committed, and the partitions that it still has to do with."""
+    """A committed transaction, and the partitions that are still part of it."""
 
     transaction: Transaction
     partitions: Collection[TopicPartition]
 
 
 class TransactionCoordinator:
-    """`start` begins to watch the time; machines come and go with `elected` and `resigned`."""
+    """The coordinator. `start` starts the timers; `elected` and `resigned` load and unload machines."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class TransactionCoordinator:
         coordinator = Coordinator(TOPIC, "transaction", EMPTY_IMAGE, apply, self._loaded, self._unloaded)
         self.machines: Machines[TransactionsImage] = Machines(coordinator, scheduler.now_ms)
 
-    # --- its life
+    # --- start and stop
 
     def start(self) -> None:
         self._repeat("transaction.abort.timed.out.transaction.cleanup.interval.ms", self.abort_timed_out)
@@ -144,14 +144,14 @@ class TransactionCoordinator:
         self.producer_ids.stop()
 
     def elected(self, partition_id: int, leader_epoch: int, machine_log: MachineLog) -> None:
-        """This node leads a partition of `__transaction_state`."""
+        """Load a partition of `__transaction_state` that this node now leads."""
         self.machines.elected(partition_id, leader_epoch, machine_log)
 
     def resigned(self, partition_id: int) -> None:
         self.machines.resigned(partition_id)
 
     def image_changed(self, old: MetadataImage, new: MetadataImage) -> None:
-        """The cluster has other topics or leaders, perhaps."""
+        """Retry markers at once if topics or leaders may have changed."""
         if old.topics is not new.topics:
             self._markers.look_again()
 
@@ -175,28 +175,28 @@ class TransactionCoordinator:
             if ending.task is not None:
                 ending.task.cancel()
 
-    # --- which machine
+    # --- machines
 
     def partition_of(self, transactional_id: str) -> int:
-        """The partition of `__transaction_state` that a transactional id belongs to."""
+        """Return the partition of `__transaction_state` that a transactional id belongs to."""
         topic = self._image().topics.get(TOPIC)
         if topic is None:
             return partition_for(transactional_id, self._config().get_int("transaction.state.log.num.partitions"))
         return partition_for(transactional_id, len(topic.partitions))
 
     def machine_of(self, transactional_id: str) -> Machine[TransactionsImage]:
-        """Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the machine of a transactional id. Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
         return self.machines.machine(self.partition_of(transactional_id))
 
     @property
     def transaction_version(self) -> int:
-        """That of the cluster."""
+        """The cluster's transaction.version."""
         return self._image().features.get(TRANSACTION_VERSION, 0)
 
     def _decide(self, decision: Callable[[decide.Situation], Result[R]], image: TransactionsImage) -> Result[R]:
-        """Run a decision, and claim the producer id if it has used it.
+        """Run a decision, and claim the producer id if it used it.
 
-        The id stays claimed if the records cannot be appended: they may have reached the disk all the same.
+        The id stays claimed even if the records cannot be appended, because they may have reached the disk.
         """
         situation = decide.Situation(
             image, self._scheduler.now_ms(), self.transaction_version, self.producer_ids.next_id
@@ -213,7 +213,7 @@ class TransactionCoordinator:
         decision: Callable[[decide.Situation], Result[R]],
         note: Callable[[R], None] = lambda response: None,
     ) -> R:
-        """Decide, append, `note` what the decision changes beside its records, and return the response once committed."""
+        """Decide, append, call `note` with the response, and return it after the commit."""
         try:
             response = machine.write_nowait(partial(self._decide, decision))
             note(response)
@@ -222,10 +222,10 @@ class TransactionCoordinator:
         except KafkaError as error:
             raise KafkaError(_APPEND_ERRORS.get(error.code, error.code)) from error
         except TimeoutError:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None  # it may still happen
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None  # it may still be committed
         return response
 
-    # --- what producers ask
+    # --- requests of producers
 
     async def init_producer_id(
         self,
@@ -236,7 +236,7 @@ class TransactionCoordinator:
         enable_2pc: bool = False,
         keep_prepared: bool = False,
     ) -> Producer:
-        """The id and epoch that a producer is to use. Raises KafkaError."""
+        """Return the producer id and epoch to use. Raises KafkaError."""
         if transactional_id is None:
             await self.producer_ids.wait_available()
             return Producer(self.producer_ids.claim(), 0)
@@ -273,7 +273,7 @@ class TransactionCoordinator:
         partitions: Iterable[TopicPartition],
         client_transaction_version: int,
     ) -> None:
-        """Make partitions part of a transaction. Raises KafkaError."""
+        """Add partitions to a transaction. Raises KafkaError."""
         machine, wanted = self._asked(transactional_id), frozenset(partitions)
         await self._write(
             machine,
@@ -285,7 +285,7 @@ class TransactionCoordinator:
     async def verify_partitions(
         self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """The partitions that are not part of a transaction, each with its error. Raises KafkaError about all."""
+        """Return the partitions that are not in a transaction, each with its error. Raises KafkaError if all fail."""
         machine, wanted = self._asked(transactional_id), frozenset(partitions)
         return await self._write(
             machine,
@@ -295,7 +295,7 @@ class TransactionCoordinator:
     async def end(
         self, transactional_id: str, producer: Producer, *, is_commit: bool, client_transaction_version: int
     ) -> Producer:
-        """Commit or abort; the id and epoch of the producer's next transaction, or -1 and -1 before version 2."""
+        """Commit or abort. Return the producer id and epoch of the next transaction, or -1 and -1 before version 2."""
         known = self._asked(transactional_id).head.transactions.get(transactional_id)
         if known is not None and known.is_epoch_exhausted:
             await self.producer_ids.wait_available()
@@ -318,7 +318,7 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         return self.machine_of(transactional_id)
 
-    # --- what leaders of partitions ask, before they write what is part of a transaction
+    # --- requests of partition leaders, before they append transactional records
 
     async def add_or_verify(
         self,
@@ -328,10 +328,10 @@ class TransactionCoordinator:
         partitions: Iterable[TopicPartition],
         operation: Operation,
     ) -> dict[TopicPartition, ErrorCode]:
-        """The partitions that must not be written to, each with its error; nothing is left to do about the others.
+        """Return the partitions that must not be written to, each with its error. The others are ready.
 
-        Where this node is not the coordinator, the coordinator is asked. Who gets CONCURRENT_TRANSACTIONS may
-        `wait_ended` and ask again: markers are mostly a moment away.
+        If another node is the coordinator, it is asked. On CONCURRENT_TRANSACTIONS the caller may `wait_ended` and
+        retry, because markers usually take only a moment.
         """
         wanted = list(dict.fromkeys(partitions))
         if operation is not Operation.ADD and not self._config().get_bool("transaction.partition.verification.enable"):
@@ -341,10 +341,10 @@ class TransactionCoordinator:
         return {partition: _to_writer(code, operation) for partition, code in errors.items()}
 
     async def wait_ended(self, transactional_id: str, timeout_ms: int) -> None:
-        """Until the markers of a transaction are written, or for so long."""
+        """Wait until the markers of a transaction are written, or until the timeout."""
         soft = self._soft.get(self.partition_of(transactional_id))
         ending = None if soft is None else soft.endings.get(transactional_id)
-        # One that was given up is done, and nothing to wait for.
+        # An abandoned ending is done, and there is nothing to wait for.
         sooner = None if ending is None or ending.done.done() else ending.done
         await pause(self._scheduler, timeout_ms, sooner)
 
@@ -371,14 +371,14 @@ class TransactionCoordinator:
         topic = self._image().topics.get(TOPIC)
         return -1 if topic is None else topic.partitions[self.partition_of(transactional_id)].leader
 
-    # --- what administrators ask
+    # --- requests of administrators
 
     def now_ms(self) -> int:
-        """The time by which transactions begin and end."""
+        """Return the time used for the start and end of transactions."""
         return self._scheduler.now_ms()
 
     def describe(self, transactional_id: str) -> DescribedTransaction:
-        """Raises TRANSACTIONAL_ID_NOT_FOUND, and as `machine_of`."""
+        """Return a transaction. Raises TRANSACTIONAL_ID_NOT_FOUND, and the errors of `machine_of`."""
         machine = self._asked(transactional_id)
         transaction = machine.image.transactions.get(transactional_id)
         if transaction is None:
@@ -387,12 +387,12 @@ class TransactionCoordinator:
         return DescribedTransaction(transaction, ending.remaining if ending else transaction.partitions)
 
     def all(self) -> list[Transaction]:
-        """Every transactional id of this node, in no order. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return all transactions of this node, in no particular order. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if self.machines.is_loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return [each for machine in self.machines.loaded() for each in machine.image.transactions.values()]
 
-    # --- the end of transactions
+    # --- ending transactions
 
     def _committed(
         self, machine: Machine[TransactionsImage], old: TransactionsImage, new: TransactionsImage, records: Any
@@ -425,7 +425,7 @@ class TransactionCoordinator:
             if endings.get(prepared.transactional_id) is ending:
                 del endings[prepared.transactional_id]
         except (TakenOverError, KafkaError) as error:
-            log.warning("the transaction of %s is not ended here: %s", prepared.transactional_id, error)
+            log.warning("stopped ending the transaction of %s on this node: %s", prepared.transactional_id, error)
         finally:
             if not ending.done.done():
                 ending.done.set_result(None)
@@ -433,7 +433,10 @@ class TransactionCoordinator:
     async def _write_completed(
         self, machine: Machine[TransactionsImage], prepared: Transaction, completed: Transaction
     ) -> None:
-        """Raises KafkaError when the machine is gone: whoever leads its partition now begins again."""
+        """Write that a transaction is complete.
+
+        Raises KafkaError if this node lost leadership; the new leader ends it again.
+        """
         backoff_ms = FIRST_BACKOFF_MS
         while True:
             try:
@@ -446,10 +449,10 @@ class TransactionCoordinator:
             await pause(self._scheduler, backoff_ms)
             backoff_ms = min(backoff_ms * 2, MAX_BACKOFF_MS)
 
-    # --- what time does
+    # --- timers
 
     def abort_timed_out(self) -> None:
-        """Abort the transactions that have taken too long, and fence their producers."""
+        """Abort the transactions that have timed out, and fence their producers."""
         for machine in self.machines.loaded():
             for transactional_id in decide.timed_out(machine.head, self._scheduler.now_ms()):
                 self._abort_timed_out(machine, transactional_id)
@@ -460,16 +463,16 @@ class TransactionCoordinator:
                 partial(self._decide, lambda situation: decide.abort_timed_out(situation, transactional_id))
             )
         except KafkaError as error:
-            log.warning("the transaction of %s is late and cannot be aborted yet: %s", transactional_id, error)
+            log.warning("could not abort the timed out transaction of %s, will retry: %s", transactional_id, error)
             self.producer_ids.refill()  # it may need an id
             return
         if outcome is not None:
             epochs = self._soft[machine.partition_id].last_producer_epochs
             epochs[transactional_id] = outcome.last_producer_epoch
-            log.info("the transaction of %s took too long and is aborted", transactional_id)
+            log.info("aborting the transaction of %s, which has timed out", transactional_id)
 
     def forget_expired(self) -> None:
-        """Take back the transactional ids that nobody has used for long."""
+        """Remove the transactional ids that have expired."""
         expiration_ms = self._config().get_int("transactional.id.expiration.ms")
         now_ms = self._scheduler.now_ms()
         for machine in self.machines.loaded():
@@ -478,14 +481,14 @@ class TransactionCoordinator:
                 try:
                     machine.write_nowait(partial(decide.forget, batch, now_ms, expiration_ms))
                 except KafkaError as error:
-                    log.warning("expired transactional ids cannot be taken back yet: %s", error)
+                    log.warning("could not remove expired transactional ids, will retry: %s", error)
                     break
                 for transactional_id in batch:
                     epochs.pop(transactional_id, None)
 
 
 def _cut(transactional_ids: Iterable[str]) -> Iterable[list[str]]:
-    """In lists whose tombstones fit into a batch."""
+    """Yield lists of ids whose tombstones fit into one batch."""
     batch: list[str] = []
     size = 0
     for transactional_id in transactional_ids:
@@ -499,7 +502,7 @@ def _cut(transactional_ids: Iterable[str]) -> Iterable[list[str]]:
 
 
 def _to_writer(code: ErrorCode, operation: Operation) -> ErrorCode:
-    """The error as who writes records knows it."""
+    """Convert an error for the producer that writes records."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code is ErrorCode.TRANSACTION_ABORTABLE and operation is Operation.VERIFY:
@@ -527,10 +530,10 @@ def _add_request(
 
 
 def _errors_of(response: AddPartitionsToTxnResponse) -> dict[TopicPartition, ErrorCode]:
-    """Raises KafkaError when all failed."""
+    """Return the errors by partition. Raises KafkaError if the whole request failed."""
     code = ErrorCode(response.error_code)
     if code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        code = ErrorCode.INVALID_TXN_STATE  # that brokers may not ask each other is no concern of the client
+        code = ErrorCode.INVALID_TXN_STATE  # missing authorization between brokers must not be visible to the client
     if code:
         raise KafkaError(code)
     return {

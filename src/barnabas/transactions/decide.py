@@ -1,8 +1,9 @@
-"""The decisions of a transaction coordinator: pure functions from the situation and a request to records and a response.
+"""The decisions of a transaction coordinator: pure functions from a situation and a request to records and a response.
 
-The version of the request says how it is meant, not only the cluster's transaction.version: a client of transaction
-version 2 (KIP-890) gets a new epoch with the end of each transaction. Errors are raised as KafkaError and change nothing.
-While the markers of a transaction are being written nothing else may happen to it: CONCURRENT_TRANSACTIONS.
+The behavior depends on the version of the request, not only on the cluster's transaction.version: a client of
+transaction version 2 (KIP-890) gets a new epoch at the end of each transaction. Errors are raised as KafkaError and
+change nothing. While the markers of a transaction are being written, every other request for it raises
+CONCURRENT_TRANSACTIONS.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from barnabas.wire import ErrorCode, KafkaError
 
 NO_PRODUCER: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 EPOCH_BUMP_VERSION: Final = 2
-"""From this transaction version on, the end of a transaction is the beginning of an epoch."""
+"""Since this transaction version, the end of a transaction starts a new epoch."""
 
 _COMPLETE: Final = {
     TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,
@@ -41,9 +42,9 @@ _COMPLETE: Final = {
 
 
 class Situation(NamedTuple):
-    """Everything that a decision may rest on.
+    """The input of a decision.
 
-    A decision that uses the next producer id says so in its response; whoever runs it then claims the id.
+    A decision that uses the next producer id says so in its response; the caller then claims the id.
     """
 
     image: TransactionsImage
@@ -93,7 +94,7 @@ def transaction_timeout_ms(
     is_2pc_enabled: bool,
     max_timeout_ms: int,
 ) -> int:
-    """How long its transactions may take; raises what is wrong with the request whatever the transaction's state."""
+    """Return the timeout of its transactions. Raises KafkaError if the request is invalid in any state."""
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if enable_2pc and not is_2pc_enabled:
@@ -114,7 +115,7 @@ def init_producer_id(
     expected: Producer | None,
     last_producer_epoch: int = NO_PRODUCER_EPOCH,
 ) -> Result[Outcome]:
-    """A producer begins, or goes on after an error as the `expected` one that it was."""
+    """Initialize a producer, or continue the `expected` one after an error."""
     found = situation.get(transactional_id)
     current = found or _new_transaction(transactional_id, situation.new_producer_id())
     if current.state in PREPARED:
@@ -133,7 +134,7 @@ def init_producer_id(
         else:
             epoch += 1
     elif expected.producer_epoch == last_producer_epoch:
-        last = last_producer_epoch  # it asks again for what it was given
+        last = last_producer_epoch  # a retry: return the same epoch again
     else:
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
     following = transit(
@@ -151,7 +152,7 @@ def init_producer_id(
 
 
 def takes_producer_id(image: TransactionsImage, transactional_id: str) -> bool:
-    """Whether InitProducerId may need a new one."""
+    """Whether InitProducerId may need a new producer id."""
     found = image.transactions.get(transactional_id)
     return found is None or found.is_epoch_exhausted
 
@@ -173,11 +174,14 @@ def _new_transaction(transactional_id: str, producer_id: int) -> Transaction:
 
 
 def _may_go_on(current: Transaction, expected: Producer) -> bool:
-    """The epoch is looked at later; a transactional id that was forgotten takes whoever comes."""
+    """Whether `expected` may be the current producer. Its epoch is checked later.
+
+    An expired transactional id accepts any producer.
+    """
     return (
         current.producer_epoch == NO_PRODUCER_EPOCH
         or expected.producer_id == current.producer_id
-        # Its epochs were used up and it was given another id, but the answer did not reach it.
+        # Its epochs were exhausted and it got another id, but the response did not reach it.
         or (expected.producer_id == current.previous_producer_id and is_epoch_exhausted(expected.producer_epoch))
     )
 
@@ -192,10 +196,10 @@ def add_partitions(
     partitions: Set[TopicPartition],
     client_transaction_version: int,
 ) -> Result[None]:
-    """Make partitions part of the transaction, which begins with the first of them."""
+    """Add partitions to the transaction, which starts with the first of them."""
     current = _require(situation, transactional_id)
     if current.state in PREPARED:
-        # First: the producer may have the id of the next transaction already.
+        # Checked first, because the producer may already have the id of the next transaction.
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
     _require_producer(current, producer)
     if current.state is TransactionState.ONGOING and partitions <= current.partitions:
@@ -215,7 +219,7 @@ def add_partitions(
 def verify_partitions(
     situation: Situation, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
 ) -> Result[dict[TopicPartition, ErrorCode]]:
-    """Those that are not part of the transaction, each with its error."""
+    """Return the partitions that are not in the transaction, each with its error."""
     current = _require(situation, transactional_id)
     _require_producer(current, producer)
     if current.state in PREPARED:
@@ -244,7 +248,7 @@ def _require_producer(current: Transaction, producer: Producer) -> None:
 def end(
     situation: Situation, transactional_id: str, producer: Producer, is_commit: bool, client_transaction_version: int
 ) -> Result[Ended]:
-    """A producer commits or aborts; its markers are written once this is committed."""
+    """Commit or abort a transaction. Its markers are written once this is committed."""
     current = _require(situation, transactional_id)
     if client_transaction_version < EPOCH_BUMP_VERSION:
         return _end_in_epoch(situation, current, producer, is_commit)
@@ -272,17 +276,19 @@ def _end_in_epoch(situation: Situation, current: Transaction, producer: Producer
 def _end_with_epoch(
     situation: Situation, current: Transaction, producer: Producer, is_commit: bool, client_transaction_version: int
 ) -> Result[Ended]:
-    """What is answered at rest, where EB is an end in a new epoch, ITS INVALID_TXN_STATE and PF PRODUCER_FENCED:
+    """End a transaction with a new epoch.
 
-                    abort            commit
-                    again   new      again   new
-    EMPTY           PF      EB       PF      ITS
-    COMPLETE_ABORT  ok      EB       ITS     ITS
-    COMPLETE_COMMIT ITS     EB       ok      ITS
+    The results in a state other than ongoing, where EB means a new epoch, ITS INVALID_TXN_STATE and PF PRODUCER_FENCED:
+
+                        abort            commit
+                        retry   new      retry   new
+        EMPTY           PF      EB       PF      ITS
+        COMPLETE_ABORT  ok      EB       ITS     ITS
+        COMPLETE_COMMIT ITS     EB       ok      ITS
     """
     if current.state in PREPARED:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
-    # Asked again, because the answer with the new epoch, or with the new id, did not reach the producer.
+    # A retry, because the response with the new epoch, or the new id, did not reach the producer.
     is_bumped = current.producer_epoch == producer.producer_epoch + 1
     is_overflown = (
         current.previous_producer_id == producer.producer_id
@@ -308,7 +314,7 @@ def _end_with_epoch(
 
 
 def fence(situation: Situation, current: Transaction) -> Result[Outcome]:
-    """Abort a transaction that is going on, and its producer with it: its epoch is over."""
+    """Abort an ongoing transaction and fence its producer with a new epoch."""
     if situation.transaction_version >= EPOCH_BUMP_VERSION:
         version, last = situation.transaction_version, current.producer_epoch
         claims_producer_id = current.is_epoch_exhausted
@@ -330,8 +336,8 @@ def fence(situation: Situation, current: Transaction) -> Result[Outcome]:
 def _in_next_epoch(
     situation: Situation, current: Transaction, state: TransactionState, client_transaction_version: int
 ) -> Transaction:
-    """The transaction in its next epoch; it claims a producer id if its epochs are exhausted."""
-    begins = current.state in AT_REST  # an abort of what never began
+    """Return the transaction in its next epoch. It uses a new producer id if its epochs are exhausted."""
+    begins = current.state in AT_REST  # an abort of a transaction that was not started
     return transit(
         current,
         state,
@@ -348,7 +354,7 @@ def _prepared(is_commit: bool) -> TransactionState:
 
 
 def complete(prepared: Transaction, now_ms: int) -> Transaction:
-    """The transaction once every partition has its marker."""
+    """Return the transaction after all partitions have their marker."""
     takes_next = (
         prepared.client_transaction_version >= EPOCH_BUMP_VERSION and prepared.next_producer_id != NO_PRODUCER_ID
     )
@@ -364,23 +370,23 @@ def complete(prepared: Transaction, now_ms: int) -> Transaction:
 
 
 def write_completed(situation: Situation, prepared: Transaction, completed: Transaction) -> Result[None]:
-    """Say that all markers are written, if it was not said already."""
+    """Write that all markers are written, unless that is already done."""
     if situation.get(prepared.transactional_id) != prepared:
         return Result([], None)
     return Result(situation.records(completed), None)
 
 
-# --- what time does
+# --- timers
 
 
 def timed_out(image: TransactionsImage, now_ms: int) -> list[str]:
-    """The transactions that have taken longer than their producers said."""
+    """Return the transactions that have exceeded their timeout."""
     found = (image.transactions[transactional_id] for transactional_id in image.ongoing)
     return [t.transactional_id for t in found if t.timeout_ms != NO_TIMEOUT_MS and _deadline_ms(t) < now_ms]
 
 
 def abort_timed_out(situation: Situation, transactional_id: str) -> Result[Outcome | None]:
-    """Abort it, if it still goes on and is still too late."""
+    """Abort a transaction if it is still ongoing and has exceeded its timeout."""
     current = situation.get(transactional_id)
     if (
         current is None
@@ -397,7 +403,7 @@ def _deadline_ms(transaction: Transaction) -> int:
 
 
 def expired(image: TransactionsImage, now_ms: int, expiration_ms: int) -> Iterator[str]:
-    """Transactional ids that were not used for so long."""
+    """Yield transactional ids that were not used for that long."""
     latest_ms = now_ms - expiration_ms
     for transaction in image.transactions.values():
         if transaction.state in AT_REST and transaction.last_update_timestamp_ms <= latest_ms:
@@ -405,7 +411,7 @@ def expired(image: TransactionsImage, now_ms: int, expiration_ms: int) -> Iterat
 
 
 def forget(transactional_ids: list[str], now_ms: int, expiration_ms: int, image: TransactionsImage) -> Result[None]:
-    """Take back those of them that are still not used."""
+    """Remove those transactional ids that are still unused."""
     latest_ms = now_ms - expiration_ms
     records = []
     for transactional_id in transactional_ids:

@@ -1,8 +1,8 @@
 """Sends the markers that end a transaction to the leaders of its partitions, until each partition has one.
 
-Its one rule: a marker is sent again until it is written, its partition is deleted, or somebody else has taken over. Writing
-one twice does no harm. What this node leads is written by a call, the rest by WriteTxnMarkers requests, those to the same
-broker together. When all are written, it is for the coordinator to say so.
+Its one rule: a marker is retried until it is written, its partition is deleted, or another coordinator has taken over.
+Writing a marker twice is harmless. Partitions that this node leads are written by a call, the others by WriteTxnMarkers
+requests, with markers for the same broker combined. The coordinator records when all are written.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MAX_MARKERS_IN_REQUEST: Final = 1_000
 
 Errors = Mapping[TopicPartition, ErrorCode]
 AskBroker = Callable[[int, Message], Awaitable[Any]]
-"""Sends another broker a request in the newest version that both know; raises KafkaError, OSError or TimeoutError."""
+"""Sends a request to another broker in the newest common version. Raises KafkaError, OSError or TimeoutError."""
 
 
 class EndedTransaction(NamedTuple):
-    """What a marker says, wherever it is written."""
+    """The content of a transaction's markers."""
 
     producer: Producer
     marker: Marker
@@ -42,15 +42,15 @@ class EndedTransaction(NamedTuple):
 
 
 WriteMarkers = Callable[[Sequence[TopicPartition], EndedTransaction], Awaitable[Errors]]
-"""Writes markers to partitions that this node leads; each partition has its error, or NONE."""
+"""Writes markers to partitions that this node leads, and returns the error of each, or NONE."""
 
 
 class TakenOverError(Exception):
-    """A partition knows of a later coordinator or producer: this transaction is no longer ours to end."""
+    """A partition knows a later coordinator or producer, so this node must not end the transaction."""
 
 
 class Verdict(Enum):
-    """What an answer about one marker means."""
+    """The meaning of a response about one marker."""
 
     DONE = 0
     AGAIN = 1
@@ -58,7 +58,7 @@ class Verdict(Enum):
 
 
 _DONE = frozenset(
-    # The last two: nothing of the transaction can have been written there.
+    # The last two mean that the transaction cannot have written anything there.
     {ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION}
 )
 _TAKEN_OVER = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
@@ -71,7 +71,7 @@ def judge(code: ErrorCode) -> Verdict:
 
 
 def by_leader(image: MetadataImage, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
-    """The partitions that still exist, by who leads them; -1 stands for nobody."""
+    """Return the existing partitions by leader; -1 means no leader."""
     found: dict[int, list[TopicPartition]] = {}
     for partition in sorted(partitions):
         topic = image.topics.get(partition.topic)
@@ -81,7 +81,7 @@ def by_leader(image: MetadataImage, partitions: Iterable[TopicPartition]) -> dic
 
 
 class MarkerSender:
-    """`send` returns when a transaction has all its markers."""
+    """Sends markers. `send` returns when a transaction has all its markers."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class MarkerSender:
         self._news: asyncio.Future[None] | None = None
 
     async def send(self, ended: EndedTransaction, remaining: set[TopicPartition]) -> None:
-        """Takes out of `remaining` what is done. Raises TakenOverError."""
+        """Write the markers, removing finished partitions from `remaining`. Raises TakenOverError."""
         backoff_ms = FIRST_BACKOFF_MS
         while True:
             leaders = by_leader(self._image(), remaining)
@@ -115,7 +115,7 @@ class MarkerSender:
             backoff_ms = min(backoff_ms * 2, MAX_BACKOFF_MS)
 
     def look_again(self) -> None:
-        """Leaders or partitions have changed: who waits to try again need not wait longer."""
+        """Retry at once, because leaders or partitions have changed."""
         news, self._news = self._news, None
         if news is not None and not news.done():
             news.set_result(None)
@@ -133,8 +133,8 @@ class MarkerSender:
                     self._queues[leader] = _Queue(leader, self._ask_broker)
                 return await self._queues[leader].write(partitions, ended)
         except Exception:
-            # Ours, and tried again: a transaction that nobody ends blocks its producer for ever.
-            log.exception("markers of %s could not be written by node %d", ended.producer, leader)
+            # Retry even after a bug here: a transaction that is never ended would block its producer forever.
+            log.exception("could not write the markers of %s on node %d", ended.producer, leader)
         return {}
 
 
@@ -142,13 +142,13 @@ def _take_out(remaining: set[TopicPartition], errors: Errors, ended: EndedTransa
     for partition, code in errors.items():
         verdict = judge(code)
         if verdict is Verdict.TAKEN_OVER:
-            raise TakenOverError(f"{partition} refused the marker of {ended.producer}: {code.name}")
+            raise TakenOverError(f"{partition} rejected the marker of {ended.producer}: {code.name}")
         if verdict is Verdict.DONE:
             remaining.discard(partition)
 
 
 class _Queue:
-    """Markers on their way to one broker: while a request is out, the next ones gather."""
+    """Markers for one broker. While a request is pending, further ones accumulate."""
 
     def __init__(self, broker_id: int, ask_broker: AskBroker) -> None:
         self._broker_id = broker_id
@@ -177,7 +177,7 @@ class _Queue:
                     response = await self._ask_broker(self._broker_id, request)
                     errors = errors_by_producer_id(response)
                 except (KafkaError, OSError, TimeoutError) as error:
-                    log.info("node %d takes no markers now: %s", self._broker_id, error)
+                    log.info("could not send markers to node %d, will retry: %s", self._broker_id, error)
                     errors = {}
                 for marker, answer in batch:
                     if not answer.done():
@@ -187,7 +187,7 @@ class _Queue:
 
 
 def writable(partitions: Iterable[TopicPartition], ended: EndedTransaction) -> WriteTxnMarkersRequest.WritableTxnMarker:
-    """The marker for these partitions in a request."""
+    """Return the marker for these partitions, as in a request."""
     return WriteTxnMarkersRequest.WritableTxnMarker(
         producer_id=ended.producer.producer_id,
         producer_epoch=ended.producer.producer_epoch,

@@ -1,7 +1,7 @@
-"""The producer ids that this broker may hand out: the controller grants them in blocks, and no id is handed out twice.
+"""The producer ids of this broker: the controller allocates them in blocks, and no id is used twice.
 
-The next block is requested before the last one is used up, so that only the first producer waits. The rest of a block is
-lost when the broker stops: there are enough.
+The next block is requested before the current one is exhausted, so that only the first producer waits. The rest of a
+block is lost when the broker stops, which does not matter: there are 2^63 ids.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ PREFETCH_PERCENT: Final = 90
 RETRY_BACKOFF_MS: Final = 50
 
 Allocate = Callable[[], Awaitable[tuple[int, int]]]
-"""Asks the active controller for a block and returns its first id and its size."""
+"""Asks the active controller for a block, and returns its first id and its size."""
 
 
 class ProducerIds:
-    """The ids at hand. After `wait_available` there is one, unless somebody else has claimed it meanwhile."""
+    """The available ids. After `wait_available` there is one, unless another producer has claimed it meanwhile."""
 
     def __init__(self, allocate: Allocate, monotonic_ms: Callable[[], int]) -> None:
         self._allocate = allocate
@@ -37,17 +37,17 @@ class ProducerIds:
 
     @property
     def next_id(self) -> int | None:
-        """The id that `claim` returns next, or None if there is none at hand."""
+        """The id that `claim` returns next, or None if none is available."""
         block = self._current or self._next
         return block.start if block else None
 
     def refill(self) -> None:
-        """Request a block from the controller if there is no id at hand; do not wait for it."""
+        """Request a block from the controller if no id is available, without waiting for it."""
         if self.next_id is None:
             self._request_block()
 
     async def wait_available(self) -> None:
-        """Wait for an id. Raises COORDINATOR_LOAD_IN_PROGRESS if the controller grants none now."""
+        """Wait for an id. Raises COORDINATOR_LOAD_IN_PROGRESS if the controller does not provide one."""
         if self.next_id is not None:
             return
         self._request_block()
@@ -57,7 +57,10 @@ class ProducerIds:
             raise no_producer_id()
 
     def claim(self) -> int:
-        """Use up the next id and return it. Raises COORDINATOR_LOAD_IN_PROGRESS if there is none; a block is requested."""
+        """Return the next id and use it up.
+
+        Raises COORDINATOR_LOAD_IN_PROGRESS if there is none, and requests a block.
+        """
         if not self._current:
             self._current, self._next = self._next, range(0)
             self._prefetch_at = self._current.start + len(self._current) * PREFETCH_PERCENT // 100
@@ -83,10 +86,10 @@ class ProducerIds:
         try:
             first, size = await self._allocate()
             if first < self._current.stop or size <= 0:
-                raise ValueError(f"the controller granted {size} producer ids from {first} on, which cannot be")
+                raise ValueError(f"the controller allocated an invalid block of {size} producer ids from {first} on")
             self._next = range(first, first + size)
         except (KafkaError, OSError, TimeoutError, ValueError) as error:
-            log.warning("no producer ids from the controller yet: %s", error)
+            log.warning("could not get producer ids from the controller: %s", error)
             self._retry_at_ms = self._monotonic_ms() + RETRY_BACKOFF_MS
         finally:
             self._request = None

@@ -1,7 +1,7 @@
-"""What is true of a transactional id, the states it goes through, and the records that say so.
+"""The state of a transactional id, its transitions, and its records.
 
-Its one rule: a transaction changes only by `transit`, which holds to the table of states, and an image only by `apply`. The
-last epoch of a producer before its present one is no part of it: Kafka does not write it down, so it is soft state.
+Its one rule: a transaction changes only by `transit`, which enforces the table of states, and an image only by `apply`.
+The previous epoch of a producer is not included: Kafka does not store it, so it is soft state.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 MAX_EPOCH: Final = (1 << 15) - 1
 NO_TIMEOUT_MS: Final = (1 << 31) - 1
-"""Of a transaction in two phases: it waits for its decision as long as it takes."""
+"""The timeout of a two-phase commit transaction, which waits for its decision without limit."""
 
 
 class TransactionState(IntEnum):
-    """Numbers as in records. The last two are never written: Kafka has them for what is under way in memory."""
+    """The states, with their numbers in records. The last two are never written; Kafka has them only in memory."""
 
     EMPTY = 0
     ONGOING = 1
@@ -39,7 +39,7 @@ class TransactionState(IntEnum):
 
     @property
     def shown(self) -> str:
-        """As answers name it."""
+        """The name in responses."""
         return self.name.title().replace("_", "")
 
 
@@ -49,7 +49,7 @@ VALID_PREVIOUS: Final = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.ONGOING: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.PREPARE_COMMIT: frozenset({_S.ONGOING}),
-    # Not only of what is going on: a client of version 2 may abort without knowing whether it began.
+    # Not only from ONGOING: a client of version 2 may abort without knowing whether the transaction was started.
     _S.PREPARE_ABORT: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.COMPLETE_COMMIT: frozenset({_S.PREPARE_COMMIT}),
     _S.COMPLETE_ABORT: frozenset({_S.PREPARE_ABORT}),
@@ -60,12 +60,12 @@ SHOWN: Final = {state.shown: state for state in TransactionState}
 
 
 class Transaction(NamedTuple):
-    """The last transaction of a transactional id, and who may begin the next."""
+    """The last transaction of a transactional id, and the producer that may start the next one."""
 
     transactional_id: str
     producer_id: int
     previous_producer_id: int
-    next_producer_id: int  # that of the next transaction, when the epochs of this one are used up
+    next_producer_id: int  # id of the next transaction, when the epochs of this one are exhausted
     producer_epoch: int
     timeout_ms: int
     state: TransactionState
@@ -80,7 +80,7 @@ class Transaction(NamedTuple):
 
 
 class TransactionsImage(NamedTuple):
-    """One partition of the topic. `ongoing` are the ids whose transactions may run out of time."""
+    """The transactions of one partition of the topic. `ongoing` are the ids whose transactions may time out."""
 
     transactions: PMap[str, Transaction]
     ongoing: PMap[str, None]
@@ -90,25 +90,25 @@ EMPTY_IMAGE: Final = TransactionsImage(PMap(), PMap())
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """No client gets the last epoch: it is left to fence whoever has the one before."""
+    """Whether no epoch is left. The last one is not given to clients, but reserved to fence the producer before it."""
     return producer_epoch >= MAX_EPOCH - 1
 
 
 def no_producer_id() -> KafkaError:
-    """The error for a producer that needs a new id while the broker has none at hand."""
-    # As Kafka does: old clients take REQUEST_TIMED_OUT as fatal here.
+    """Return the error for a producer that needs a new id while the broker has none available."""
+    # As in Kafka, because old clients treat REQUEST_TIMED_OUT as fatal here.
     return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Producer ID block is full. Waiting for next block")
 
 
 def transit(transaction: Transaction, state: TransactionState, **changes: Any) -> Transaction:
-    """The transaction in its next state."""
+    """Return the transaction in its next state."""
     if transaction.state not in VALID_PREVIOUS[state]:
         raise AssertionError(f"{transaction.transactional_id} cannot go from {transaction.state!r} to {state!r}")
     return transaction._replace(state=state, previous_producer_id=transaction.producer_id, **changes)
 
 
 def apply(image: TransactionsImage, batch: Batch) -> TransactionsImage:
-    """The image after a batch of the topic."""
+    """Return the image after a batch of the topic."""
     transactions, ongoing = image
     for key, value in batch.records:
         transactional_id = key.transactional_id
@@ -125,7 +125,7 @@ def apply(image: TransactionsImage, batch: Batch) -> TransactionsImage:
 
 
 def record(transaction: Transaction, transaction_version: int) -> tuple[KeyValue, int]:
-    """The record that makes it true, in the version that goes with the cluster's transaction.version."""
+    """Return the record of a transaction, in the version that the cluster's transaction.version requires."""
     version = 1 if transaction_version >= 1 else 0
     if version == 0 and transaction.client_transaction_version:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "The cluster's transaction.version is 0.")
@@ -159,7 +159,7 @@ def _topics(transaction: Transaction) -> list[TransactionLogValue.PartitionsSche
 
 
 def by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
-    """Ids by topic, both sorted."""
+    """Return partition ids by topic, both sorted."""
     found: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         found.setdefault(topic, []).append(partition)
@@ -167,7 +167,7 @@ def by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
 
 
 def from_value(transactional_id: str, value: TransactionLogValue) -> Transaction:
-    """What a record says."""
+    """Return the transaction that a record describes."""
     state = TransactionState(value.transaction_status)
     topics = [] if state is TransactionState.EMPTY else value.transaction_partitions or []
     return Transaction(
