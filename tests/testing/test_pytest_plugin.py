@@ -104,7 +104,7 @@ def test_a_line_that_is_no_setting_is_an_error_that_shows_it(pytester: pytest.Py
     pytester.makepyfile("def test_it(barnabas_broker): pass")
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*a line is key=value, not 'num.partitions'*"])
+    result.stdout.fnmatch_lines(["*a line must have the form key=value, not 'num.partitions'*"])
 
 
 def test_each_worker_of_xdist_has_a_broker_of_its_own(pytester: pytest.Pytester) -> None:

@@ -3,8 +3,8 @@
 with Broker(topics={"orders": 3}) as broker:
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-`async with Broker() as broker` runs it in the caller's event loop. Names are imported on first use, because pytest loads
-`pytest_plugin` from here in every run of everyone who has barnabas installed.
+`async with Broker() as broker` runs it in the caller's event loop. Names are imported on first use, because pytest
+loads `pytest_plugin` from here in every test run of everyone who has barnabas installed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A broker for code without an event loop: an `AsyncBroker` in a thread of its own.
+"""A broker for code without an event loop: an `AsyncBroker` in its own thread.
 
-Its one rule: every call waits for what it asked for, but not for ever. It holds no state of the broker itself.
+Its one rule: every call waits for its result, with a timeout. It holds no state of the broker itself.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ T = TypeVar("T")
 
 __all__ = ["AsyncBroker", "Broker", "BrokerError", "Record"]
 
-CALL_TIMEOUT_S = 40.0  # longer than whatever is waited for in the loop
+CALL_TIMEOUT_S = 40.0  # longer than any timeout in the loop
 
 _in_threads: set[Broker] = set()
 
 
 class Broker:
-    """`with Broker() as broker` for any client; `async with Broker() as broker` gives an `AsyncBroker` instead."""
+    """Use `with Broker() as broker` for any client.
+
+    `async with Broker() as broker` returns an `AsyncBroker` instead.
+    """
 
     def __init__(
         self,
@@ -40,14 +43,16 @@ class Broker:
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        """`topics` exist when the broker is ready: names, or names and numbers of partitions; those that are in `data_dir`
-        already stay as they are. `config` takes every setting of a server.properties. `data_dir` is kept afterwards;
-        without it there is a temporary directory, which is not. Port 0 is a free one.
+        """Configure a broker.
+
+        `topics` exist when the broker is ready: names, or names with numbers of partitions. Topics that are already in
+        `data_dir` are not changed. `config` accepts every config of a server.properties. `data_dir` is kept afterwards;
+        without it, a temporary directory is used and removed. Port 0 means a free port.
         """
         self._broker = AsyncBroker(topics, config=config, data_dir=data_dir, host=host, port=port)
         self._thread: LoopThread | None = None
 
-    # --- facts, from the first start until `close`
+    # --- properties, valid from the first start until `close`
 
     @property
     def is_running(self) -> bool:
@@ -55,7 +60,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of the first listener for clients."""
+        """`host:port` of the first client listener."""
         return self._broker.bootstrap_servers
 
     @property
@@ -68,7 +73,7 @@ class Broker:
 
     @property
     def listeners(self) -> dict[str, str]:
-        """`host:port` of every listener by its name, that of the controller among them."""
+        """`host:port` of every listener by name, including the controller's."""
         return self._broker.listeners
 
     @property
@@ -77,19 +82,19 @@ class Broker:
 
     @property
     def data_dir(self) -> Path:
-        """Where the broker keeps its data: the first of its log dirs."""
+        """The data directory of the broker: the first of its log dirs."""
         return self._broker.data_dir
 
     def __repr__(self) -> str:
         return repr(self._broker).replace("AsyncBroker", "Broker", 1)
 
-    # --- life
+    # --- start and stop
 
     def start(self) -> Self:
-        """Returns when the broker answers and its topics exist."""
+        """Start the broker. Returns when it is ready and its topics exist."""
         self._broker.refuse_other_process()
         if self._broker.is_running:
-            raise BrokerError("the broker runs already; make a second Broker for a second one")
+            raise BrokerError("the broker is already running; create another Broker for a second one")
         self._thread = LoopThread("barnabas-broker")
         _in_threads.add(self)
         try:
@@ -100,7 +105,7 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Stop cleanly. Its data, and its ports for the next start, are kept until `close`."""
+        """Stop cleanly. Data and ports are kept for the next start, until `close`."""
         self._broker.refuse_other_process()
         if self._thread is not None:
             try:
@@ -109,13 +114,13 @@ class Broker:
                 self._end_thread(CALL_TIMEOUT_S)
 
     def restart(self) -> None:
-        """Stop and start: same data, same ports."""
+        """Stop and start with the same data and ports."""
         self._call(self._broker.restart(), START_TIMEOUT_S + CALL_TIMEOUT_S)
 
     def close(self) -> None:
-        """Stop, and remove the temporary directory. In a forked process, nothing happens."""
+        """Stop and remove the temporary directory. Does nothing in a forked process."""
         if self._thread is None and self._broker.is_running:
-            raise BrokerError("the broker runs in an event loop: close what `async with` gave")
+            raise BrokerError("the broker runs in an event loop: close the object that `async with` returned")
         if not self._broker.is_copy:
             try:
                 self.stop()
@@ -146,7 +151,7 @@ class Broker:
         if self._thread is None or self._broker.is_copy:
             work.close()
             self._broker.refuse_other_process()
-            raise BrokerError("the broker does not run in a thread: use `with Broker() as broker:`, or call start()")
+            raise BrokerError("the broker is not running in a thread: use `with Broker() as broker:`, or call start()")
         return self._thread.call(work, timeout_s)
 
     def _end_thread(self, timeout_s: float) -> None:
@@ -160,27 +165,28 @@ class Broker:
     def create_topic(
         self, name: str, partitions: int | None = None, *, config: Mapping[str, Setting] | None = None
     ) -> None:
-        """Returns when clients can see it. Raises `barnabas.wire.KafkaError`, as the broker would answer."""
+        """Create a topic. Returns when clients can see it. Raises `barnabas.wire.KafkaError` like the broker."""
         self._call(self._broker.create_topic(name, partitions, config=config))
 
     def delete_topic(self, name: str) -> None:
-        """Raises `barnabas.wire.KafkaError`, as the broker would answer."""
+        """Delete a topic. Raises `barnabas.wire.KafkaError` like the broker."""
         self._call(self._broker.delete_topic(name))
 
     def records(self, topic: str, count: int = 0, *, timeout_s: float = 10.0) -> list[Record]:
-        """What is committed in a topic, by partition and offset, as soon as there are at least `count` of them.
+        """Return the committed records of a topic, by partition and offset, once there are at least `count`.
 
-        Raises TimeoutError if they do not come, and `barnabas.wire.KafkaError` if none are asked for and there is no topic.
+        Raises TimeoutError if there are not enough in time, and `barnabas.wire.KafkaError` if `count` is 0 and there is
+        no such topic.
         """
         return self._call(self._broker.records(topic, count, timeout_s=timeout_s), timeout_s + CALL_TIMEOUT_S)
 
 
 def _close_all() -> None:
-    """Those that were started and never stopped, when the process ends."""
+    """Close all brokers that were never closed, when the process ends."""
     for broker in list(_in_threads):
         with contextlib.suppress(Exception):
             broker.close()
 
 
-# atexit is too late for a clean stop: by then the executor that flushes takes no more work.
+# atexit is too late for a clean shutdown: the executor that flushes does not accept work any more.
 getattr(threading, "_register_atexit", atexit.register)(_close_all)

@@ -1,10 +1,10 @@
 """A whole broker in this process, in the caller's event loop.
 
-Its one rule: what it started, it ends, and nothing else. The node runs as it does under `barnabas serve`; a directory that
-nobody named is a temporary one and goes when the broker closes, at the latest with the process. A process that was forked
-while a broker ran may use it as a client, but never stops it or touches its directory.
+Its one rule: it stops what it started, and nothing else. The node runs as with `barnabas serve`. A temporary directory
+is used unless one is passed, and removed when the broker closes, at the latest when the process ends. A process that
+was forked while a broker ran may use it as a client, but never stops it or touches its directory.
 
-There is no `kill`: a process can be killed, a part of one cannot. `barnabas serve --port 0 --ready-file F` is a process.
+There is no `kill`: only a process can be killed. `barnabas serve --port 0 --ready-file F` is a process.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest
 START_TIMEOUT_S = 30.0
 TOPIC_TIMEOUT_MS = 30_000
 LOOK_AGAIN_S = 0.005
-_DEFAULT = -1  # what the node's own settings say
+_DEFAULT = -1  # use the node's own config
 
 _with_temporary_dir: set[AsyncBroker] = set()
 
 
 class BrokerError(Exception):
-    """A broker cannot do this; the text says why and what to do."""
+    """An operation that is not possible. The message says why and what to do."""
 
 
 class AsyncBroker:
     """A broker in the caller's event loop: `async with AsyncBroker() as broker`.
 
-    It answers only while that loop runs: a client that blocks the loop waits in vain. Use a `Broker` for those.
+    It responds only while that loop runs, so a client that blocks the loop never gets a response. Use `Broker` for
+    those.
     """
 
     def __init__(
@@ -59,27 +60,27 @@ class AsyncBroker:
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        """As `Broker`."""
+        """Like `Broker`."""
         self._topics = topic_partitions(topics)
         self._kept_dir = None if data_dir is None else Path(data_dir).absolute()
         self._temporary_dir: Path | None = None
         self._addresses: dict[str, tuple[str, int]] = {}
         self._cluster_id = ""
         self._node: Node | None = None
-        self._pid: int | None = None  # of the process that it was started in
+        self._pid: int | None = None  # of the process in which it was started
         try:
             self._wanted = Wanted(setting_texts(config or {}), host, port)
             self._config = server_config(self._wanted, "data", {})
         except ConfigError as error:
             raise BrokerError(f"config: {error}") from None
         if data_dir is not None and self._wanted.names_log_dirs:
-            raise BrokerError("config: log.dirs says what data_dir says: give one of the two")
+            raise BrokerError("config: log.dirs and data_dir exclude each other")
         if port and "listeners" in self._wanted.settings:
-            raise BrokerError("config: listeners says what port says: give one of the two")
+            raise BrokerError("config: listeners and port exclude each other")
         for warning in self._config.warnings:
             warnings.warn(f"config: {warning}", stacklevel=3)
 
-    # --- facts, from the first start until `close`
+    # --- properties, valid from the first start until `close`
 
     @property
     def is_running(self) -> bool:
@@ -92,7 +93,7 @@ class AsyncBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of the first listener for clients."""
+        """`host:port` of the first client listener."""
         return self.listeners[self._config.advertised_listeners[0].listener_name]
 
     @property
@@ -105,7 +106,7 @@ class AsyncBroker:
 
     @property
     def listeners(self) -> dict[str, str]:
-        """`host:port` of every listener by its name, that of the controller among them."""
+        """`host:port` of every listener by name, including the controller's."""
         self._require_start()
         ports = {name: port for name, (_, port) in self._addresses.items()}
         return {e.listener_name: reachable_text(e.host, ports[e.listener_name]) for e in self._config.listeners}
@@ -117,7 +118,7 @@ class AsyncBroker:
 
     @property
     def data_dir(self) -> Path:
-        """Where the broker keeps its data: the first of its log dirs."""
+        """The data directory of the broker: the first of its log dirs."""
         self._require_start()
         return Path(self._config.log_dirs[0])
 
@@ -126,40 +127,40 @@ class AsyncBroker:
             return f"<{type(self).__name__}, not started>"
         return f"<{type(self).__name__} at {self.bootstrap_servers}{'' if self.is_running else ', stopped'}>"
 
-    # --- life
+    # --- start and stop
 
     async def start(self) -> Self:
-        """Returns when the broker answers and its topics exist."""
+        """Start the broker. Returns when it is ready and its topics exist."""
         self.refuse_other_process()
         if self._node is not None:
-            raise BrokerError("the broker runs already; make a second Broker for a second one")
+            raise BrokerError("the broker is already running; create another Broker for a second one")
         _be_quiet()
         self._pid = os.getpid()
         try:
             self._config = self._prepared()
             await self._bring_up(_new_node(self._config))
         except TimeoutError as error:
-            text = f"the broker was not ready within {START_TIMEOUT_S:g} s; logging.getLogger('barnabas') tells more"
+            text = f"the broker was not ready within {START_TIMEOUT_S:g} s; logging.getLogger('barnabas') has details"
             raise BrokerError(text) from error
         except (NodeError, OSError) as error:
             raise BrokerError(str(error)) from error
         return self
 
     async def stop(self) -> None:
-        """Stop cleanly. Its data, and its ports for the next start, are kept until `close`."""
+        """Stop cleanly. Data and ports are kept for the next start, until `close`."""
         self.refuse_other_process()
         node, self._node = self._node, None
         if node is not None:
             await _stop_node(node)
 
     async def restart(self) -> None:
-        """Stop and start: same data, same ports."""
+        """Stop and start with the same data and ports."""
         self._running()
         await self.stop()
         await self.start()
 
     async def close(self) -> None:
-        """Stop, and remove the temporary directory. In a forked process, nothing happens."""
+        """Stop and remove the temporary directory. Does nothing in a forked process."""
         if self.is_copy:
             return
         try:
@@ -180,7 +181,7 @@ class AsyncBroker:
         await self.close()
 
     def forget(self) -> None:
-        """Once the node has stopped: its ports are anyone's, and the directory that nobody asked to keep goes."""
+        """Release the ports and remove the temporary directory. Call after the node has stopped."""
         if not self.is_copy:
             self._addresses = {}
             self._pid = None
@@ -190,11 +191,11 @@ class AsyncBroker:
             _with_temporary_dir.discard(self)
 
     def refuse_other_process(self) -> None:
-        """A copy that a fork made has neither the event loop nor the thread that the broker runs in."""
+        """Raise BrokerError in a forked process, which has neither the event loop nor the thread of the broker."""
         if self.is_copy:
             raise BrokerError(
-                f"this broker belongs to process {self._pid}, of which this one is a copy: "
-                "reach it by its bootstrap_servers, or make a new Broker here"
+                f"this broker belongs to process {self._pid}, of which this one is a fork: "
+                "connect to its bootstrap_servers, or create a new Broker here"
             )
 
     def _prepared(self) -> ServerConfig:
@@ -211,7 +212,7 @@ class AsyncBroker:
             async with asyncio.timeout(START_TIMEOUT_S):
                 await node.start()
                 self._node, self._cluster_id, self._addresses = node, node.cluster_id, dict(node.addresses)
-                if is_first:  # later, what is not there was deleted
+                if is_first:  # after a restart, missing topics were deleted on purpose
                     await self._create_missing(node)
         except BaseException:
             self._node = None
@@ -227,9 +228,9 @@ class AsyncBroker:
     def _running(self) -> Node:
         self.refuse_other_process()
         if self._node is None:
-            raise BrokerError("the broker does not run: use `with Broker() as broker:`, or call start()")
+            raise BrokerError("the broker is not running: use `with Broker() as broker:`, or call start()")
         if self._node.failed.done():
-            raise BrokerError(f"the broker cannot go on: {self._node.failed.exception()}")
+            raise BrokerError(f"the broker has failed: {self._node.failed.exception()}")
         return self._node
 
     # --- topics
@@ -237,7 +238,7 @@ class AsyncBroker:
     async def create_topic(
         self, name: str, partitions: int | None = None, *, config: Mapping[str, Setting] | None = None
     ) -> None:
-        """Returns when clients can see it. Raises `barnabas.wire.KafkaError`, as the broker would answer."""
+        """Create a topic. Returns when clients can see it. Raises `barnabas.wire.KafkaError` like the broker."""
         topic = CreateTopicsRequest.CreatableTopic(
             name=name,
             num_partitions=_DEFAULT if partitions is None else partitions,
@@ -253,7 +254,7 @@ class AsyncBroker:
             raise KafkaError(ErrorCode(row.error_code), row.error_message)
 
     async def delete_topic(self, name: str) -> None:
-        """Raises `barnabas.wire.KafkaError`, as the broker would answer."""
+        """Delete a topic. Raises `barnabas.wire.KafkaError` like the broker."""
         node = self._running()
         topic_id = node.image.topics.ids.get(name)
         if topic_id is None:
@@ -263,9 +264,10 @@ class AsyncBroker:
             raise error
 
     async def records(self, topic: str, count: int = 0, *, timeout_s: float = 10.0) -> list[Record]:
-        """What is committed in a topic, by partition and offset, as soon as there are at least `count` of them.
+        """Return the committed records of a topic, by partition and offset, once there are at least `count`.
 
-        Raises TimeoutError if they do not come, and `barnabas.wire.KafkaError` if none are asked for and there is no topic.
+        Raises TimeoutError if there are not enough in time, and `barnabas.wire.KafkaError` if `count` is 0 and there is
+        no such topic.
         """
         deadline_s = time.monotonic() + timeout_s
         while True:
@@ -288,26 +290,26 @@ class AsyncBroker:
                 try:
                     await self.create_topic(name, partitions)
                 except KafkaError as error:
-                    raise BrokerError(f"topics: {name!r} cannot be created: {error}") from error
+                    raise BrokerError(f"topics: could not create {name!r}: {error}") from error
 
 
 def _new_node(config: ServerConfig) -> Node:
     try:
         return Node(config)
-    except RuntimeError:  # in trio's loop, or in none
+    except RuntimeError:  # trio's loop, or none
         raise BrokerError("there is no asyncio event loop here; `with Broker()` needs none") from None
 
 
 async def _stop_node(node: Node) -> None:
     await node.stop()
     if node.failed.done():
-        node.failed.exception()  # it was told when it happened
+        node.failed.exception()  # retrieve the exception, which was already reported
     else:
         node.failed.cancel()
 
 
 def _be_quiet() -> None:
-    """A node tells of its life at level INFO: in a test only those who have set a level want to know."""
+    """Raise the log level from INFO to WARNING, unless the test has set one."""
     logger = logging.getLogger("barnabas")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

@@ -1,6 +1,6 @@
-"""An event loop in a thread of its own, for callers that have none.
+"""An event loop in its own thread, for callers without one.
 
-The thread is a daemon: a caller who forgets to close it does not keep the process from ending.
+The thread is a daemon, so that forgetting to close it does not keep the process from ending.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs until `close`; what is still under way then is cancelled."""
+    """Runs an event loop until `close`, which cancels the remaining tasks."""
 
     def __init__(self, name: str) -> None:
         self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
@@ -24,12 +24,15 @@ class LoopThread:
         self._loop, self._closing = self._started.result()
 
     def call(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-        """The result of a coroutine that runs in the loop; TimeoutError, and the end of it, if that takes too long."""
+        """Run a coroutine in the loop and return its result.
+
+        On a timeout it is cancelled and TimeoutError is raised.
+        """
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(timeout_s)
         except BaseException:
-            future.cancel()  # has no effect on one that has failed by itself
+            future.cancel()  # has no effect if it has already failed
             raise
 
     def close(self, timeout_s: float) -> None:
@@ -54,6 +57,6 @@ class LoopThread:
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
-    except ImportError:  # not on every platform
+    except ImportError:  # not available on every platform
         return None
     return uvloop.new_event_loop

@@ -1,7 +1,7 @@
 """The fixtures `barnabas_broker`, `barnabas_topic`, `barnabas_topic_factory` and `barnabas_config`.
 
-Its one rule: pytest loads this in every run of everyone who has barnabas installed, so nothing of barnabas is imported until a
-fixture is used. With pytest-xdist each worker is a session, and has a broker of its own.
+Its one rule: pytest loads this in every test run of everyone who has barnabas installed, so nothing of barnabas is
+imported until a fixture is used. With pytest-xdist each worker is a session and has its own broker.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
     from barnabas.testing.settings import Setting
 
-_READABLE_LENGTH = 100  # of the 249 that a topic's name may have
+_READABLE_LENGTH = 100  # of the 249 characters of a topic name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini("barnabas_config", "server.properties of barnabas_broker: lines of key=value", type="linelist")
+    parser.addini("barnabas_config", "configs of barnabas_broker, as lines of key=value", type="linelist")
 
 
 class _AsItIs:
-    """Finds modules of barnabas as Python does.
+    """Imports the modules of barnabas without pytest's assertion rewriting.
 
-    pytest rewrites the asserts of every package that comes with a plugin, which makes the first import five times as slow.
+    pytest rewrites the asserts of every package with a plugin, which makes the first import five times slower.
     """
 
     @staticmethod
@@ -45,24 +45,26 @@ def pytest_load_initial_conftests() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "barnabas_topic(partitions=None, config=None): what barnabas_topic is like")
+    config.addinivalue_line(
+        "markers", "barnabas_topic(partitions=None, config=None): partitions and configs of barnabas_topic"
+    )
 
 
 @pytest.fixture(scope="session")
 def barnabas_config(pytestconfig: pytest.Config) -> Mapping[str, Setting]:
-    """The settings of `barnabas_broker`, from pytest's ini file; override this fixture to compute them."""
+    """The configs of `barnabas_broker`, from pytest's ini file. Override this fixture to compute them."""
     settings = {}
     for line in pytestconfig.getini("barnabas_config"):
         name, equals, value = line.partition("=")
         if not equals:
-            raise pytest.UsageError(f"barnabas_config: a line is key=value, not {line!r}")
+            raise pytest.UsageError(f"barnabas_config: a line must have the form key=value, not {line!r}")
         settings[name.strip()] = value.strip()
     return settings
 
 
 @pytest.fixture(scope="session")
 def barnabas_broker(barnabas_config: Mapping[str, Setting]) -> Iterator[Broker]:
-    """A running Kafka broker of this session; clients reach it at `barnabas_broker.bootstrap_servers`."""
+    """A running Kafka broker for this session. Clients connect to `barnabas_broker.bootstrap_servers`."""
     from barnabas.testing.broker import Broker
 
     with Broker(config=barnabas_config) as broker:
@@ -71,7 +73,7 @@ def barnabas_broker(barnabas_config: Mapping[str, Setting]) -> Iterator[Broker]:
 
 @pytest.fixture
 def barnabas_topic_factory(request: pytest.FixtureRequest, barnabas_broker: Broker) -> Iterator[Callable[..., str]]:
-    """`barnabas_topic_factory(partitions=None, config=None)` creates a topic and gives its name, which no other test has."""
+    """A function `(partitions=None, config=None)` that creates a topic with a unique name, and returns the name."""
     from barnabas.wire import ErrorCode, KafkaError
 
     created = []
@@ -93,7 +95,7 @@ def barnabas_topic_factory(request: pytest.FixtureRequest, barnabas_broker: Brok
 
 @pytest.fixture
 def barnabas_topic(request: pytest.FixtureRequest, barnabas_topic_factory: Callable[..., str]) -> str:
-    """The name of a new topic of this test alone; `@pytest.mark.barnabas_topic(partitions=3)` says what it is like."""
+    """The name of a new topic for this test. Configure it with `@pytest.mark.barnabas_topic(partitions=3)`."""
     marker = request.node.get_closest_marker("barnabas_topic")
     return barnabas_topic_factory(*marker.args, **marker.kwargs) if marker else barnabas_topic_factory()
 

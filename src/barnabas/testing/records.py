@@ -1,6 +1,6 @@
-"""What is in a topic, for a test to look at: what a consumer with `isolation.level=read_committed` would get, without one.
+"""Reads the records of a topic for assertions, as a consumer with `isolation.level=read_committed` would.
 
-It reads the log itself, so it commits no offset, joins no group and leaves no trace.
+It reads the log directly, so it commits no offset, joins no group and leaves no trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.storage.aborted import AbortedTxn
 
 
 class Record(NamedTuple):
-    """One record of a topic."""
+    """A record of a topic."""
 
     partition: int
     offset: int
@@ -25,7 +25,7 @@ class Record(NamedTuple):
 
 
 def committed_records(partition: Partition) -> Iterator[Record]:
-    """Those of open and aborted transactions are not among them, nor are markers."""
+    """Yield the committed records, without markers and records of open or aborted transactions."""
     log, end = partition.log, partition.last_stable_offset
     start = log.log_start_offset
     aborted = log.aborted_transactions(start, end)
@@ -33,7 +33,7 @@ def committed_records(partition: Partition) -> Iterator[Record]:
         if header.is_control or _is_aborted(header.producer_id, header.base_offset, aborted):
             continue
         for record in decode_records(batch, 0, header):
-            if record.offset >= start:  # DeleteRecords may have cut within the batch
+            if record.offset >= start:  # DeleteRecords may have advanced the log start offset within the batch
                 yield Record(partition.partition_id, *record)
 
 

@@ -1,7 +1,7 @@
-"""The settings of an embedded broker: what the caller wants, over the embedded default, over what fits a test.
+"""The configuration of an embedded broker: the caller's configs, over the embedded defaults, over defaults for tests.
 
-Pure: text in, a checked `ServerConfig` out, or `ConfigError`. Ports are free ones unless they are given, or known from the
-last start.
+Pure: text in, a validated `ServerConfig` out, or `ConfigError`. Ports are free ones unless they are passed, or known
+from the last start.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from barnabas.config.values import ConfigError, split_list
 Setting = str | int | float | bool
 
 TEST_DEFAULTS = {
-    # Fifty partitions of an internal topic are for many brokers: here each would only cost a directory.
+    # Fifty partitions of an internal topic are for many brokers; here each would only cost a directory.
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
-    # Who joins within a second after another has left would have to wait for its next heartbeat.
+    # A member that joins within a second after another has left would wait for its next heartbeat.
     "group.consumer.assignment.interval.ms": "0",
     "group.share.assignment.interval.ms": "0",
     "group.streams.assignment.interval.ms": "0",
@@ -29,7 +29,7 @@ TEST_DEFAULTS = {
 
 
 class Wanted(NamedTuple):
-    """What the caller asked for."""
+    """The arguments of the caller."""
 
     settings: Mapping[str, str]
     host: str
@@ -41,24 +41,24 @@ class Wanted(NamedTuple):
 
 
 def setting_texts(config: Mapping[str, Setting]) -> dict[str, str]:
-    """Values as they stand in a server.properties."""
+    """Convert values to the text of a server.properties."""
     texts = {}
     for name, value in config.items():
         if not isinstance(value, str | int | float):
-            raise ConfigError(name, f"A value is a text, a number or a boolean, not {value!r}")
+            raise ConfigError(name, f"A value must be a text, a number or a boolean, not {value!r}")
         texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
     return texts
 
 
 def topic_partitions(topics: Mapping[str, int] | Iterable[str]) -> dict[str, int | None]:
-    """Topics by name, with the number of their partitions where it was given."""
+    """Return topics by name, with the number of partitions if it was passed."""
     if isinstance(topics, str):
-        raise TypeError(f"topics is a list of names or a dict of names and numbers of partitions: [{topics!r}]")
+        raise TypeError(f"topics must be a list of names, or a dict of names and numbers of partitions: [{topics!r}]")
     return dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics)
 
 
 def server_config(wanted: Wanted, log_dirs: str, addresses: Mapping[str, tuple[str, int]]) -> ServerConfig:
-    """The configuration of a start; `addresses` are those of the start before, which are kept."""
+    """Return the configuration for a start. `addresses` are those of the last start, which are kept."""
     given = {**TEST_DEFAULTS, "log.dirs": wanted.settings.get("log.dir", log_dirs), **wanted.settings}
     given["listeners"] = _listeners(wanted)
     config = load(None, given)
@@ -69,7 +69,7 @@ def server_config(wanted: Wanted, log_dirs: str, addresses: Mapping[str, tuple[s
         )
         config = load(None, given)
     if not config.is_broker:
-        raise ConfigError("process.roles", "A Broker is a broker: take process.roles out, or add broker to it")
+        raise ConfigError("process.roles", "A Broker needs the role broker: remove process.roles, or add broker to it")
     return config
 
 
