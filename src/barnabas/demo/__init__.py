@@ -1,5 +1,5 @@
-"""Half a day of a small shop, played to a cluster so that there is something to see.
+"""Half a day of a small shop, simulated on a cluster so that there is something to see.
 
-`shop` holds its topics, ACLs, quotas and users, `records` makes its records, `workload` plays its hours in order, and `clock`
-is the wall clock of its node. Nothing here imports the broker: the workload goes through `barnabas.client`.
+`shop` has its topics, ACLs, quotas and users, `records` generates its records, `workload` runs its hours in order, and
+`clock` is the wall clock of its node. Nothing here imports the broker: the workload uses `barnabas.client`.
 """

@@ -1,7 +1,7 @@
-"""What the shop writes: records with keys, values and times, the same ones for the same seed and time. Pure.
+"""Generates the records of the shop: keys, values and timestamps, equal for equal seed and time. Pure.
 
-Its one rule: time only goes forward within a topic. Traffic follows the hours, as people do; a few keys are much busier than
-the rest.
+Its one rule: timestamps only increase within a topic. Traffic follows the time of day, and a few keys are much busier
+than the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barnabas.demo.shop import AUDIT, CLICKS, CUSTOMERS, ORDERS, PAYMENTS, SHIPM
 HOUR_MS: Final = 3_600_000
 BUSIEST_HOUR: Final = 14
 BOT: Final = b"visitor-bot-42"
-"""A crawler: more than half of all clicks are its own."""
+"""A crawler that makes more than half of all clicks."""
 RESELLER: Final = "customer-0007"
 _BOT_SHARE: Final = 0.56
 _RESELLER_SHARE: Final = 0.17
@@ -50,7 +50,7 @@ class Written(NamedTuple):
 
 
 class Order(NamedTuple):
-    """An order, as others of the shop's records refer to it."""
+    """An order, as other records refer to it."""
 
     number: int
     customer: str
@@ -63,7 +63,7 @@ def _text(fields: object) -> bytes:
 
 
 def weight(timestamp_ms: int) -> float:
-    """How busy the shop is at this time of day: from 0.2 at night to 1.
+    """Return how busy the shop is at this time of day, from 0.2 at night to 1.
 
     >>> round(weight(14 * HOUR_MS), 2), round(weight(2 * HOUR_MS), 2)
     (1.0, 0.2)
@@ -74,7 +74,7 @@ def weight(timestamp_ms: int) -> float:
 
 
 def hours(now_ms: int, count: int) -> list[tuple[int, int]]:
-    """The last so many whole hours, and what has passed of this one: from and to, in milliseconds."""
+    """Return the start and end in milliseconds of the last `count` full hours, and of the current one."""
     begun = now_ms - now_ms % HOUR_MS
     starts = [begun - back * HOUR_MS for back in range(count, -1, -1)]
     return [(start, min(start + HOUR_MS, now_ms)) for start in starts]
@@ -85,7 +85,7 @@ def _times(random: Random, span: tuple[int, int], count: int) -> list[int]:
 
 
 def how_many(span: tuple[int, int], an_hour: int) -> int:
-    """Of what is written so often in the busiest hour."""
+    """Return the number of records in a span, given the number in the busiest hour."""
     return max(1, round(an_hour * weight((span[0] + span[1]) // 2) * (span[1] - span[0]) / HOUR_MS))
 
 
@@ -106,7 +106,7 @@ def orders(random: Random, span: tuple[int, int], count: int, first_number: int)
 
 
 def payments(random: Random, placed: list[Order]) -> Iterator[Written]:
-    """One for each order, a little later."""
+    """Yield one payment for each order."""
     for order in placed:
         value = {
             "order": f"o-{order.number:06d}",
@@ -117,7 +117,7 @@ def payments(random: Random, placed: list[Order]) -> Iterator[Written]:
 
 
 def shipments(random: Random, placed: list[Order]) -> Iterator[Written]:
-    """Most orders are sent, most of them to the EU."""
+    """Yield shipments of most orders, most of them to the EU."""
     for order in placed:
         if random.random() < 0.85:
             topic = random.choices(SHIPMENTS, (1, 6, 3))[0]
@@ -138,7 +138,7 @@ def clicks(random: Random, span: tuple[int, int], count: int) -> Iterator[Writte
 
 
 def customers(random: Random, placed: list[Order]) -> Iterator[Written]:
-    """What is known of customers changes with their orders; now and then one is forgotten."""
+    """Yield updates of customers with their orders, and sometimes a deletion."""
     for order in placed[::4]:
         value = None if random.random() < 0.05 else _text({"name": order.customer, "last": f"o-{order.number:06d}"})
         yield Written(CUSTOMERS, order.customer.encode(), value, order.timestamp_ms)

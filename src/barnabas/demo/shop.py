@@ -1,7 +1,7 @@
-"""What the shop has: topics, who may do what, quotas, users. Values, nothing else.
+"""The shop's topics, ACLs, quotas and users. Only values.
 
-Some of it is planted to be found: an entry that another one covers, a denial of what nothing allows, an entry for a topic
-that is gone, a topic that nobody writes to, one that nobody reads.
+Some of it is planted to be found: a redundant ACL entry, a denial of what no entry allows, an entry for a deleted
+topic, a topic without writers, and one without readers.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ TOPICS: Final = (
     NewTopic(CLICKS, partitions=3, configs={"retention.ms": str(2 * DAY_MS), "segment.bytes": "1048576"}),
     NewTopic(AUDIT, partitions=1, configs={"retention.ms": "-1"}),
     NewTopic(CUSTOMERS, partitions=2, configs={"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}),
-    NewTopic(EXPORTS, partitions=12, configs={"retention.ms": "-1"}),  # written once, read by nobody
-    NewTopic("promotions", partitions=3),  # nobody ever wrote to it
+    NewTopic(EXPORTS, partitions=12, configs={"retention.ms": "-1"}),  # written once, never read
+    NewTopic("promotions", partitions=3),  # never written to
 )
 SHORT_LIVED: Final = NewTopic(RETURNS, partitions=2)
 """Created, written to, and deleted before the end."""
 CLICKS_PARTITIONS: Final = 6
-"""What `clicks` has in the end."""
+"""The final number of partitions of `clicks`."""
 AUDIT_DELETED: Final = 50
-"""How many of the first records of `audit` are deleted."""
+"""The number of first records of `audit` that are deleted."""
 
 BILLING: Final = "billing"
 LEDGER: Final = "ledger"
@@ -76,17 +76,17 @@ NEVER_DENIES: Final = _acl("intern", _WRITE, AUDIT, permission=AclPermissionType
 OF_A_DELETED_TOPIC: Final = _acl("checkout", _WRITE, RETURNS)
 EVERYTHING: Final = _acl("ops", AclOperation.ALL, "*")
 FOR_A_WHILE: Final = _acl("*", _READ, "*")
-"""Given to everyone, and taken back: what was open, and when, is in the history alone."""
+"""Granted to everyone and revoked. Only the history shows what was open, and when."""
 
 ACLS: Final = (
     _acl("checkout", _WRITE, ORDERS),
-    DUPLICATE_IN_EFFECT,  # who may write may describe
+    DUPLICATE_IN_EFFECT,  # WRITE implies DESCRIBE
     OF_A_DELETED_TOPIC,
     _acl("billing", _READ, "order", pattern=_PREFIXED),
-    SHADOWED,  # by the entry before it
+    SHADOWED,  # by the previous entry
     _acl("billing", _WRITE, PAYMENTS),
     _acl("billing", _READ, BILLING, resource=_GROUP),
-    *(_acl("courier", _READ, name) for name in SHIPMENTS),  # one prefix would do
+    *(_acl("courier", _READ, name) for name in SHIPMENTS),  # one prefix would be enough
     _acl("courier", _READ, "courier", resource=_GROUP),  # there is no such group
     _acl("analytics", _READ, CLICKS),
     _acl("analytics", _READ, RECOMMENDATIONS, resource=_GROUP),

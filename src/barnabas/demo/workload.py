@@ -1,7 +1,7 @@
-"""What happens in the shop, in order: it moves in, trades for half a day, is restarted in between, and trades on.
+"""The events of the shop in order: setup, half a day of trading, a restart in between, and more trading.
 
-Its one rule: it is for a cluster in which nothing is yet, and `found` says whether that is so. Hours pass in seconds: what
-happens in one has its times, if the clock of the node can be moved.
+Its one rule: it needs an empty cluster; `found` checks that. Hours pass in seconds, and their records and changes have
+the matching times if the clock of the node can be moved.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RESTART_AFTER: Final = 9
 _DOWN_MS: Final = 4 * MINUTE_MS
 _STOPPED_AFTER: Final = 6
 _LEDGER_MEMBERS: Final = 4
-_SESSION_MS: Final = 1_800_000  # as long as a broker allows
+_SESSION_MS: Final = 1_800_000  # the maximum that a broker allows
 _TIMEOUT_S: Final = 120.0
 _READING: Final = {"auto_offset_reset": "earliest", "enable_auto_commit": "false"}
 
@@ -45,7 +45,7 @@ Span = tuple[int, int]
 
 
 class Restarted(Protocol):
-    """The node: it is stopped and started again in the same place."""
+    """The node, which is stopped and started again in the same directory."""
 
     async def stop(self) -> Any: ...
 
@@ -53,12 +53,12 @@ class Restarted(Protocol):
 
 
 class Found(Enum):
-    """What is in a cluster before."""
+    """The content of a cluster before the demo."""
 
     NOTHING = "nothing"
     SHOP = "the shop"
-    PART_OF_SHOP = "a part of the shop: it was interrupted"
-    OTHERS = "something of others"
+    PART_OF_SHOP = "an incomplete shop: the demo was interrupted"
+    OTHERS = "something else"
 
 
 async def found(admin: Admin) -> Found:
@@ -71,20 +71,20 @@ async def found(admin: Admin) -> Found:
 
 
 def begin_ms(now_ms: int) -> int:
-    """When the shop moves in: a little before the first of the hours that end now."""
+    """Return when the shop starts: a little before the first of the hours that end now."""
     return records.hours(now_ms, HOURS)[0][0] - 5 * MINUTE_MS
 
 
 @dataclass
 class _Trade:
-    """What goes on from hour to hour: the clients' settings, chance, and the orders so far."""
+    """State that is carried from hour to hour: client settings, random numbers, and the orders so far."""
 
     settings: Mapping[str, object]
     random: Random = field(default_factory=lambda: Random(_SEED))
     placed: list[Order] = field(default_factory=list)
     records: int = 0
     done: dict[tuple[str, TopicPartition], tuple[int, int]] = field(default_factory=dict)
-    """By group and partition: how far it came, and where the partition ended then."""
+    """By group and partition: the committed offset, and the end offset at that time."""
 
     def of(self, client_id: str, **more: object) -> dict[str, object]:
         named = {name.replace("_", "."): value for name, value in more.items()}
@@ -92,7 +92,7 @@ class _Trade:
 
 
 async def run(bootstrap_servers: str, node: Restarted, say: Say, clock: SetBackClock) -> None:
-    """Play it all; the node answers at `bootstrap_servers`, before and after it was restarted."""
+    """Run the whole workload. The node is at `bootstrap_servers`, before and after its restart."""
     trade = _Trade({"bootstrap.servers": bootstrap_servers})
     spans = list(enumerate(records.hours(clock.true_ms(), HOURS)))
     before, after = spans[: _RESTART_AFTER + 1], spans[_RESTART_AFTER + 1 :]
@@ -114,7 +114,7 @@ async def run(bootstrap_servers: str, node: Restarted, say: Say, clock: SetBackC
         )
 
 
-# --- before anything is sold
+# --- setup
 
 
 async def _move_in(admin: Admin) -> None:
@@ -130,7 +130,7 @@ async def _move_in(admin: Admin) -> None:
 
 
 async def _hours(trade: _Trade, spans: list[tuple[int, Span]], clock: SetBackClock) -> None:
-    """Hour by hour: what is ordered is paid for in a transaction, with how far the orders were read."""
+    """Run hour by hour. Payments are written in a transaction, together with the offsets of the orders read."""
     billing_group = trade.of("billing", **_READING, group_id=shop.BILLING)
     async with (
         Admin(trade.of("shop-admin")) as admin,
@@ -191,14 +191,14 @@ async def _bill(trade: _Trade, billing: Producer, reader: Consumer, placed: list
 
 
 async def _pay_twice(trade: _Trade, billing: Producer) -> None:
-    """A mistake that is noticed in time."""
+    """Abort a transaction with duplicate payments."""
     billing.begin_transaction()
     await _send(billing, records.payments(trade.random, trade.placed[-3:]))
     await billing.abort_transaction()
 
 
 async def _change(admin: Admin, number: int) -> None:
-    """What people do to a cluster on a day when a disk runs full."""
+    """Make typical changes of a day on which a disk fills up."""
     orders, payments, clicks = map(ConfigResource.topic, (shop.ORDERS, shop.PAYMENTS, shop.CLICKS))
     shipments = ConfigResource.topic(shop.SHIPMENTS[1])
     set_to, unset = AlterConfigOpType.SET, AlterConfigOpType.DELETE
@@ -228,11 +228,11 @@ async def _change(admin: Admin, number: int) -> None:
 # --- groups
 
 Reader = tuple[Consumer, Callable[[int], float]]
-"""A member of a group, and how much it does in an hour for each record that is new."""
+"""A member of a group, and the share of new records that it processes per hour."""
 
 
 async def _join(trade: _Trade, stack: AsyncExitStack, number: int) -> list[Reader]:
-    """One that falls behind, one that catches up, and, until it stops, one more."""
+    """Start one group that falls behind, one that catches up, and, until it stops, a third one."""
     groups = [
         (shop.DISPATCH, shop.ORDERS, "classic", lambda hour: 0.7),
         (shop.SEARCH, shop.CUSTOMERS, "classic", lambda hour: 0.5 if hour < 6 else 1.1),
@@ -263,7 +263,7 @@ async def _progress(trade: _Trade, readers: list[Reader], number: int) -> None:
 
 
 async def _ledger(trade: _Trade) -> None:
-    """Static members, one more than there are partitions: when they stop, they do not leave."""
+    """Run static members, one more than there are partitions. They do not leave the group when they stop."""
     ids = [f"{shop.LEDGER}-{number}" for number in range(1, _LEDGER_MEMBERS + 1)]
     more = {**_READING, "group_id": shop.LEDGER, "session_timeout_ms": _SESSION_MS, "heartbeat_interval_ms": 200}
     async with AsyncExitStack() as stack:
@@ -278,7 +278,7 @@ async def _ledger(trade: _Trade) -> None:
 
 
 def _is_settled(members: list[Consumer]) -> bool:
-    """Whether all have joined, in the same generation, and each but one has a partition."""
+    """Whether all have joined, in the same generation, and all but one have a partition."""
     shares = sorted(len(member.assignment()) for member in members)
     generations = {member.group_metadata().generation_id for member in members}
     return len(generations) == 1 and shares == [0, *[1] * (len(members) - 1)]
