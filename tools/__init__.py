@@ -1,1 +1,1 @@
-"""For those who work on barnabas: what generates sources and pages, and what the tests and the benchmark run beside it."""
+"""Tools for developers of barnabas: generators of sources and pages, and programs that tests and benchmarks run."""

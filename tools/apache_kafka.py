@@ -1,8 +1,8 @@
-"""Apache Kafka from Maven, and barnabas beside it, as child processes for the interop tests and the benchmark.
+"""Apache Kafka from Maven, and barnabas, as child processes for the interop tests and the benchmark.
 
-The one rule: nothing is installed and nothing is left behind. Jars live in a git-ignored cache of the repository, data
-in a temporary directory, every port is a free one of the loopback address, and a node ends with its `with` block.
-It does not know where jars come from: that is for Maven's own settings to say.
+The one rule: nothing is installed and nothing is left behind. Jars are in a git-ignored cache of the repository, data
+is in a temporary directory, every port is a free one of the loopback address, and a node stops with its `with` block.
+Maven's own settings decide where jars come from.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from types import TracebackType
 from typing import Self
 
 VERSION = "4.3.1"
-OLD_VERSION = "3.9.1"  # the last that speaks the old versions of requests
+OLD_VERSION = "3.9.1"  # the last version that supports old request versions
 ROOT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
 LEAST_JAVA = 17
 
-# What kafka-server-start and kafka-run-class give the JVM by default, less the GC log and JMX, which only cost time.
+# The JVM options of kafka-server-start and kafka-run-class, without GC log and JMX, which only cost time.
 KAFKA_JVM = (
     *(
         "-server",
@@ -43,7 +43,7 @@ KAFKA_JVM = (
     ),
     *("-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true"),
 )
-# For tests, where several nodes share a small machine and no time is measured.
+# For tests, where several nodes share a small machine and nothing is measured.
 SMALL_JVM = ("-Xmx512M", "-Xms64M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 TOOL_JVM = ("-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 
@@ -80,7 +80,7 @@ TOOLS = {
     "kafka-verifiable-consumer": f"{_TOOLS_PACKAGE}.VerifiableConsumer",
     "kafka-verifiable-producer": f"{_TOOLS_PACKAGE}.VerifiableProducer",
 }
-# Where Kafka 3 keeps a tool elsewhere.
+# Tools with another class in Kafka 3.
 OLD_TOOLS = {
     "kafka-acls": "kafka.admin.AclCommand",
     "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
@@ -90,24 +90,24 @@ OLD_TOOLS = {
 
 
 class Missing(Exception):  # noqa: N818 - the word says what is wrong
-    """Something Apache Kafka needs is not on this machine; the text says what to install."""
+    """Something that Apache Kafka needs is missing. The message says what to install."""
 
 
 class NotStarted(Exception):  # noqa: N818
-    """A node ended, or did not answer in time; the text has the end of its log."""
+    """A node ended or did not respond in time. The message has the end of its log."""
 
 
 # ---- jars
 
 
 def ensure(version: str = VERSION) -> Path:
-    """The folder with Kafka's jars, fetched through Maven on first use."""
+    """Return the folder with Kafka's jars, fetched with Maven on first use."""
     folder = ROOT / ".cache" / f"apache-kafka-{version}"
     _check_java()
     if folder.is_dir():
         return folder
     wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools", "kafka-shell")]
-    if not version.startswith("3."):  # Kafka 3 brings its own backend for slf4j, Kafka 4 leaves it to the distribution
+    if not version.startswith("3."):  # Kafka 3 includes an slf4j backend, Kafka 4 leaves it to the distribution
         wanted.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"))
     with _filled_aside(folder) as aside:
         _copy_jars(wanted, aside / "libs")
@@ -116,7 +116,10 @@ def ensure(version: str = VERSION) -> Path:
 
 
 def maven_jars(name: str, artifacts: Sequence[tuple[str, str, str]]) -> Path:
-    """The folder in the cache with these artifacts (group, name, version) and all they need, fetched on first use."""
+    """Return the folder in the cache with these artifacts (group, name, version) and their dependencies.
+
+    They are fetched on first use.
+    """
     folder = ROOT / ".cache" / name
     if not folder.is_dir():
         with _filled_aside(folder) as aside:
@@ -126,19 +129,19 @@ def maven_jars(name: str, artifacts: Sequence[tuple[str, str, str]]) -> Path:
 
 @contextlib.contextmanager
 def _filled_aside(folder: Path) -> Iterator[Path]:
-    """Filled aside and renamed when whole, so that a folder that exists is complete."""
+    """Yield a temporary folder that is renamed when it is filled, so that an existing folder is complete."""
     folder.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as work:
         aside = Path(work) / "whole"
         aside.mkdir()
         yield aside
-        with contextlib.suppress(FileExistsError):  # another process was first
+        with contextlib.suppress(FileExistsError):  # another process was faster
             aside.rename(folder)
 
 
 def _copy_jars(artifacts: Sequence[tuple[str, str, str]], folder: Path) -> None:
     if shutil.which("mvn") is None:
-        raise Missing("Maven (mvn) is missing: install the package maven; it fetches jars once")
+        raise Missing("Maven (mvn) is missing: install the package maven; it downloads the jars once")
     with tempfile.TemporaryDirectory() as work:
         pom = Path(work) / "pom.xml"
         pom.write_text(_pom(artifacts))
@@ -148,10 +151,10 @@ def _copy_jars(artifacts: Sequence[tuple[str, str, str]], folder: Path) -> None:
     if done.returncode != 0:
         tail = "\n".join(done.stdout.splitlines()[-15:])
         names = ", ".join(f"{name} {version}" for _, name, version in artifacts)
-        raise Missing(f"Maven could not fetch {names} (is its repository within reach?):\n{tail}")
+        raise Missing(f"Maven could not fetch {names} (is its repository reachable?):\n{tail}")
 
 
-@functools.cache  # asked before every tool, and each answer costs a JVM
+@functools.cache  # called before every tool, and each call starts a JVM
 def _check_java() -> None:
     wanted = f"Java {LEAST_JAVA} or newer is needed to run Apache Kafka: install the package openjdk-17-jre-headless"
     if shutil.which("java") is None:
@@ -191,7 +194,7 @@ def _write_logging(folder: Path) -> None:
 
 
 def java_command(version: str, jvm: Sequence[str], logging: str, main: str) -> list[str]:
-    """How to run a class of Kafka; `logging` is that of a server or of tools."""
+    """Return the command to run a class of Kafka. `logging` is "server" or "tools"."""
     folder = ensure(version)
     if version.startswith("3."):
         log4j = f"-Dlog4j.configuration=file:{folder / f'{logging}-log4j.properties'}"
@@ -201,20 +204,20 @@ def java_command(version: str, jvm: Sequence[str], logging: str, main: str) -> l
 
 
 def tool_class(name: str, version: str = VERSION) -> str:
-    """The class behind a tool's shell name; a class name is its own."""
+    """Return the class of a tool's shell name. A class name is returned as it is."""
     if version.startswith("3.") and name in OLD_TOOLS:
         return OLD_TOOLS[name]
     if name in TOOLS:
         return TOOLS[name]
     if "." not in name:
-        raise ValueError(f"{name} is no tool of Apache Kafka known here")
+        raise ValueError(f"{name} is not a known tool of Apache Kafka")
     return name
 
 
 def run_tool(
     name: str, *args: str, stdin: str | None = None, timeout_s: float = 60, version: str = VERSION
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command line tool of Apache Kafka (`kafka-topics`, or a class) and return what it printed."""
+    """Run a command line tool of Apache Kafka (`kafka-topics`, or a class) and return its output."""
     command = [*java_command(version, TOOL_JVM, "tools", tool_class(name, version)), *args]
     return subprocess.run(command, input=stdin or "", capture_output=True, text=True, timeout=timeout_s, check=False)
 
@@ -223,7 +226,7 @@ def run_tool(
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listened on a moment ago, all different."""
+    """Return different ports that were free a moment ago."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -232,7 +235,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def exchange(address: tuple[str, int], request: bytes, timeout_s: float = 5) -> bytes:
-    """Send one framed request on a connection of its own; the answer's frame without its size."""
+    """Send one framed request on a new connection, and return the frame of the response without its size."""
     with socket.create_connection(address, timeout=timeout_s) as connection:
         connection.sendall(request)
         size = struct.unpack(">i", _receive(connection, 4))[0]
@@ -250,7 +253,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def api_versions_request(version: int, correlation_id: int = 0) -> bytes:
-    """An ApiVersions request as a frame; from version 3 on it is flexible and names the client's software."""
+    """Return an ApiVersions request as a frame. Since version 3 it is flexible and has the client's software name."""
     header = struct.pack(">hhih", 18, version, correlation_id, -1)
     body = b"\x00\x09barnabas\x041.0\x00" if version >= 3 else b""
     return struct.pack(">i", len(header) + len(body)) + header + body
@@ -260,7 +263,7 @@ def api_versions_request(version: int, correlation_id: int = 0) -> bytes:
 
 
 class Node:
-    """A server process that answers Kafka requests; `started_s` is the time from its spawn to its first answer."""
+    """A server process that responds to Kafka requests. `started_s` is the time from spawn to the first response."""
 
     def __init__(self, command: Sequence[str], address: tuple[str, int], log: Path, ready_text: str | None = None):
         self.command = list(command)
@@ -280,7 +283,7 @@ class Node:
         return self._process.pid
 
     def start(self, timeout_s: float = 90) -> None:
-        """Spawn the process and wait until it answers ApiVersions (and has logged that it is up)."""
+        """Start the process and wait until it responds to ApiVersions and has logged that it is ready."""
         assert self._process is None, "the node runs already"
         with self.log.open("ab") as out:
             begin = out.tell()
@@ -321,11 +324,11 @@ class Node:
             return file.read().decode(errors="replace")
 
     def stop(self, timeout_s: float = 30) -> int | None:
-        """Ask the process to end (SIGTERM), kill it when it does not; its exit code."""
+        """Terminate the process (SIGTERM), kill it after the timeout, and return its exit code."""
         return self._end(timeout_s)
 
     def kill(self) -> int | None:
-        """End the process at once (SIGKILL)."""
+        """Kill the process (SIGKILL)."""
         return self._end(0)
 
     def _end(self, grace_s: float) -> int | None:
@@ -340,19 +343,19 @@ class Node:
         return process.wait()
 
     def rss_bytes(self) -> int:
-        """Resident memory now, as the kernel counts it."""
+        """Return the resident memory, as reported by the kernel."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
         assert found is not None
         return int(found[1]) * 1024
 
     def cpu_s(self) -> float:
-        """Processor time used so far, by the process itself and by the kernel for it."""
+        """Return the processor time used so far, in user and kernel mode."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
-        """Stop, and remove what the node made for itself."""
+        """Stop, and remove temporary files."""
         self.stop()
 
     def __enter__(self) -> Self:
@@ -370,7 +373,7 @@ class Node:
 
 
 class _OwnedDirectory:
-    """A given directory, or a temporary one that goes when the node is closed."""
+    """A directory that was passed, or a temporary one that is removed when the node is closed."""
 
     def __init__(self, directory: Path | None, prefix: str):
         self._temporary = tempfile.TemporaryDirectory(prefix=prefix) if directory is None else None
@@ -383,10 +386,10 @@ class _OwnedDirectory:
 
 
 class ApacheKafka(Node):
-    """One node of Apache Kafka, broker and controller in one unless `process.roles` is overridden.
+    """A node of Apache Kafka, broker and controller in one unless `process.roles` is overridden.
 
-    `directory` holds server.properties, server.log and the log dir `data`, which is formatted when it is not yet. The
-    ports stay the same when the node is stopped and started again.
+    `directory` has server.properties, server.log and the log dir `data`, which is formatted if needed. The ports stay
+    the same when the node is restarted.
     """
 
     def __init__(
@@ -400,7 +403,7 @@ class ApacheKafka(Node):
         jvm: Sequence[str] = SMALL_JVM,
     ):
         self.version = version
-        command = java_command(version, jvm, "server", "kafka.Kafka")  # first: it says what is missing
+        command = java_command(version, jvm, "server", "kafka.Kafka")  # first, because it raises Missing
         self._directory = _OwnedDirectory(directory, "apache-kafka-")
         self.directory = self._directory.path
         broker_port, controller_port = free_ports(2)
@@ -438,7 +441,7 @@ class ApacheKafka(Node):
     def tool(
         self, name: str, *args: str, stdin: str | None = None, timeout_s: float = 60
     ) -> subprocess.CompletedProcess[str]:
-        """Run a tool of this version against this node: `--bootstrap-server` is added."""
+        """Run a tool of this version against this node, with `--bootstrap-server` added."""
         return run_tool(
             name, "--bootstrap-server", self.bootstrap, *args, stdin=stdin, timeout_s=timeout_s, version=self.version
         )
@@ -449,20 +452,20 @@ class ApacheKafka(Node):
 
 
 def new_cluster_id() -> str:
-    """A random cluster id, as Kafka writes a uuid; a leading dash would look like an option to its tools."""
+    """Return a random cluster id in Kafka's format. A leading dash would look like an option to Kafka's tools."""
     text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return text if not text.startswith("-") else new_cluster_id()
 
 
 def _existing(log_dir: Path) -> dict[str, str]:
-    """The node id of a directory that was formatted before: Kafka refuses to start there under another."""
+    """Return the node id of a formatted directory, because Kafka does not start there with another one."""
     file = log_dir / "meta.properties"
     found = re.search(r"^node\.id=(\d+)", file.read_text(), re.MULTILINE) if file.exists() else None
     return {"node.id": found[1]} if found is not None else {}
 
 
 def _properties(log_dir: Path, broker_port: int, controller_port: int, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Kafka's defaults but for addresses, paths and what one node alone can replicate, as in its own sample file."""
+    """Return Kafka's defaults, but addresses, paths and replication factors for a single node, as in its sample."""
     listeners = {"broker": f"PLAINTEXT://{HOST}:{broker_port}", "controller": f"CONTROLLER://{HOST}:{controller_port}"}
     roles = overrides.get("process.roles", "broker,controller")
     properties = {
@@ -485,7 +488,7 @@ def _properties(log_dir: Path, broker_port: int, controller_port: int, overrides
 
 
 class Barnabas(Node):
-    """One node of barnabas, started as a user would: `python -m barnabas serve`, settings by `--override`."""
+    """A node of barnabas, started like a user would: `python -m barnabas serve`, with configs as `--override`."""
 
     def __init__(self, overrides: Mapping[str, str] | None = None, *, directory: Path | None = None):
         self._directory = _OwnedDirectory(directory, "barnabas-")
@@ -508,7 +511,7 @@ class Barnabas(Node):
 
 
 def main() -> None:
-    """Run one node (`python tools/apache_kafka.py [VERSION]`) until Enter is pressed."""
+    """Run a node (`python tools/apache_kafka.py [VERSION]`) until Enter is pressed."""
     with ApacheKafka(version=sys.argv[1] if len(sys.argv) > 1 else VERSION) as kafka:
         print(f"Apache Kafka {kafka.version} at {kafka.bootstrap} after {kafka.started_s:.1f} s, process {kafka.pid}")
         sys.stdin.readline()

@@ -1,6 +1,6 @@
 """Writes the table of APIs into docs/compatibility.md: `python tools/compatibility.py [--check]`.
 
-The table is computed from what is served, so that it stays true; the rest of the page is written by hand.
+The table is generated from the served APIs, so that it stays correct; the rest of the page is written by hand.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> int:
     text = rendered()
     if "--check" in sys.argv:
         if text != PAGE.read_text():
-            print("docs/compatibility.md is not what is served; run `make generate`", file=sys.stderr)
+            print("docs/compatibility.md is out of date; run `make generate`", file=sys.stderr)
             return 1
         return 0
     PAGE.write_text(text)

@@ -1,7 +1,7 @@
 """Writes the classes of barnabas.wire from schema/*.txt: `python tools/generate.py [--check]`.
 
-One module per API (request and response), one per group of records, and wire/apis.py, which lists them all without
-importing any. With --check nothing is written; the exit code says whether the tree is what the schema says.
+It writes one module per API (request and response), one per group of records, and wire/apis.py, which lists them all
+without importing any. With --check nothing is written, and the exit code is 1 if the files are out of date.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def python_type(field: FieldSchema, owner: str) -> str:
 
 
 def parameter(field: FieldSchema, owner: str) -> tuple[str, str]:
-    """The parameter of __init__, and the statement that stores it."""
+    """Return the parameter of __init__, and the statement that stores it."""
     name, annotation = field.name, python_type(field, owner)
     if field.is_array and field.default is not None:
         return f"{name}: {annotation} = EMPTY", f"self.{name} = [] if {name} is EMPTY else {name}"
     if field.default is ...:
-        if annotation.endswith("| None"):  # None would be ambiguous; a struct that may be null is null only when told
+        if annotation.endswith("| None"):  # None would be ambiguous: a nullable struct is null only if passed
             kind = f"{owner}.{field.type}"
             return f"{name}: {annotation} | EllipsisType = ...", f"self.{name} = {kind}() if {name} is ... else {name}"
         return (
@@ -206,7 +206,7 @@ def main() -> int:
     different = [p for p, text in files.items() if not p.exists() or p.read_text() != text]
     if "--check" in sys.argv:
         for path in [*stale, *different]:
-            print(f"{path.relative_to(ROOT)} is not what the schema says; run `make generate`", file=sys.stderr)
+            print(f"{path.relative_to(ROOT)} is out of date; run `make generate`", file=sys.stderr)
         return 1 if stale or different else 0
     for path in stale:
         path.unlink()

@@ -1,7 +1,7 @@
-"""Spark's own Kafka connector, with the pyspark that it is of, for the interop tests and the benchmark.
+"""Spark's own Kafka connector with the matching pyspark, for the interop tests and the benchmark.
 
-The one rule is that of apache_kafka: nothing is installed. pyspark has a virtual environment of its own in the repository's
-cache, the connector's jars lie beside it; both are fetched on first use, and what cannot be had is `Missing`.
+The one rule is that of apache_kafka: nothing is installed. pyspark has a virtual environment in the repository's cache,
+and the connector's jars are next to it. Both are fetched on first use; if that fails, `Missing` is raised.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", VERSION)
 
 
 def python_with_spark() -> Path:
-    """The Python of a virtual environment with the pyspark of the connector."""
+    """Return the Python of a virtual environment with the connector's pyspark."""
     return python_with(f"pyspark-{VERSION}", [f"pyspark=={VERSION}"])
 
 
 def python_with(name: str, packages: Sequence[str], constraints: Sequence[str] = ()) -> Path:
-    """The Python of a virtual environment in the cache, made with these packages when it is not there yet."""
+    """Return the Python of a virtual environment in the cache, created with these packages on first use."""
     folder = ROOT / ".cache" / name
     python = folder / "bin" / "python"
     if python.exists():
@@ -39,12 +39,12 @@ def python_with(name: str, packages: Sequence[str], constraints: Sequence[str] =
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     if done.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
-        raise Missing(f"{name} cannot be had: {done.stderr.strip().splitlines()[-1:]}")
+        raise Missing(f"{name} cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
     return python
 
 
 def connector_jars() -> str:
-    """The connector, and of what it needs what Spark does not bring, as Spark's setting `spark.jars` takes it."""
+    """Return the connector and its dependencies that Spark does not include, in the form of `spark.jars`."""
     folder = maven_jars(f"spark-connector-{VERSION}", [CONNECTOR])
     names = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
     wanted = [each for each in sorted(folder.glob("*.jar")) if each.name.startswith(names)]
