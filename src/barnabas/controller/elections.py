@@ -1,6 +1,6 @@
-"""Elections of leaders: those that a client asks for, and those that the controller holds at intervals.
+"""Leader elections, requested by clients or started periodically by the controller.
 
-The one rule: an election is a PartitionChange; only the choice of the partitions is made here.
+The one rule: an election is a PartitionChange; this module only chooses the partitions.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def update(situation: Situation, updates: Mapping[str, Update], validate_only: b
     for name in hash_order(updates):
         _check(situation, name, updates[name])
         if name == KRAFT_VERSION:
-            # A record to wait for the commit of, because the level itself is not in the image.
+            # Adds a record whose commit can be awaited, because the level itself is not in the image.
             records += [(NoOpRecord(), 0)] if updates[name].upgrade_type == UpgradeType.UPGRADE else []
             continue
         if name != METADATA_VERSION:

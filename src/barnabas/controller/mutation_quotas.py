@@ -1,12 +1,12 @@
 """Quotas on created and deleted partitions (KIP-599, `controller_mutation_rate`): a token bucket per client.
 
-Soft state of one node, lost on failover by design. A bucket fills at the client's rate and holds what the rate yields in
-all windows together; a request may empty it below zero. A strict quota refuses requests while the bucket is below zero. A
-permissive one, for API versions without THROTTLING_QUOTA_EXCEEDED, accepts them and makes the client wait. The quota of a
-client is chosen as in Kafka: the most specific of user and client id, users before client ids.
+This is soft state of one node, lost on failover by design. A bucket fills at the client's rate and holds at most what
+accumulates in all windows; a request may take it below zero. While it is below zero, a strict quota rejects requests. A
+permissive one, for API versions without THROTTLING_QUOTA_EXCEEDED, accepts them and delays the client. The quota of a
+client is chosen as in Kafka: the most specific one of user and client id, users before client ids.
 
-Its one rule: a decision sees a quota as a value and reports its `Charge`. Whoever runs the decision takes the charge from
-the bucket once the decision is accepted, so a decision that raises takes nothing.
+Its one rule: a decision sees a quota as a value and returns its `Charge`. The caller takes the charge from the bucket
+once the decision is accepted, so a decision that raises takes nothing.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ UNBOUNDED: Final = MutationQuota(None, inf, inf)
 
 
 class Charge(NamedTuple):
-    """The partitions that a decision counted against a quota, and how long the client has to wait for its next ones."""
+    """The partitions that a decision counted against a quota, and how long the client must wait afterwards."""
 
     partitions: int = 0
     throttle_time_ms: int = 0
 
     def remaining_ms(self, elapsed_ms: int) -> int:
-        """The rest of the throttle time when so much time has passed since the decision."""
+        """Return the rest of the throttle time, `elapsed_ms` after the decision."""
         return max(self.throttle_time_ms - elapsed_ms, 0) if self.throttle_time_ms else 0
 
 
@@ -64,7 +64,7 @@ class Charged(NamedTuple, Generic[R_co]):
 
 
 class ChargeCounter:
-    """Counts the partitions of one decision against a quota; the result is `charge`. The bucket stays as it is."""
+    """Counts the partitions of one decision against a quota; the result is `charge`. The bucket is not changed."""
 
     __slots__ = ("_quota", "charge")
 
@@ -73,7 +73,7 @@ class ChargeCounter:
         self.charge = Charge()
 
     def count(self, partitions: int) -> None:
-        """Count partitions to create or delete. Raises THROTTLING_QUOTA_EXCEEDED if a strict quota is used up."""
+        """Count partitions to create or delete. Raises THROTTLING_QUOTA_EXCEEDED if a strict quota is exhausted."""
         quota, charge = self._quota, self.charge
         tokens = quota.tokens - charge.partitions
         if quota.strict and tokens < 0:
@@ -106,7 +106,7 @@ class MutationQuotas:
         self._types: set[tuple[str, ...]] = set()
 
     def quota(self, quotas: Quotas, user: str, client_id: str | None, now_ms: int, *, strict: bool) -> MutationQuota:
-        """Fill the bucket of `user` (the name of the principal) and this client id, and return the quota of a request."""
+        """Fill the bucket of `user` (the principal's name) and this client id, and return the quota of a request."""
         if quotas is not self._quotas:
             self._read(quotas)
         client = self._client(user, client_id)
@@ -136,7 +136,7 @@ class MutationQuotas:
         self._types = {tuple(kind for kind, _ in entity) for entity in self._rates}
 
     def _client(self, user: str, client_id: str | None) -> Client | None:
-        """The client whose bucket counts, or None if no quota applies."""
+        """Return the client whose bucket applies, or None if there is no quota."""
         if not self._types:
             return None
         by_user, by_client_id = (user, _ABSENT), None if client_id is None else (_ABSENT, client_id)

@@ -1,4 +1,4 @@
-"""The limit on the number of records that one request of a user may write: they must fit into one step of the log."""
+"""The limit on the number of records that one request may write: they must fit into one batch of the log."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ Versioned = tuple[Message, int]
 
 
 def check_size(records: Sequence[Versioned]) -> None:
-    """Raises POLICY_VIOLATION if there are more records than one operation may write."""
+    """Raise POLICY_VIOLATION if there are more records than one operation may write."""
     if len(records) > MAX_RECORDS_PER_USER_OPERATION:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")

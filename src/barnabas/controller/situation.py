@@ -1,7 +1,8 @@
-"""Everything that a decision of the controller may rest on: it has no clock, no randomness and no state of its own.
+"""The input of the controller's decisions. A decision has no clock, randomness or state of its own.
 
-Its one rule: a decision changes nothing; its changes are in its Result, and whoever runs it applies them. There are two
-exceptions: a decision draws from `random`, and as its last step it notes in `heartbeats`, which are lost with leadership.
+Its one rule: a decision changes nothing; its changes are in its Result, and the caller applies them. There are two
+exceptions: a decision draws from `random`, and as its last step it updates `heartbeats`, which are lost with
+leadership.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 
 
 class Situation(NamedTuple):
-    """The head image, the node's settings, the time, a source of randomness, and what is known but not in the log."""
+    """The head image, the node's configuration, the time, a source of randomness, and soft state outside the log."""
 
     image: MetadataImage
     config: ServerConfig
@@ -25,11 +26,11 @@ class Situation(NamedTuple):
     random: Random
     heartbeats: Heartbeats = NO_HEARTBEATS
     monotonic_ms: int = 0
-    """Monotonic time, to measure how long a broker has been silent."""
+    """Monotonic time in milliseconds, used for session timeouts."""
     cluster_id: str = ""
     kraft_version: int = 0
     end_offset: int | None = None
-    """The end of the log, if it is known: raft's own records are in the log, but not in the image."""
+    """The end offset of the log, if known. Raft's control records are in the log but not in the image."""
 
     @property
     def next_offset(self) -> int:

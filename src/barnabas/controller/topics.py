@@ -1,7 +1,7 @@
 """Decisions that create topics, delete them and add partitions to them.
 
-A topic that is refused fails alone: its row has the error, and nothing is written for it. A request that would write too
-much at once is refused as a whole. Partitions count against a quota (`mutation_quotas`). Not supported: policies for new
+An invalid topic fails alone: its row has the error, and nothing is written for it. A request that would write too many
+records is rejected as a whole. Partitions count against a quota (`mutation_quotas`). Not supported: policies for new
 topics (create.topic.policy.class.name).
 """
 
@@ -72,7 +72,7 @@ def create(
     validate_only: bool = False,
     quota: MutationQuota = UNBOUNDED,
 ) -> Result[Charged[list[Row]]]:
-    """A row for each topic, in their order; no name may be given twice. Each counts against the quota.
+    """Return a row for each topic, in order. Names must be unique. New partitions count against the quota.
 
     Rows of `describable` topics have the effective configs and the numbers of partitions and replicas.
     """
@@ -248,7 +248,7 @@ def create_partitions(
     validate_only: bool = False,
     quota: MutationQuota = UNBOUNDED,
 ) -> Result[Charged[list[PartitionsRow]]]:
-    """A row for each topic, in their order; no name may be given twice. New partitions count against the quota."""
+    """Return a row for each topic, in order. Names must be unique. New partitions count against the quota."""
     cluster, counter = _Cluster(situation), ChargeCounter(quota)
     records: list[tuple[Message, int]] = []
     rows = []
@@ -306,9 +306,9 @@ def _add_partitions(
 def delete(
     situation: Situation, topic_ids: Iterable[Uuid], quota: MutationQuota = UNBOUNDED
 ) -> Result[Charged[dict[Uuid, KafkaError | None]]]:
-    """For each id the error, or None for a topic that is deleted; its partitions count against the quota.
+    """Return the error for each id, or None if the topic is deleted. Its partitions count against the quota.
 
-    A topic's configs go with it on replay.
+    Its configs are removed by replay.
     """
     counter = ChargeCounter(quota)
     records: list[tuple[Message, int]] = []

@@ -114,7 +114,7 @@ class Clock:
         self._now_ms += monotonic_ms - self._last_ms
         self._last_ms = monotonic_ms
         wall_ms = self._wall_ms()
-        if wall_ms > self._now_ms + CLOCK_SLACK_MS:  # the machine slept, or the clock was set
+        if wall_ms > self._now_ms + CLOCK_SLACK_MS:  # the machine slept, or the clock was set forward
             self._now_ms = wall_ms
         return self._now_ms
 

@@ -119,7 +119,7 @@ class Loop(Generic[Image]):
         """
         response = self.write_nowait(decide)
         accepted(response)
-        # Also without records: the response may rest on what is not committed yet.
+        # Wait even without records: the response may depend on state that is not committed yet.
         await self.wait_head_committed()
         return response
 
@@ -154,12 +154,18 @@ class Loop(Generic[Image]):
         self.appended(Batch(last_offset - len(plain) + 1, last_offset, self.epoch, self._now_ms(), plain, producer))
 
     async def wait_head_committed(self) -> None:
-        """Wait until everything that was appended so far is committed. Raises KafkaError if this node is not the leader."""
+        """Wait until everything that was appended so far is committed.
+
+        Raises KafkaError if this node is not the leader.
+        """
         self._head()
         await self.wait_committed(self._head_offset)
 
     async def wait_committed(self, offset: int) -> None:
-        """Wait until the log is committed up to and including `offset`. Raises KafkaError if leadership is lost before."""
+        """Wait until the log is committed up to and including `offset`.
+
+        Raises KafkaError if leadership is lost before.
+        """
         if offset <= self._committed_offset:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

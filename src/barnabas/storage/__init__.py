@@ -1,10 +1,11 @@
 """A partition's log on disk in the format of Apache Kafka: segments, indexes, checkpoints, snapshots and log dirs.
 
-log (append, read, truncate, roll, recover), segment, index, batch_file (walking), loading (opening a log), epochs, producers,
-producer_snapshots, aborted (transactions), retention (pure), cleanable (which log is compacted; pure), compaction, log_config
-(the settings of a log), checkpoints, partition_metadata, log_dirs, quorum_state, snapshots, offline (reading what others
-own), files (descriptors, fsync), errors.
-It knows batches and nothing of clusters. Everything is synchronous: what runs in a thread is for the caller to say.
+log (append, read, truncate, roll), segment, index, batch_file (iteration), loading (opening and recovery), epochs,
+producers, producer_snapshots, aborted (transactions), retention (pure), cleanable (which log is compacted; pure),
+compaction, log_config (the settings of a log), checkpoints, partition_metadata, log_dirs, quorum_state, snapshots,
+offline (reading logs that another process owns), files (descriptors, fsync), errors.
+
+This package knows batches but no clusters. Everything is synchronous: the caller decides what runs in a thread.
 """
 
 from barnabas.storage.aborted import AbortedTxn

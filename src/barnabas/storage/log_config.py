@@ -1,7 +1,7 @@
-"""The settings of one log, and how they follow from those of its topic.
+"""The settings of one log, and their derivation from a topic's configs.
 
-Its one rule: the value that the topic sets counts, then the broker's value for all topics, then the default. Texts are valid
-here: they were checked when they were set. `local.retention.*` is ignored, because there is no tiered storage.
+Its one rule: a config of the topic wins, then the broker's value for all topics, then the default. Values are assumed
+valid, because they were checked when they were set. `local.retention.*` is ignored: there is no tiered storage.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _NO_DEFAULTS: Mapping[str, Value] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Settings for the files of a log and how long they stay, with the names of the topic's settings."""
+    """Settings for the files of a log and their retention. The names are those of the topic configs."""
 
     segment_bytes: int = 1024 * 1024 * 1024
-    segment_ms: int = 7 * 24 * 60 * 60 * 1000  # less the jitter of this log; at most max.compaction.lag.ms
+    segment_ms: int = 7 * 24 * 60 * 60 * 1000  # minus the jitter of this log; at most max.compaction.lag.ms
     segment_index_bytes: int = 10 * 1024 * 1024
     index_interval_bytes: int = 4096
     max_message_bytes: int = 1048588
     flush_messages: int = MAX_INT64
     flush_ms: int = MAX_INT64
-    # The two words of cleanup.policy. With neither, only what lies before the log start offset is deleted.
+    # The two values of cleanup.policy. With neither, only records before the log start offset are deleted.
     delete: bool = True
     compact: bool = False
-    retention_ms: int = 7 * 24 * 60 * 60 * 1000  # negative: for ever
-    retention_bytes: int = -1  # negative: without bound
+    retention_ms: int = 7 * 24 * 60 * 60 * 1000  # negative: unlimited
+    retention_bytes: int = -1  # negative: unlimited
     file_delete_delay_ms: int = 60_000
     delete_retention_ms: int = 24 * 60 * 60 * 1000
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = MAX_INT64
     min_cleanable_dirty_ratio: float = 0.5
-    # The metadata log: offsets without gaps, nothing lost that was flushed, and no producers to remember.
+    # The metadata log: offsets have no gaps, flushed data must not be lost, and there are no producers.
     metadata: bool = False
-    # Settings of the broker.
+    # Broker settings.
     producer_id_expiration_ms: int = 24 * 60 * 60 * 1000
     transaction_partition_verification_enable: bool = True
 
@@ -48,9 +48,9 @@ class LogConfig:
 def log_config(
     configs: Mapping[str, str], defaults: Mapping[str, Value] = _NO_DEFAULTS, *, segment_jitter_ms: int = 0
 ) -> LogConfig:
-    """Return the settings of one log. `configs` are those that the topic sets, `defaults` those of a topic that sets none.
+    """Return the settings of one log. `configs` are those of the topic, `defaults` the values for all topics.
 
-    The jitter is drawn anew for each log, from 0 to less than the smaller of segment.jitter.ms and segment.ms.
+    The jitter is chosen for each log, at least 0 and less than the smaller of segment.jitter.ms and segment.ms.
     """
 
     def value(name: str) -> Value:
