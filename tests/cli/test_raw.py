@@ -115,7 +115,7 @@ def test_a_dry_run_shows_the_bytes(broker: Broker) -> None:
         (("Metadata", '{"topics": [{"name": 5}]}'), 1, "name must be a string"),
         (("Metadata", "--version", "99"), 2, "Metadata has versions 0-13, not 99"),
         (("Metadata", "--to", "moon"), 1, "'moon' is none of any, controller"),
-        (("Metadata", "--to", "node:9"), 1, "there is no node 9"),
+        (("Metadata", "--to", "node:9"), 1, "node 9 is not known"),
         (("Metadata", "--to", "leader:nowhere:0"), 1, "UNKNOWN_TOPIC_OR_PARTITION"),
         (("Vote",), 1, "Vote is not served there"),
         (("Vote", "--version", "1"), 1, "closed the connection"),

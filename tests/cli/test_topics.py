@@ -216,7 +216,7 @@ def test_a_replication_factor_goes_through_a_reassignment(broker: Broker) -> Non
     assert "nothing to do" in result.stderr
     too_many = topics(broker, "alter", "replicated", "--replication-factor", 2)
     assert too_many.exit_code == 1
-    assert "Error: replicated-0 needs 2 replicas, and only 1 broker is left to have them" in too_many.stderr
+    assert "Error: replicated-0 needs 2 replicas, but only 1 broker is available" in too_many.stderr
     assert "topic nowhere: UNKNOWN_TOPIC" in topics(broker, "alter", "nowhere", "--replication-factor", 1).stderr
 
 

@@ -66,7 +66,7 @@ def test_requests_are_pipelined_and_answers_find_their_callers(loop_factory: Any
         ),
         pytest.param(
             lambda asked: asked.answer(ApiVersionsResponse(), correlation_id=77),
-            "request 77, which was not asked",
+            "request 77, which was not sent",
             id="a wrong correlation id",
         ),
         pytest.param(lambda asked: good(asked) + b"\xff\xff\xff\xff", "", id="a negative size behind a good answer"),
@@ -204,7 +204,7 @@ def test_a_peer_that_is_not_there_is_an_error_with_its_address() -> None:
 
 def test_without_negotiated_versions_the_caller_says_which() -> None:
     async def scenario(connection: Connection) -> None:
-        with pytest.raises(TypeError, match="say which one"):
+        with pytest.raises(TypeError, match="pass `version`"):
             await connection.call(REQUEST)
 
     run(against(good, scenario))

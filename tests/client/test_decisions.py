@@ -104,7 +104,7 @@ def test_a_version_that_a_feature_needs_is_asked_for_by_name() -> None:
 
 
 def test_a_node_that_is_too_new_is_said_to_be() -> None:
-    with pytest.raises(UnsupportedByNodeError, match="in versions 50-60; we know 0-13"):
+    with pytest.raises(UnsupportedByNodeError, match="in versions 50-60; this client supports 0-13"):
         encode_best(MetadataRequest(), offering(ApiKey.METADATA, 50, 60))
 
 

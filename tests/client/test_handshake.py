@@ -129,7 +129,7 @@ def test_a_login_goes_before_everything_else() -> None:
         (
             {"SaslHandshake": [SaslHandshakeResponse(error_code=33, mechanisms=["SCRAM-SHA-256", "OAUTHBEARER"])]},
             ErrorCode.UNSUPPORTED_SASL_MECHANISM,
-            "does not take PLAIN; it takes SCRAM-SHA-256, OAUTHBEARER",
+            "does not support PLAIN; it supports SCRAM-SHA-256, OAUTHBEARER",
         ),
         (
             {
@@ -150,7 +150,7 @@ def test_a_login_goes_before_everything_else() -> None:
         (
             {"SaslHandshake": [SaslHandshakeResponse(error_code=34)]},
             ErrorCode.ILLEGAL_SASL_STATE,
-            "not one of SASL",
+            "does not support SASL on this listener",
         ),
     ],
 )

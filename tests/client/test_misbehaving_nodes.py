@@ -207,7 +207,7 @@ def test_codes_that_pass_are_tried_again_and_others_are_raised() -> None:
 def test_a_time_that_is_over_tells_the_last_error_and_how_often_it_was_tried() -> None:
     async def scenario(cluster: Cluster, scripted: ScriptedNode) -> None:
         with pytest.raises(
-            CallTimeoutError, match=r"in \d+ attempts; the last error: COORDINATOR_LOAD_IN_PROGRESS"
+            CallTimeoutError, match=r"and \d+ attempts; the last error: COORDINATOR_LOAD_IN_PROGRESS"
         ) as late:
             await cluster.call(ListGroupsRequest(), timeout_ms=500)
         assert isinstance(late.value.last_error, KafkaError)

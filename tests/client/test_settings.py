@@ -203,7 +203,7 @@ def test_pem_may_stand_in_the_settings_themselves(pem: Path) -> None:
             {"ssl.truststore.type": "PEM", "ssl.truststore.location": "nowhere.pem"},
             "nowhere.pem cannot be read: No such",
         ),
-        ({"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "x"}, "ssl.truststore.certificates holds no"),
+        ({"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "x"}, "ssl.truststore.certificates has no"),
         ({"ssl.keystore.type": "PKCS12", "ssl.keystore.location": "store.p12"}, "ssl.keystore.type: only PEM"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.location": "client.store.pem"}, "is ssl.key.password right"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "x"}, "ssl.keystore.certificate.chain"),

@@ -123,7 +123,7 @@ def test_controllers_can_be_begun_with(which: str, request: pytest.FixtureReques
         assert response.topics[0].partitions[0].leader_id == 1
 
     run(scenario, {"bootstrap.controllers": kafka.controller})
-    with pytest.raises(UnsupportedByNodeError, match=r"is a controller: name it in bootstrap\.controllers"):
+    with pytest.raises(UnsupportedByNodeError, match=r"is a controller: use bootstrap\.controllers"):
         run(scenario, {"bootstrap.servers": kafka.controller})
     with pytest.raises(KafkaError, match="MISMATCHED_ENDPOINT_TYPE"):
         run(scenario, {"bootstrap.controllers": kafka.bootstrap})
@@ -267,10 +267,15 @@ def test_a_certificate_of_the_client_is_shown(secured: Secured, certificates: Ce
 @pytest.mark.parametrize(
     ("listener", "settings", "error", "says"),
     [
-        ("SASL_PLAINTEXT", {}, CallTimeoutError, "instead of answering Metadata .a listener that wants TLS or SASL"),
+        (
+            "SASL_PLAINTEXT",
+            {},
+            CallTimeoutError,
+            "instead of answering Metadata .does the listener require TLS or SASL",
+        ),
         ("SSL", {}, (NotKafkaError, CallTimeoutError), "TLS"),
         ("PLAINTEXT", {"security.protocol": "SSL"}, TlsError, "does it speak TLS"),
-        ("PLAINTEXT", sasl("PLAIN"), AuthenticationError, "not one of SASL"),
+        ("PLAINTEXT", sasl("PLAIN"), AuthenticationError, "does not support SASL on this listener"),
     ],
 )
 def test_the_wrong_security_for_a_listener_is_named(

@@ -1,42 +1,43 @@
-"""An asynchronous client of Kafka's protocol, for barnabas and Apache Kafka alike.
+"""An asynchronous Kafka client, for barnabas and for Apache Kafka.
 
     async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster:
         response = await cluster.call(DescribeClusterRequest(), to=any_broker())
 
-`Admin`, `Producer` and `Consumer` stand on it, and `barnabas.client.sync` has them without an event loop. What they stand on:
+`Admin`, `Producer` and `Consumer` are built on `Cluster`; `barnabas.client.sync` has them for code without an event loop.
+`Cluster` in short:
 
     Cluster(config: ClientSettings | Mapping[str, object])      settings by the names of Kafka's clients
-        state -> ClusterState                                   what is known now: a value
+        state -> ClusterState                                   the cluster as known now: a value
         await start(timeout_ms=None), await close()             or `async with`
         await call(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None,
                    request_timeout_ms=None, repeat=None, give_up_on=(), lane="") -> Any
-                                                                the response; tried again where that is right
+                                                                the response; retried where that is safe
         await send(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None, lane="",
                    on_sent=None) -> Any
-                                                                one attempt, whatever the codes in the answer
-        await post(request, to, *, version=None, lane="")       what is never answered
+                                                                one attempt; error codes are left to the caller
+        await post(request, to, *, version=None, lane="")       for requests without a response
         await refresh(topics=(), *, timeout_ms=None) -> ClusterState
         await metadata(topics | None, *, authorized_operations=False, allow_auto_topic_creation=False,
-                       timeout_ms=None) -> ClusterState         a state of its own, by name or id, None: all topics
+                       timeout_ms=None) -> ClusterState         topics by name or id, None: all; not kept in `state`
         await coordinators(keys, type=GROUP, *, timeout_ms=None) -> dict[str, int | KafkaError]
-        forget_coordinator(key, type=GROUP)                     for callers of `send` who were told NOT_COORDINATOR
+        forget_coordinator(key, type=GROUP)                     for callers of `send` that got NOT_COORDINATOR
         await versions(to=None) -> NodeVersions                 .serves("DescribeTopicPartitions"), .best("Fetch")
         follow(topics), follow_all()                            topics to keep in `state`
         subscribe(callback(old, new)) -> unsubscribe
         learn_leaders([(topic, partition, leader_id, leader_epoch)], nodes=())
 
     to:  any_broker(), controller(), leader(topic, partition), coordinator(key, CoordinatorType.GROUP), node(id)
-    lane:  requests of one lane share a connection to each node and are answered in order; give Fetch, and what else
-           waits at the broker, a lane of its own
+    lane:  requests of one lane share a connection to each node and are answered in order; use a separate lane for
+           Fetch and other requests that wait at the broker
 
     load_settings(mapping, definitions), load_settings_file(path, overrides, definitions) -> ClientSettings
 
-What goes wrong: `KafkaError` with the broker's code; `UnsupportedByNodeError`, a `wire.UnsupportedVersionError`, where a node
-is too old; `CallTimeoutError` when time is over, with `last_error`; `ConnectionLostError` and `NoAnswerError` only for requests
-that are not repeated, where `maybe_done(error)` says whether they may have been carried out; `AuthenticationError`,
-`TlsError`, `NotKafkaError` at once; `ClosedError` after `close`; `ConfigError` for a setting, by name.
+Errors: `KafkaError` with the broker's code; `UnsupportedByNodeError`, a `wire.UnsupportedVersionError`, if a node is too old;
+`CallTimeoutError` after the timeout, with `last_error`; `ConnectionLostError` and `NoAnswerError` only for requests that are
+not retried, where `maybe_done(error)` tells whether they may have been carried out; `AuthenticationError`, `TlsError` and
+`NotKafkaError` at once; `ClosedError` after `close`; `ConfigError` with the name of a wrong setting.
 
-Names are imported on first use, because the broker needs only `client.connection` of all this.
+Names are imported on first use, because the broker needs only `client.connection`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How long to wait before trying again: longer each time, up to a limit, and not all at the same moment. Pure.
+"""Exponential backoff with jitter, up to a maximum. Pure.
 
-Randomness is given as a number between 0 and 1, so that a test knows the answer.
+The caller passes a random number between 0 and 1, so that tests are deterministic.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ _MAX_DOUBLINGS = 32
 
 
 class Backoff(NamedTuple):
-    """
+    """Delays that double from a first to a maximal one.
+
     >>> [Backoff(100, 1_000).delay_ms(attempt, 0.5) for attempt in range(6)]
     [100.0, 200.0, 400.0, 800.0, 1000.0, 1000.0]
     >>> Backoff(100, 1_000).delay_ms(0, 0.0), Backoff(100, 1_000).delay_ms(9, 1.0)
@@ -23,6 +24,6 @@ class Backoff(NamedTuple):
     max_ms: float
 
     def delay_ms(self, attempt: int, random: float) -> float:
-        """The wait after the failure number `attempt`, counted from 0: a fifth more or less than its place in the row."""
+        """Return the delay after failure number `attempt`, counted from 0, with up to 20 % of jitter."""
         middle_ms = min(self.first_ms * 2.0 ** min(attempt, _MAX_DOUBLINGS), max(self.max_ms, self.first_ms))
         return middle_ms * (1 + JITTER * (2 * random - 1))

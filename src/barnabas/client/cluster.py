@@ -1,4 +1,4 @@
-"""A cluster as a client sees it: where its nodes are, who leads what, and how a request gets to the right one.
+"""The client's view of a cluster: its nodes and leaders, and requests sent to the right node.
 
 >>> import asyncio
 >>> from barnabas.client import controller
@@ -14,8 +14,8 @@
 3 1
 True
 
-`call` finds the node, picks the version, and tries again what may be tried again, within a time; `send` tries once. What the
-decisions are is in `routing`, `retry`, `versions`, `backoff` and `state`, as functions; here is what waits.
+`call` finds the node, picks the version, and retries what is safe to retry until a timeout; `send` tries once. The decisions
+are pure functions in `routing`, `retry`, `versions`, `backoff` and `state`; this module does the waiting.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ _NODES_ONLY: Asked = frozenset()
 
 
 class Cluster:
-    """`async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster`. For one event loop; many tasks may use it."""
+    """Used as `async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster`, by any tasks of one event loop."""
 
     def __init__(
         self, config: ClientSettings | Mapping[str, object], *, random: Callable[[], float] = random.random
     ) -> None:
-        """Settings by the names of Kafka's clients. Raises `ConfigError`, which names the setting."""
+        """Take settings by the names of Kafka's clients. Raises `ConfigError` with the name of a wrong setting."""
         self.settings = config if isinstance(config, ClientSettings) else settings.load(config)
         self._random = random
         self._state = EMPTY_STATE
@@ -115,17 +115,17 @@ class Cluster:
         self._keeping_fresh: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
 
-    # --- life
+    # --- start and close
 
     async def start(self, timeout_ms: float | None = None) -> Self:
-        """Reach one of the bootstrap servers, and learn from it who the others are; tried until the time is over.
+        """Connect to one of the bootstrap servers and learn the nodes of the cluster, with retries until the timeout.
 
-        Raises `CallTimeoutError`, whose `last_error` has what each server said, and at once what waiting does not heal:
-        wrong credentials, certificates that are not trusted, a port that is not Kafka's, when no server does better.
+        Raises `CallTimeoutError`, whose `last_error` has the error of each server. If all servers fail in a way that retrying
+        cannot fix (wrong credentials, an untrusted certificate, not a Kafka port), raises that error at once.
         """
         try:
             await self._until(
-                self._total_ms(timeout_ms), "to reach the cluster", lambda: self._refresh.wait(_NODES_ONLY)
+                self._total_ms(timeout_ms), "reaching the cluster", lambda: self._refresh.wait(_NODES_ONLY)
             )
         except BaseException:
             await self.close()
@@ -134,7 +134,7 @@ class Cluster:
         return self
 
     async def close(self) -> None:
-        """Hang up everywhere and end what runs; calls that wait raise `ClosedError`. Returns when all sockets are gone."""
+        """Close all connections and end all tasks. Waiting calls raise `ClosedError`. Returns when all sockets are closed."""
         if self._closed.is_set():
             return
         self._closed.set()
@@ -151,30 +151,30 @@ class Cluster:
     ) -> None:
         await self.close()
 
-    # --- what is known
+    # --- state
 
     @property
     def state(self) -> ClusterState:
-        """What is known now; it never changes, the next one is another."""
+        """The cluster as known now, as an immutable value."""
         return self._state
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call back with (old, new) whenever something changed; what is returned ends it. Callbacks must not block."""
+        """Call `subscriber(old, new)` after each change; it must not block. Returns a function that unsubscribes."""
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber) if subscriber in self._subscribers else None
 
     async def refresh(self, topics: Iterable[str] = (), *, timeout_ms: float | None = None) -> ClusterState:
-        """Ask anew for nodes, for all topics that are followed, and for these, which are followed from now on."""
+        """Refresh the nodes and all followed topics, and follow these topics too."""
         self.follow(topics)
         await self._until(
             self._total_ms(timeout_ms),
-            "to refresh the cluster's state",
+            "refreshing the cluster's state",
             lambda: self._refresh.wait(self._wanted(), fresh=True),
         )
         return self._state
 
     def follow(self, topics: Iterable[str]) -> None:
-        """Keep these topics in `state`, as long as someone asks for them once in `metadata.max.idle.ms`."""
+        """Keep these topics in `state` until they are unused for `metadata.max.idle.ms`."""
         now_s = asyncio.get_running_loop().time()
         self._followed.update((topic, now_s) for topic in topics)
 
@@ -183,7 +183,7 @@ class Cluster:
         self._follows_all = True
 
     def learn_leaders(self, leaders: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node] = ()) -> None:
-        """What a broker told beside an error (KIP-951): topic, partition, leader id and epoch, and where nodes are."""
+        """Take over new leaders that came with an error (KIP-951): topic, partition, leader id, leader epoch, and nodes."""
         self._publish(learn_leaders(self._state, leaders, nodes))
 
     async def metadata(
@@ -194,7 +194,7 @@ class Cluster:
         allow_auto_topic_creation: bool = False,
         timeout_ms: float | None = None,
     ) -> ClusterState:
-        """A state of its own with these topics, by name or by id, or with all (None); neither followed nor kept."""
+        """Return a state with these topics, by name or id, or with all (None). They are not followed or kept in `state`."""
         wanted = None if topics is None else list(topics)
         ids = [topic for topic in wanted or () if isinstance(topic, bytes)]
         names: Asked = None if wanted is None else frozenset(topic for topic in wanted if isinstance(topic, str))
@@ -205,12 +205,12 @@ class Cluster:
             state = EMPTY_STATE
             if names or not ids:
                 state = await self._describe(connection, state, by_name, authorized_operations)
-            if ids:  # a request with both would be read for its ids alone
+            if ids:  # brokers ignore the names in a request that also has ids
                 by_id = functools.partial(metadata_question_by_id, ids=ids)
                 state = await self._describe(connection, state, by_id, authorized_operations)
             return state
 
-        return await self._until(self._total_ms(timeout_ms), "to describe topics", ask)
+        return await self._until(self._total_ms(timeout_ms), "describing topics", ask)
 
     async def _describe(
         self,
@@ -219,7 +219,7 @@ class Cluster:
         question_in: Callable[[int], Question],
         authorized_operations: bool = False,
     ) -> ClusterState:
-        """The state after one answer to Metadata, in the best common version."""
+        """Send one Metadata request in the newest common version, and return the new state."""
         assert connection.versions is not None
         version = connection.versions.best("Metadata")
         question = question_in(version or 0)
@@ -236,7 +236,7 @@ class Cluster:
         return merge_metadata(state, response, version or 0, question.asked, only=question.only, now_s=now_s)
 
     async def versions(self, to: Destination | None = None) -> NodeVersions:
-        """What a node has said of itself: ranges of versions, features."""
+        """Return the API versions and features of a node."""
         connection = await self._connection(await self._locate(to or any_broker()))
         assert connection.versions is not None
         return connection.versions
@@ -248,7 +248,7 @@ class Cluster:
         *,
         timeout_ms: float | None = None,
     ) -> dict[str, int | KafkaError]:
-        """For each group or transactional id the id of its coordinator, or why there is none; asked for in one request."""
+        """Return the coordinator's node id for each group or transactional id, or its error. Uses one request for all."""
         wanted = [Coordinator(key, type) for key in dict.fromkeys(keys)]
         found: Found = {}
 
@@ -259,14 +259,15 @@ class Cluster:
                     raise answer
 
         try:
-            await self._until(self._total_ms(timeout_ms), "to find coordinators", ask)
+            await self._until(self._total_ms(timeout_ms), "finding coordinators", ask)
         except (CallTimeoutError, KafkaError):
             if len(found) < len(wanted):
                 raise
         return {each.key: found[each] for each in wanted}
 
     def forget_coordinator(self, key: str, type: CoordinatorType = CoordinatorType.GROUP) -> None:
-        """After `send` was told NOT_COORDINATOR: the next request looks for it anew. `call` does this by itself."""
+        """Look the coordinator up again for the next request. Only needed after `send` got NOT_COORDINATOR, not after
+        `call`."""
         self._coordinators.forget(Coordinator(key, type))
 
     # --- requests
@@ -285,14 +286,14 @@ class Cluster:
         give_up_on: Collection[ErrorCode] = (),
         lane: str = "",
     ) -> Any:
-        """The response to a request, after as many attempts as it takes within `timeout_ms` (`default.api.timeout.ms`), of
-        which each waits for `request_timeout_ms` (`request.timeout.ms`).
+        """Send a request and return the response, with retries until `timeout_ms` (default `default.api.timeout.ms`). Each
+        attempt waits for `request_timeout_ms` (default `request.timeout.ms`).
 
-        Goes to any broker unless `to` says where; in the best common version that can say what the request says, unless
-        `version` is given. What may have been carried out is sent again only if `repeat`, by default if to do it twice is
-        the same as once. An error for the whole of the request is raised as `KafkaError`, unless it passes; errors of
-        single rows are the caller's to read, except when every row says that it was the wrong node. Codes in
-        `give_up_on` are not tried again. Where a version is needed, `feature` says for what, for the error's text.
+        The request goes to any broker unless `to` is given, in the newest common version that can encode it unless `version`
+        is given. A request that may have been carried out is only retried if `repeat`; the default is True for idempotent
+        requests. An error of the whole request is retried if it is temporary, else raised as `KafkaError`. Errors of single
+        rows are left to the caller; only if every row says that the node was the wrong one, the request is retried. Codes in
+        `give_up_on` are not retried. `feature` names what needs `least_version`, for the error message.
         """
         to = to or any_broker()
         progress = _Progress()
@@ -334,11 +335,12 @@ class Cluster:
         lane: str = "",
         on_sent: Callable[[], None] | None = None,
     ) -> Any:
-        """The response to a request that is sent once, whatever error codes are in it; `timeout_ms` is `request.timeout.ms`.
+        """Send a request once and return the response, even if it has error codes. `timeout_ms` defaults to
+        `request.timeout.ms`.
 
-        Requests of one lane share a connection to each node, and are answered one after the other: what waits at the
-        broker, as Fetch does, belongs on a lane of its own. Who must send in order waits for `on_sent`, which is called
-        when a request is written, before the next.
+        Requests of one lane share a connection to each node, and are answered one after the other. Use a separate lane for
+        requests that wait at the broker, such as Fetch. `on_sent` is called when the request is written, before any later
+        one: callers that must send in order wait for it.
         """
         connection = await self._connection(await self._locate(to or any_broker()), lane)
         return await self._exchange(
@@ -352,7 +354,7 @@ class Cluster:
         )
 
     async def post(self, request: Message, to: Destination, *, version: int | None = None, lane: str = "") -> None:
-        """Send what is never answered: Produce with acks=0."""
+        """Send a request that has no response: Produce with acks=0."""
         connection = await self._connection(await self._locate(to), lane)
         await connection.post(request, version)
 
@@ -366,7 +368,7 @@ class Cluster:
         except TimeoutError:
             name = type(request).__name__.removesuffix("Request")
             if timeout_ms >= longest_ms:
-                connection.close()  # what is asked behind it would not be answered either
+                connection.close()  # responses come in order, so later requests would not be answered either
             raise NoAnswerError(f"{connection.address} did not answer {name} within {timeout_ms:g} ms") from None
 
     # --- attempts
@@ -382,7 +384,7 @@ class Cluster:
         before_retry: Callable[[Exception], Awaitable[None]] | None = None,
         progress: _Progress | None = None,
     ) -> T:
-        """What an attempt returns, after those that failed in a way that passes."""
+        """Repeat an attempt until it succeeds, fails for good, or the timeout ends."""
         progress = progress or _Progress()
         last_error: Exception | None = None
         attempts = 0
@@ -408,11 +410,11 @@ class Cluster:
             self._check_open()
             why = f"; the last error: {last_error}" if last_error is not None else ""
             times = f"{attempts} attempt{'s' if attempts != 1 else ''}"
-            text = f"{what}: not done within {timeout_ms:g} ms, in {times}{why}"
+            text = f"{what}: timed out after {timeout_ms:g} ms and {times}{why}"
             raise CallTimeoutError(text, last_error, maybe_done=progress.is_sent) from last_error
 
     async def _reconsider(self, to: Destination, error: Exception) -> None:
-        """Before another attempt: what led to the wrong node, or to none, is asked for anew."""
+        """Before a retry, refresh what led to the wrong node or to none."""
         with contextlib.suppress(*_PASSING):
             match to:
                 case Coordinator():
@@ -434,10 +436,10 @@ class Cluster:
     def _total_ms(self, timeout_ms: float | None) -> float:
         return self.settings.get_int("default.api.timeout.ms") if timeout_ms is None else timeout_ms
 
-    # --- the way to a node
+    # --- nodes and connections
 
     async def _locate(self, to: Destination) -> int:
-        """The id of the node that a request should go to. Raises `KafkaError` when what it needs is not there."""
+        """Return the id of the node that a request goes to. Raises `KafkaError` if there is none."""
         self._check_open()
         if isinstance(to, Leader):
             self.follow([to.topic])
@@ -461,7 +463,7 @@ class Cluster:
         raise _not_there(to, self._state)
 
     def _least_loaded(self) -> list[int]:
-        """Known nodes in the order to try them, or if there are none the bootstrap servers."""
+        """Return the ids of known nodes, or else of the bootstrap servers, in the order to try them."""
         nodes = self._state.nodes or self._bootstrap
         return self._links.least_loaded(node for node in nodes.values() if not node.is_fenced)
 
@@ -472,17 +474,17 @@ class Cluster:
             raise _not_there(NodeId(node_id), self._state)
         try:
             return await self._links.connection(node, lane)
-        except ClosedError:  # while it was being connected to, the node has moved
+        except ClosedError:  # the node has moved to another address meanwhile
             self._check_open()
-            raise NotConnectedError(f"{node} is not there any more") from None
+            raise NotConnectedError(f"{node} has moved to another address, or left the cluster") from None
 
-    # --- learning
+    # --- refreshing
 
     def _wanted(self) -> Asked:
         return None if self._follows_all else frozenset(self._followed)
 
     async def _learn(self, asked: Asked) -> None:
-        """Ask one node after the other until one answers, and take over what it says."""
+        """Ask one node after the other until one answers, and publish the new state."""
         tried: dict[str, Exception] = {}
         ids = self._least_loaded() if self._state.nodes else []
         if not ids or self.settings.get_str("metadata.recovery.strategy").lower() == "rebootstrap":
@@ -494,7 +496,7 @@ class Cluster:
             try:
                 state = await self._learn_from(node_id, None if self._follows_all else asked)
             except (*_PASSING, *PERMANENT) as error:
-                log.debug("%s does not tell about the cluster: %s", address, error)
+                log.debug("%s did not answer about the cluster: %s", address, error)
                 tried[address] = error
             else:
                 self._publish(state)
@@ -519,7 +521,9 @@ class Cluster:
             return merge_describe_cluster(self._state, described, now_s=asyncio.get_running_loop().time())
         assert connection.versions is not None
         if not connection.versions.serves("Metadata") and connection.versions.serves("Vote"):
-            raise UnsupportedByNodeError(f"{connection.address} is a controller: name it in bootstrap.controllers")
+            raise UnsupportedByNodeError(
+                f"{connection.address} is a controller: use bootstrap.controllers instead of bootstrap.servers"
+            )
         state = await self._describe(connection, self._state, functools.partial(metadata_question, asked=asked))
         if not state.nodes:
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"{connection.address} knows of no brokers yet")
@@ -534,10 +538,10 @@ class Cluster:
             try:
                 subscriber(old, new)
             except Exception:
-                log.exception("a subscriber to the cluster's state failed")
+                log.exception("a subscriber to the cluster's state raised an exception")
 
     async def _keep_fresh(self) -> None:
-        """Ask again what has become old; forget topics and connections that nobody uses."""
+        """Refresh the state before it is too old, and drop unused topics and connections."""
         failures = 0
         age_s = max(self.settings.get_int("metadata.max.age.ms") / 1000, LEAST_AGE_S)
         while True:
@@ -550,7 +554,7 @@ class Cluster:
                 await self._refresh.wait(self._wanted())
                 failures = 0
             except (*_PASSING, *PERMANENT) as error:
-                log.warning("what is known of the cluster is old, and cannot be refreshed: %s", error)
+                log.warning("the cluster's metadata is out of date and could not be refreshed: %s", error)
                 await self._pause(self.settings.retry_backoff.delay_ms(failures, self._random()) / 1000)
                 failures += 1
 
@@ -581,13 +585,13 @@ class Cluster:
 
 
 class _Progress:
-    """Whether a request is out whose answer has not come."""
+    """Tracks whether a request was sent."""
 
     is_sent = False
 
 
 class _RowsNotDoneError(KafkaError):
-    """Every row says that the node was not the right one; the response is the answer when the time is over."""
+    """Every row says that the node was the wrong one. After the timeout, `response` is returned."""
 
     def __init__(self, code: ErrorCode, response: Any) -> None:
         super().__init__(code, "no row was carried out")
@@ -608,14 +612,14 @@ def _not_there(to: Destination, state: ClusterState) -> KafkaError:
             if state.partition(topic, partition) is None:
                 text = f"topic {topic} has no partition {partition}"
                 return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
-            return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition} of {topic} has no leader now")
+            return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {partition} of {topic} has no leader")
         case Coordinator(key, type):
             return KafkaError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the coordinator of {type.name.lower()} {key} is not there"
+                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the coordinator of {type.name.lower()} {key} is not available"
             )
         case Controller():
-            return KafkaError(ErrorCode.NOT_CONTROLLER, "no controller is known now")
+            return KafkaError(ErrorCode.NOT_CONTROLLER, "the controller is not known")
         case _:
             known = ", ".join(str(node) for node in state.nodes.values()) or "none"
-            wanted = f"node {to.id}" if isinstance(to, NodeId) else "node to ask"
-            return KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no {wanted}; there are {known}")
+            missing = f"node {to.id} is not known" if isinstance(to, NodeId) else "no node is available"
+            return KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"{missing}; known nodes: {known}")

@@ -1,8 +1,8 @@
-"""One connection to one node: requests pipelined, answers matched by correlation id.
+"""One connection to one node: requests are pipelined, responses are matched by correlation id.
 
-It does not look for nodes or try again: that is for whoever holds it. `open` makes a bare one, whose caller says the version
-of each request; `handshake.connect` makes one that has negotiated versions and has logged in. A peer that breaks the
-protocol ends the connection, and everything that waits on it fails with `ConnectionLostError`.
+It neither finds nodes nor retries. `open` returns a bare connection, whose caller chooses the version of each request;
+`handshake.connect` returns one with negotiated versions that is logged in. If the peer breaks the protocol, the connection is
+closed, and everything that waits on it fails with `ConnectionLostError`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from barnabas.wire.messages.header import RequestHeader
 __all__ = ["Connection", "ConnectionLostError"]
 
 MAX_RESPONSE_BYTES = 1 << 30
-MAX_FIRST_RESPONSE_BYTES = 0x15000000 - 1  # an alert of TLS and any text of ASCII, read as a size, are above this
+MAX_FIRST_RESPONSE_BYTES = 0x15000000 - 1  # a TLS alert or ASCII text, read as a size, is above this
 ABANDONED_MAX = 1 << 16
 CLOSE_TIMEOUT_S = 5.0
 _SIZE = struct.Struct(">i")
@@ -50,13 +50,13 @@ class _Waiting(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """`open` makes one; `call` may be used by many tasks at once."""
+    """A connection, made by `open`. Any number of tasks may use `call` at once."""
 
     def __init__(self, client_id: str, on_lost: Callable[[], None] | None = None, *, address: str = "the peer") -> None:
         self.client_id = client_id
         self.address = address
         self.versions: NodeVersions | None = None
-        self.before_call: Callable[[], Awaitable[None]] | None = None  # whoever logged in may have to do so again
+        self.before_call: Callable[[], Awaitable[None]] | None = None  # renews the login if it is due
         self.last_used_s = 0.0
         self._on_lost = on_lost
         self._buffer = FrameBuffer(MAX_RESPONSE_BYTES)
@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
     async def open(
         cls, host: str, port: int, client_id: str, *, timeout_ms: float = 10_000, tls: ssl.SSLContext | None = None
     ) -> Connection:
-        """A connection on which nothing was said yet. Raises `NotConnectedError`, and `TlsError` where that is why."""
+        """Connect, without sending anything. Raises `NotConnectedError`, or `TlsError` if TLS fails."""
         loop, address = asyncio.get_running_loop(), address_text(host, port)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
                     lambda: cls(client_id, address=address), host, port, ssl=tls
                 )
         except TimeoutError:
-            raise NotConnectedError(f"{address} did not take a connection within {timeout_ms:g} ms") from None
+            raise NotConnectedError(f"{address} did not accept a connection within {timeout_ms:g} ms") from None
         except ssl.SSLError as error:
             raise _tls_error(address, error) from error
         except socket.gaierror as error:
@@ -89,8 +89,8 @@ class Connection(asyncio.Protocol):
             raise kind(f"{address}: the name cannot be resolved: {error.strerror or error}") from error
         except OSError as error:
             if tls is not None and isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError):
-                ask = "does it speak TLS, or want a certificate of the client?"
-                raise TlsError(f"{address} ended the connection during the TLS handshake: {ask}") from error
+                ask = "does it speak TLS, or require a client certificate?"
+                raise TlsError(f"{address} closed the connection during the TLS handshake: {ask}") from error
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise NotConnectedError(f"{address} cannot be reached: {reason}") from error
         return connection
@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Requests that are sent and not yet answered."""
+        """Number of requests that are sent and not yet answered."""
         return len(self._waiting)
 
     async def call(
@@ -114,10 +114,10 @@ class Connection(asyncio.Protocol):
         feature: str = "",
         on_sent: Callable[[], None] | None = None,
     ) -> Any:
-        """The response to a request, in the best common version unless one is given (`versions.encode_best`).
+        """Send a request and return the response, in the newest common version unless one is given (`versions.encode_best`).
 
-        `on_sent` is called when the request is written, before it is answered. Raises TimeoutError when the answer does
-        not come; it is dropped if it comes later.
+        `on_sent` is called when the request is written, before it is answered. Raises TimeoutError if no response comes in
+        time; a later one is dropped.
         """
         async with asyncio.timeout(timeout_ms / 1000):
             if self.before_call is not None:
@@ -132,7 +132,7 @@ class Connection(asyncio.Protocol):
         feature: str = "",
         on_sent: Callable[[], None] | None = None,
     ) -> Any:
-        """As `call`, for as long as it takes, and also while the login is renewed."""
+        """Like `call`, but without a timeout, and without renewing the login first."""
         key, version, body = self._encoded(request, version, least_version, feature)
         await self._wait_writable()
         correlation_id = self._write(key, version, body)
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
                 self._abandon(correlation_id)
 
     async def post(self, request: Message, version: int | None = None) -> None:
-        """Send what is never answered: Produce with acks=0."""
+        """Send a request that has no response: Produce with acks=0."""
         if self.before_call is not None:
             await self.before_call()
         key, version, body = self._encoded(request, version, 0, "")
@@ -155,13 +155,13 @@ class Connection(asyncio.Protocol):
         self._write(key, version, body)
 
     def close(self) -> None:
-        """Hang up; what waits fails. `wait_closed` returns when the socket is gone."""
+        """Close the connection; waiting calls fail. `wait_closed` returns when the socket is closed."""
         if self._transport is not None:
             self._fail(ConnectionLostError(f"the connection to {self.address} was closed on this side"))
             self._transport.close()
 
     async def wait_closed(self) -> None:
-        """Also of a peer that does not end TLS politely, or does not read."""
+        """Wait until the socket is closed; abort it if the peer does not close TLS or does not read."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await asyncio.shield(self._lost)
@@ -181,7 +181,7 @@ class Connection(asyncio.Protocol):
         if version is not None:
             return key, version, wire.encode(request, version)
         if self.versions is None:
-            raise TypeError("no versions were negotiated on this connection: say which one to use")
+            raise TypeError("no versions were negotiated on this connection: pass `version`")
         return key, *encode_best(request, self.versions, self.address, least=least_version, feature=feature)
 
     async def _wait_writable(self) -> None:
@@ -205,9 +205,9 @@ class Connection(asyncio.Protocol):
     def _abandon(self, correlation_id: int) -> None:
         self._abandoned[correlation_id] = None
         if len(self._abandoned) > ABANDONED_MAX:
-            self._break(ConnectionLostError(f"{self.address} has left {ABANDONED_MAX} requests without an answer"))
+            self._break(ConnectionLostError(f"{self.address} did not answer {ABANDONED_MAX} requests"))
 
-    # --- the transport's side
+    # --- called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -249,8 +249,8 @@ class Connection(asyncio.Protocol):
         if self._answers <= 1 and self._waiting:
             asked = next(iter(self._waiting.values())).api.name
             tls = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
-            wants = "a certificate of the client, or SASL," if tls else "TLS or SASL"
-            hint = f"a listener that wants {wants} does that, and so does what is not Kafka"
+            wants = "a client certificate or SASL" if tls else "TLS or SASL"
+            hint = f"does the listener require {wants}, or is it not Kafka?"
             return ConnectionLostError(f"{self.address} closed the connection instead of answering {asked} ({hint})")
         return ConnectionLostError(f"{self.address} closed the connection")
 
@@ -261,12 +261,12 @@ class Connection(asyncio.Protocol):
         waiting = self._waiting.get(correlation_id)
         if waiting is None:
             if correlation_id not in self._abandoned:
-                raise MalformedError(f"an answer to request {correlation_id}, which was not asked")
+                raise MalformedError(f"a response to request {correlation_id}, which was not sent")
             del self._abandoned[correlation_id]  # its caller has stopped waiting
             return
         api, version, answer = waiting
         if api is APIS[_API_VERSIONS] and frame[4:6] == _UNSUPPORTED_VERSION:
-            version = 0  # the one version that every client can read
+            version = 0  # a refused version is always answered in version 0
         _, position = wire.decode_from("ResponseHeader", api.response_header_version(version), frame, 0)
         response, _ = wire.decode_from(message_class(api.response), version, frame, position)
         self._answers += 1
@@ -286,7 +286,7 @@ class Connection(asyncio.Protocol):
 
 
 def foreign_protocol(opening: bytes) -> str | None:
-    """What the first bytes of a peer belong to, if not to an answer of Kafka.
+    """Name the protocol of a peer's first bytes, or return None if they may be a Kafka response.
 
     >>> foreign_protocol(b"HTTP/1.1 400 Bad Request")
     'HTTP'

@@ -1,4 +1,4 @@
-"""What the coordinator of a group or a transactional id can do: found, and asked, until it answers or the time is over."""
+"""API versions and features of the coordinator of a group or a transactional id, with retries until a timeout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from barnabas.wire import KafkaError
 async def coordinator_versions(
     cluster: Cluster, key: str, type: CoordinatorType = CoordinatorType.GROUP, *, timeout_ms: float | None = None
 ) -> NodeVersions:
-    """Its versions and features. Raises `KafkaError`, and OSError when it cannot be reached in time."""
+    """Find the coordinator and return its versions and features. Raises `KafkaError`, and OSError if it is not reached."""
     total_ms = cluster.settings.get_int("default.api.timeout.ms") if timeout_ms is None else timeout_ms
     deadline_s = asyncio.get_running_loop().time() + total_ms / 1000
     for attempt in range(1 << 30):
@@ -29,4 +29,4 @@ async def coordinator_versions(
                 raise
         cluster.forget_coordinator(key, type)
         await asyncio.sleep(cluster.settings.retry_backoff.delay_ms(attempt, random.random()) / 1000)
-    raise AssertionError("the time is never over")
+    raise AssertionError("unreachable: the loop ends by return or raise")

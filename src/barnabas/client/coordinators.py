@@ -1,4 +1,4 @@
-"""Who coordinates which group or transactional id: asked for once, many in one request, and remembered until it fails."""
+"""Cache of the coordinators of groups and transactional ids: many are found in one request, and kept until they fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KNOWN_MAX = 100_000
 
 
 class Coordinators:
-    """`ask` asks a node, for several keys of one type."""
+    """The known coordinators. `ask` sends a request for several keys of one type."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -29,7 +29,7 @@ class Coordinators:
         self._asking: dict[Coordinator, asyncio.Task[Found]] = {}
 
     async def find(self, wanted: Iterable[Coordinator]) -> Found:
-        """The node of each, or why there is none."""
+        """Return the node id of each coordinator, or its error."""
         wanted = list(dict.fromkeys(wanted))
         unknown = [each for each in wanted if each not in self.known and each not in self._asking]
         for kind in {each.type for each in unknown}:
@@ -59,14 +59,14 @@ class Coordinators:
 
 
 def find_requests(type: CoordinatorType, keys: Sequence[str], version: int) -> list[FindCoordinatorRequest]:
-    """How to ask in this version: for all at once, or in old ones for each."""
+    """Return the requests to send: one for all keys, or in versions before 4 one for each key."""
     if version >= _FIRST_WITH_MANY:
         return [FindCoordinatorRequest(key_type=type, coordinator_keys=list(keys))]
     return [FindCoordinatorRequest(key_type=type, key=key) for key in keys]
 
 
 def least_version(type: CoordinatorType) -> int:
-    """The first version that knows of this type."""
+    """Return the first version that supports this type."""
     return {
         CoordinatorType.GROUP: 0,
         CoordinatorType.TRANSACTION: _FIRST_WITH_TYPES,

@@ -1,8 +1,8 @@
-"""How a call can fail, beside Kafka's own error codes (`barnabas.wire.KafkaError`).
+"""Errors of calls, other than Kafka's error codes (`barnabas.wire.KafkaError`).
 
-Each says whose turn it is: `ConnectionLostError` may pass, and a request that only reads is sent again by `Cluster.call`;
-`NotKafkaError`, `TlsError` and `AuthenticationError` stay until someone changes a setting; `UnsupportedByNodeError` until
-someone upgrades a node; `CallTimeoutError` says what was tried, and what went wrong last.
+`ConnectionLostError` may be temporary: `Cluster.call` retries requests that only read. `NotKafkaError`, `TlsError` and
+`AuthenticationError` need another setting, and `UnsupportedByNodeError` needs a newer node. `CallTimeoutError` has the last
+error.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
 
 
 class ConnectionLostError(ConnectionError):
-    """The connection ended before the answer came; whether the request was carried out is not known."""
+    """The connection was closed before the response came. The request may have been carried out."""
 
 
 class NotConnectedError(ConnectionLostError):
-    """There was no connection: nothing was sent, so the request was certainly not carried out."""
+    """There was no connection, so nothing was sent. The request was not carried out."""
 
 
 class UnknownHostError(NotConnectedError):
-    """There is no host of that name."""
+    """The host name cannot be resolved."""
 
 
 class NotKafkaError(NotConnectedError):
-    """What answers at that address speaks another protocol."""
+    """The server at that address uses another protocol."""
 
 
 class TlsError(NotConnectedError):
-    """TLS could not be agreed on, or one side does not trust the other."""
+    """The TLS handshake failed, for example because a certificate is not trusted."""
 
 
 class AuthenticationError(KafkaError):
-    """The node refused the login, or its mechanism, or did not prove that it knows the password."""
+    """The node refused the login or the mechanism, or did not prove that it knows the password."""
 
 
 class UnsupportedByNodeError(UnsupportedVersionError):
-    """A node does not serve this API, or not in a version that can say what is asked."""
+    """A node does not serve this API, or not in a version that can encode the request."""
 
 
 class NoNodesError(NotConnectedError):
-    """None of the nodes that are known, and none of the bootstrap servers, could be reached; `reasons` has them by address."""
+    """No known node and no bootstrap server could be reached. `reasons` has the error of each address."""
 
     def __init__(self, message: str, reasons: dict[str, Exception]) -> None:
         super().__init__(message)
@@ -47,12 +47,12 @@ class NoNodesError(NotConnectedError):
 
 
 class NoAnswerError(TimeoutError):
-    """A node did not answer a request in time; whether it was carried out is not known."""
+    """A node did not answer a request in time. The request may have been carried out."""
 
 
 class CallTimeoutError(TimeoutError):
-    """A call was not done in the time it had. `last_error` is what went wrong last, if anything did; `maybe_done` says
-    that a request was sent, and its answer did not come."""
+    """A call timed out. `last_error` is the error of the last attempt, or None. `maybe_done` is True if a request was sent and
+    not answered."""
 
     def __init__(self, message: str, last_error: Exception | None = None, *, maybe_done: bool = False) -> None:
         super().__init__(message)
@@ -61,15 +61,15 @@ class CallTimeoutError(TimeoutError):
 
 
 class ClosedError(RuntimeError):
-    """The client was closed, before the call or while it waited."""
+    """The client was closed before or during the call."""
 
 
 PERMANENT = (NotKafkaError, TlsError, AuthenticationError, UnsupportedVersionError)
-"""What waiting does not heal."""
+"""Errors that retrying cannot fix."""
 
 
 def error_code(number: int) -> ErrorCode:
-    """The code of a number; one that a newer broker has made up is UNKNOWN_SERVER_ERROR."""
+    """Return the error code of a number; unknown numbers become UNKNOWN_SERVER_ERROR."""
     try:
         return ErrorCode(number)
     except ValueError:

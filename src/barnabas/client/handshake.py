@@ -1,9 +1,9 @@
-"""What is said on a connection before it is used: which versions the node knows, and who we are.
+"""The handshake on a new connection: API versions, then SASL login.
 
-ApiVersions comes first, in our newest version; a node that does not know it answers in version 0, with the range that it does
-know or without, and is asked again (KIP-511). Then SaslHandshake and SaslAuthenticate, if there is somebody to log in. A
-login that the node limits in time is renewed before its end, when the next request is about to be sent (KIP-368): other
-requests wait meanwhile, for the node takes none in between.
+ApiVersions comes first, in the client's newest version. A node that does not support it answers in version 0, with or without
+the range it supports, and is asked again (KIP-511). SaslHandshake and SaslAuthenticate follow if there are credentials. If the
+node limits the session's lifetime, the login is renewed before it ends, when the next request is sent (KIP-368). Other requests
+wait meanwhile, because the node accepts none during a login.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest, Sa
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 Login = Callable[[], ClientMechanism]
-"""Begins a login: a mechanism is good for one."""
+"""Returns a new mechanism; each login needs its own."""
 
-RENEW_AFTER = 0.85  # of the time that a login is good for
+RENEW_AFTER = 0.85  # fraction of the session's lifetime
 MAX_ROUNDS = 10
 
 
 class Options(NamedTuple):
-    """How connections are made."""
+    """Options of new connections."""
 
     client_id: str = ""
     tls: ssl.SSLContext | None = None
@@ -46,7 +46,8 @@ class Options(NamedTuple):
 
 
 async def connect(address: Address, options: Options) -> Connection:
-    """A connection that is ready for requests: `call` needs no version. Raises `ConnectionLostError`, `AuthenticationError`."""
+    """Return a connection that is ready for requests: `call` needs no version. Raises `ConnectionLostError` and
+    `AuthenticationError`."""
     connection = await Connection.open(
         address.host, address.port, options.client_id, timeout_ms=options.timeout_ms, tls=options.tls
     )
@@ -60,7 +61,7 @@ async def connect(address: Address, options: Options) -> Connection:
     except TimeoutError:
         connection.close()
         raise NotConnectedError(
-            f"{connection.address} took a connection, but did not answer within {options.timeout_ms:g} ms"
+            f"{connection.address} accepted the connection, but did not answer within {options.timeout_ms:g} ms"
         ) from None
     except BaseException:
         connection.close()
@@ -76,18 +77,18 @@ async def negotiate(connection: Connection) -> NodeVersions:
         response = await connection.exchange(request, fallback_version(response, newest))
     if response.error_code:
         code = error_code(response.error_code)
-        raise NotConnectedError(f"{connection.address} answers ApiVersions with {code.name}")
+        raise NotConnectedError(f"{connection.address} answered ApiVersions with {code.name}")
     return versions_of(response)
 
 
 def fallback_version(refusal: ApiVersionsResponse, newest: int) -> int:
-    """The version to ask in next: the newest that the node has named, or 0 if it has named none."""
+    """Return the version of the next ApiVersions request: the newest one the node supports, or 0 if it named none."""
     named = next((row.max_version for row in refusal.api_keys if row.api_key == ApiKey.API_VERSIONS), 0)
     return max(0, min(named, newest - 1))
 
 
 class Session:
-    """A login, and when it has to be renewed."""
+    """A login that is renewed before it expires."""
 
     def __init__(self, connection: Connection, login: Login) -> None:
         self._connection = connection
@@ -105,7 +106,7 @@ class Session:
         if self._renewing is None:
             if self._renew_at_s is None or asyncio.get_running_loop().time() < self._renew_at_s:
                 return
-            # A task of its own: a caller that gives up must not leave a login half done.
+            # In a separate task, so that a caller that is cancelled does not leave a login half done.
             self._renewing = asyncio.create_task(self._renew())
             self._renewing.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.shield(self._renewing)
@@ -121,7 +122,7 @@ class Session:
 
 
 async def authenticate(connection: Connection, mechanism: ClientMechanism) -> int:
-    """Log in; for how long that is good, in milliseconds, or 0 for as long as the connection lives."""
+    """Log in and return the session's lifetime in milliseconds, or 0 if it has no limit. Raises `AuthenticationError`."""
     try:
         handshake: SaslHandshakeResponse = await connection.exchange(
             SaslHandshakeRequest(mechanism=mechanism.name), None, 1, "logging in with SASL"
@@ -142,17 +143,17 @@ async def authenticate(connection: Connection, mechanism: ClientMechanism) -> in
     except SaslError as error:
         raise AuthenticationError(error.code, f"{connection.address}: {error.message}") from error
     except UnsupportedByNodeError as error:
-        text = f"{connection.address} does not take logins by SASL here: {error}"
+        text = f"{connection.address} does not support SASL on this listener: {error}"
         raise AuthenticationError(ErrorCode.ILLEGAL_SASL_STATE, text) from error
     raise AuthenticationError(
-        ErrorCode.SASL_AUTHENTICATION_FAILED, f"{connection.address} does not come to an end of {mechanism.name}"
+        ErrorCode.SASL_AUTHENTICATION_FAILED, f"{connection.address} did not complete {mechanism.name}"
     )
 
 
 def _refused_mechanism(connection: Connection, name: str, answer: SaslHandshakeResponse) -> Exception:
     code = error_code(answer.error_code)
     if code is ErrorCode.ILLEGAL_SASL_STATE:
-        text = f"{connection.address} does not take logins here: its listener is not one of SASL"
+        text = f"{connection.address} does not support SASL on this listener"
     else:
-        text = f"{connection.address} does not take {name}; it takes {', '.join(answer.mechanisms) or 'nothing'}"
+        text = f"{connection.address} does not support {name}; it supports {', '.join(answer.mechanisms) or 'nothing'}"
     return AuthenticationError(code, text)

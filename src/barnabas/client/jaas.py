@@ -1,9 +1,9 @@
-"""`sasl.jaas.config`: the line by which Java clients say who logs in, and with what. Text in, a value out.
+"""Parser of `sasl.jaas.config`, the line with the credentials of a Java client. Pure.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="alice's secret";
 
-Only the options are used; the module must be the one of the mechanism, because a mismatch is a mistake. Errors never show
-the text, which holds a password.
+Only the options are used. The module must belong to the mechanism; another one is an error. Error messages never show the text,
+which has a password.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 _FLAGS = ("required", "requisite", "sufficient", "optional")
-# Quoted texts may hold anything, with backslashes before what would end them; bare words end at blanks, `=` and `;`.
+# A quoted text may have any characters, with a backslash before quotes; a bare word ends at a blank, `=` or `;`.
 _TOKEN = r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([=;])|([^\s"'=;]+))"""
 
 
 class Credentials(NamedTuple):
-    """Who logs in. `is_token`: name and password are a delegation token's id and key."""
+    """User name and password. If `is_token`, they are the id and the key of a delegation token."""
 
     username: str
     password: str
@@ -36,7 +36,8 @@ class Credentials(NamedTuple):
 
 
 def parse_jaas(text: str, mechanism: str) -> Credentials:
-    """
+    """Return the credentials in a line. Raises `ConfigError`.
+
     >>> line = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="a;b=c";'
     >>> parse_jaas(line, "PLAIN").password
     'a;b=c'
@@ -46,7 +47,7 @@ def parse_jaas(text: str, mechanism: str) -> Credentials:
     if module.rpartition(".")[2] != MODULES[mechanism].rpartition(".")[2]:
         raise ConfigError(KEY, f"{KEY}: {mechanism} needs the login module {MODULES[mechanism]}, not {module}")
     if len(tokens) < 2 or tokens[1].text.lower() not in _FLAGS:
-        raise ConfigError(KEY, f"{KEY}: after the login module comes a flag, such as required")
+        raise ConfigError(KEY, f"{KEY}: the login module must be followed by a flag, such as required")
     options = _options(tokens[2:])
     missing = [name for name in ("username", "password") if name not in options]
     if missing:

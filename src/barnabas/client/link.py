@@ -1,6 +1,6 @@
-"""The way to one node: a connection that is made when it is needed, and made again after it was lost, but not too often.
+"""The connection to one node, made on first use and again after it was lost, with a backoff.
 
-All who need it while it is made wait for the same attempt; one of them giving up does not end it.
+All callers that need it while it is being made wait for the same attempt; cancelling one of them does not end it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.config.endpoints import Address
 
 
 class Link:
-    """`connect` makes a connection; `random` gives numbers between 0 and 1."""
+    """`connect` makes a connection; `random` returns numbers between 0 and 1."""
 
     def __init__(
         self,
@@ -44,11 +44,11 @@ class Link:
 
     @property
     def ready_in_s(self) -> float:
-        """How long until the node may be connected to again."""
+        """Seconds until the next attempt to connect is allowed."""
         return 0.0 if self.is_open else max(0.0, self._not_before_s - asyncio.get_running_loop().time())
 
     async def connection(self) -> Connection:
-        """One that is open, or was a moment ago. Raises as `handshake.connect`."""
+        """Return the open connection, or make one. Raises like `handshake.connect`."""
         if self._connection is not None and self._connection.is_open:
             return self._connection
         if self._connecting is None:
@@ -75,14 +75,14 @@ class Link:
         return self._connection
 
     def close_if_idle(self, idle_s: float) -> None:
-        """Hang up if nothing was asked for so long."""
+        """Close the connection if it was not used for `idle_s`."""
         connection = self._connection
         now_s = asyncio.get_running_loop().time()
         if connection is not None and not self.in_flight and now_s - connection.last_used_s >= idle_s:
             connection.close()
 
     async def close(self) -> None:
-        """Returns when the socket is gone."""
+        """Close the connection, and return when the socket is closed."""
         await end([self._connecting])
         if self._connection is not None:
             self._connection.close()

@@ -1,7 +1,7 @@
-"""The ways to all nodes: one connection for each node and lane, made when first needed.
+"""The connections to all nodes: one for each node and lane, made on first use.
 
-A lane is a connection of its own to the same node, for requests that wait there and would hold up the others. Bootstrap
-servers have negative ids until it is known who they are.
+A lane is a separate connection to the same node, for requests that wait there and would delay the others. Bootstrap servers
+have negative ids until their node ids are known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Links:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def connection(self, node: Node, lane: str = "") -> Connection:
-        """Raises as `handshake.connect`."""
+        """Return the connection to a node. Raises like `handshake.connect`."""
         link = self._links.get((node.id, lane))
         if link is None:
             address = Address(node.host, node.port)
@@ -39,7 +39,7 @@ class Links:
         return await handshake.connect(address, self._options)
 
     def least_loaded(self, nodes: Iterable[Node]) -> list[int]:
-        """The ids of these nodes in the order to try them."""
+        """Return the ids of these nodes in the order to try them."""
         return least_loaded(map(self._load, nodes), self._random)
 
     def _load(self, node: Node) -> Load:
@@ -47,7 +47,8 @@ class Links:
         return Load(node.id, False) if link is None else Load(node.id, link.is_open, link.in_flight, link.ready_in_s)
 
     def follow(self, nodes: Mapping[int, Node]) -> None:
-        """A bootstrap server that turns out to be a node keeps its connection; a node that has moved loses it."""
+        """Take over the nodes of the cluster. A bootstrap server that is one of them keeps its connection; the connections
+        to nodes with another address are closed."""
         by_address = {Address(node.host, node.port): node.id for node in nodes.values()}
         for (node_id, lane), link in list(self._links.items()):
             if node_id >= 0:
@@ -70,6 +71,6 @@ class Links:
             link.close_if_idle(idle_s)
 
     async def close(self) -> None:
-        """Returns when all sockets are gone."""
+        """Close all connections, and return when all sockets are closed."""
         links, self._links = self._links, {}
         await asyncio.gather(*(link.close() for link in links.values()), *self._ending)

@@ -1,14 +1,14 @@
-"""The live metadata log of a cluster, read from its controllers: batches from an offset to the high watermark, or on and on.
+"""Read the metadata log of a running cluster from its controllers, up to the high watermark or without end.
 
     async with Cluster({"bootstrap.controllers": "localhost:9093"}) as cluster:
         async for part in read_metadata_log(cluster):
             match part:
-                case LogSnapshot(): ...   # everything before `end_offset`, where the log begins later than was asked
+                case LogSnapshot(): ...   # replaces all records before `end_offset`, if the log begins later
                 case LogBatch(): ...      # committed records, in order
 
-Fetch (1) as an observer that nobody counts (replica id -1), FetchSnapshot (59), DescribeQuorum (55). Its one rule: only what
-the quorum has committed is given. Batches are given whole, so the first may begin before the offset that was asked for. What
-the records mean is not known here; controllers give them to whoever has CLUSTER_ACTION on the cluster, brokers never.
+Uses Fetch (1) as an observer with replica id -1, FetchSnapshot (59) and DescribeQuorum (55). Its one rule: only committed
+records are yielded. Batches are whole, so the first one may begin before the requested offset. Records are not interpreted
+here. Reading needs CLUSTER_ACTION on the cluster; brokers do not serve the metadata log.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
 MAX_BYTES = 8 * 1024 * 1024
 MAX_WAIT_MS = 500
 
-_LEAST_FETCH = 13  # before it there are no ids of topics, by which controllers know their log
+_LEAST_FETCH = 13  # the first version with topic ids, which controllers require
 _ATTEMPTS = 10
-_MOVED = NOT_DONE | {ErrorCode.SNAPSHOT_NOT_FOUND}  # another leads, or has made a newer snapshot, in the meantime
+_MOVED = NOT_DONE | {ErrorCode.SNAPSHOT_NOT_FOUND}  # the leader changed, or made a newer snapshot
 _LANE = "metadata-log"
 
 
@@ -65,7 +65,7 @@ class LogBatch:
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """What stands in for all records before `end_offset`, of which the last had this epoch. Its own offsets count from 0."""
+    """Replaces all records before `end_offset`. `epoch` is that of the last of them. Offsets in a snapshot begin at 0."""
 
     end_offset: int
     epoch: int
@@ -76,10 +76,10 @@ LogPart: TypeAlias = LogBatch | LogSnapshot
 
 
 class _Place(NamedTuple):
-    """Where to read on: an offset, and the epoch of what was read before it."""
+    """The next offset to read, and the epoch of the record before it."""
 
     offset: int
-    epoch: int | None = None  # None: it was never read
+    epoch: int | None = None  # None: nothing was read yet
 
 
 async def read_metadata_log(
@@ -91,15 +91,13 @@ async def read_metadata_log(
     max_wait_ms: int = MAX_WAIT_MS,
     timeout_ms: float | None = None,
 ) -> AsyncIterator[LogPart]:
-    """What is committed from `offset` on, up to the high watermark at the first answer, or for ever if `follow`.
+    """Yield committed batches from `offset` on, up to the high watermark of the first response, or without end if `follow`.
 
-    A snapshot comes first if the log does not go back that far, or, as leaders prefer it, for whoever begins at 0. The
-    client has to know the controllers (`bootstrap.controllers`); a new leader is found by itself. Raises `KafkaError`.
+    A snapshot comes first if the log begins after `offset`; leaders may also send one to readers that begin at 0. The
+    cluster must be given by `bootstrap.controllers`. A new leader is found automatically. Raises `KafkaError`.
     """
     if not cluster.settings.bootstrap_controllers:
-        raise UnsupportedByNodeError(
-            "brokers do not hand out the metadata log: name controllers in bootstrap.controllers"
-        )
+        raise UnsupportedByNodeError("brokers do not serve the metadata log: use bootstrap.controllers")
     place = _Place(offset)
     end_offset: int | None = None
     leader_epoch, attempts = await _leader_epoch(cluster, timeout_ms), 0
@@ -138,7 +136,7 @@ def _committed(data: bytes, offset: int, high_watermark: int) -> Iterator[LogBat
 
 
 def decode_batches(data: bytes) -> Iterator[LogBatch]:
-    """The whole batches of an answer. Raises `KafkaError` CORRUPT_MESSAGE where their bytes are damaged."""
+    """Decode the whole batches in a response. Raises `KafkaError` CORRUPT_MESSAGE if bytes are damaged."""
     try:
         for position, header in iterate_batches(data, tolerate_truncated=True):
             check_crc(header, data, position)
@@ -175,7 +173,7 @@ async def _fetch(
     rows = [row for each in response.responses for row in each.partitions]
     if len(rows) != 1:
         raise KafkaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"the answer to Fetch has {len(rows)} rows of the metadata log"
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"the response to Fetch has {len(rows)} rows for the metadata log"
         )
     if (error := failed(rows[0].error_code)) is not None:
         raise error
@@ -185,7 +183,7 @@ async def _fetch(
 async def _snapshot_of(
     cluster: Cluster, fetched: FetchResponse.PartitionData, leader_epoch: int, max_bytes: int, timeout_ms: float | None
 ) -> LogSnapshot | None:
-    """The snapshot that an answer points to, piece by piece."""
+    """Fetch the snapshot that a response refers to, in pieces."""
     end_offset, epoch = fetched.snapshot_id.end_offset, fetched.snapshot_id.epoch
     if end_offset < 0:
         return None

@@ -1,18 +1,18 @@
-"""Where replicas should go: rebalance, add brokers, drain brokers, change the number of replicas. Pure.
+"""Plan reassignments: rebalance, add brokers, drain brokers, change the replication factor. Pure.
 
-The one rule: nothing moves that need not. What must move (from a drained broker, to another number of replicas) is placed
-first, by `client.replication_factor`: in the rack that the partition uses least, on the broker with least to do. Only then,
-and only if asked for, are replicas moved to level the brokers: one at a time, from a broker to one that has at least two
-fewer, never at the cost of racks. At last leaders are levelled by the order of replicas, which moves no bytes, in partitions
-that the plan touches anyway (or in all, if asked to rebalance). Another number of replicas alone levels nothing. Replicas that
-stay keep their order, unless one of them is to lead.
+Its one rule: a replica only moves if it must. Replicas that must move (from drained brokers, or to reach the replication
+factor) are placed first, by `client.replication_factor`. Then, if asked for, replicas are moved one at a time from a broker
+to one that has at least two fewer; racks never get more crowded by that. Last, preferred leaders are spread evenly by
+reordering replicas, which copies nothing: in the partitions that change anyway, or in all partitions of a rebalance. A plan
+that only changes the replication factor does not level. Replicas that stay keep their order, except for a new preferred
+leader.
 
 >>> plan({("orders", 0): (1, 2), ("orders", 1): (2, 1)}, {1: None, 2: None, 3: None}, drain={2}).targets
 {('orders', 0): (1, 3), ('orders', 1): (3, 1)}
 
-A replica on a broker that is not among `brokers`, because it is not running, stays there unless that broker is drained. With
-fewer replicas, none that is in sync is dropped in favour of one that is out of sync, drained or not. It does not know sizes of
-disks: it counts replicas and leaders, and prefers small partitions to move.
+A replica on a broker that is not in `brokers`, because it is not running, stays there unless that broker is drained. With a
+smaller replication factor, an in-sync replica is never dropped in favour of an out-of-sync one, not even from a drained broker
+if there is a broker to move it to. Plans count replicas and leaders, not bytes on disk, and prefer to move small partitions.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Replicas: TypeAlias = tuple[int, ...]
 
 
 class PlanError(ValueError):
-    """What is asked for cannot be: too few brokers, or brokers that are not there."""
+    """The goal cannot be reached: there are too few brokers, or unknown ones."""
 
 
 class Load(NamedTuple):
-    """What a broker has before and after; bytes are those of its replicas."""
+    """Replicas and preferred leaders of a broker before and after, and the bytes to copy to it."""
 
     replicas_before: int
     replicas_after: int
@@ -52,7 +52,7 @@ class Load(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`targets` has the partitions that change, with the replicas they should have; `current` what all of them have now."""
+    """`targets` has the new replicas of the partitions that change; `current` has the present replicas of all partitions."""
 
     current: Mapping[Key, Replicas]
     targets: Mapping[Key, Replicas]
@@ -65,12 +65,12 @@ class Plan:
         return tuple(each for each in self.current[key] if each not in self.targets[key])
 
     def bytes_to_copy(self, key: Key) -> int | None:
-        """What new replicas have to copy; None where the size of the partition is not known."""
+        """Return the bytes that new replicas have to copy, or None if the size of the partition is unknown."""
         added, size = len(self.adding(key)), self.sizes.get(key)
         return 0 if not added else None if size is None else size * added
 
     def loads(self, broker_ids: Iterable[int]) -> dict[int, Load]:
-        """For each of these brokers, and those that have a replica before or after, what it has."""
+        """Return the load of these brokers, and of all others that have a replica before or after."""
         after = {key: self.targets.get(key, replicas) for key, replicas in self.current.items()}
         counts = [Counter(each for replicas in side.values() for each in replicas) for side in (self.current, after)]
         leaders = [Counter(replicas[0] for replicas in side.values() if replicas) for side in (self.current, after)]
@@ -98,13 +98,14 @@ def plan(
     isr: Mapping[Key, Collection[int]] | None = None,
     leaders: Mapping[Key, int] | None = None,
 ) -> Plan:
-    """The changes that make `current` as it is asked for; `brokers` are those that run, with their racks.
+    """Plan the moves that reach a goal. `brokers` are the running ones, with their racks. Raises `PlanError`.
 
-    `drain` takes everything from these brokers; `add` gives brokers their share, and moves replicas only to them;
-    `replication_factor` adds or removes replicas; `rebalance` levels all brokers and mends racks. They can be combined.
-    `sizes` are bytes of partitions, `others` how many replicas of other topics each broker has: both only break ties among
-    brokers that have as many replicas of the topic.
-    `isr` and `leaders` decide which replicas stay if there are to be fewer; a partition without an ISR counts as in sync.
+    `drain` moves all replicas away from these brokers. `add` moves an even share of replicas to these brokers, and none
+    between others. `replication_factor` adds or removes replicas. `rebalance` levels all brokers and spreads replicas over
+    racks. Goals can be combined.
+
+    `sizes` are partition sizes in bytes, `others` the number of replicas of other topics on each broker: both only break ties.
+    `isr` and `leaders` decide which replicas are dropped; the replicas of a partition without an ISR count as in sync.
     """
     _check(current, brokers, drain, add, replication_factor)
     isr, leaders = isr or {}, leaders or {}
@@ -137,21 +138,21 @@ def _check(
     replication_factor: int | None,
 ) -> None:
     if missing := sorted(set(add) - set(brokers)):
-        raise PlanError(f"{_names(missing)} to be added: not running, or not there")
+        raise PlanError(f"cannot add {_names(missing)}: unknown or not running")
     if both := sorted(set(add) & set(drain)):
-        raise PlanError(f"{_names(both)}: to be added and to be drained at once")
+        raise PlanError(f"{_names(both)} cannot be both added and drained")
     known = set(brokers).union(*current.values())
     if missing := sorted(set(drain) - known):
-        raise PlanError(f"{_names(missing)} to be drained: not running, and without any replica")
+        raise PlanError(f"cannot drain {_names(missing)}: not running, and without replicas")
     if replication_factor is not None and replication_factor < 1:
-        raise PlanError(f"a replication factor of {replication_factor}: it must be at least 1")
+        raise PlanError(f"the replication factor must be at least 1, not {replication_factor}")
     remaining = set(brokers) - set(drain)
     for (topic, index), replicas in current.items():
         wanted = replication_factor or len(replicas)
         if wanted > max_replicas(replicas, brokers, drain):
             raise PlanError(
-                f"{topic}-{index} needs {wanted} replicas, and only {len(remaining)} broker"
-                f"{'s are' if len(remaining) != 1 else ' is'} left to have them"
+                f"{topic}-{index} needs {wanted} replicas, but only {len(remaining)} broker"
+                f"{'s are' if len(remaining) != 1 else ' is'} available"
             )
 
 
@@ -160,7 +161,10 @@ def _names(broker_ids: Sequence[int]) -> str:
 
 
 class _State:
-    """The assignment as it is being made, with what is counted about it."""
+    """The assignment while it is planned, with its counts.
+
+    A broker is a home of a partition if it has a replica before the plan: moving a replica back there costs nothing.
+    """
 
     def __init__(
         self,
@@ -182,14 +186,15 @@ class _State:
         self.topic_load: defaultdict[tuple[str, int], int] = defaultdict(int)
         self.leads: Counter[int] = Counter(dict.fromkeys(self.usable, 0))
         self.on: dict[int, set[Key]] = defaultdict(set)
-        self.on_the_way: dict[int, set[Key]] = defaultdict(set)  # what this plan has put there, and may put elsewhere
+        self.on_the_way: dict[int, set[Key]] = defaultdict(
+            set
+        )  # partitions placed there by this plan, which can still move for free
         self.had_to_move: set[Key] = set()
         self.barred: dict[Key, frozenset[int]] = {}
         """Brokers whose out-of-sync replicas were dropped: in-sync replicas must not be moved there."""
         self.changes: Counter[int] = Counter()
-        self.nothing: dict[
-            tuple[int, int], int
-        ] = {}  # between these nothing can move, as long as the giver's changes stay
+        self.nothing: dict[tuple[int, int], int] = {}
+        """Cache of broker pairs between which nothing can move, until `changes` of the first one grows."""
         for key, replicas in current.items():
             self.leads.update(replicas[:1])
             for each in replicas:
@@ -205,7 +210,7 @@ class _State:
             (there[broker_id].add if difference > 0 else there[broker_id].discard)(key)
 
     def _put(self, key: Key, replicas: list[int]) -> None:
-        """Give a partition other replicas, and count them."""
+        """Set the replicas of a partition, and update the counts."""
         old = self.replicas[key]
         for each in set(old) - set(replicas):
             self._count(key, each, -1)
@@ -216,10 +221,10 @@ class _State:
         self.changes.update({*old, *replicas})
         self.replicas[key] = replicas
 
-    # --- what must be
+    # --- moves that must be made
 
     def place(self, key: Key, count: int) -> None:
-        """Without replicas on drained brokers, and as many as there should be; who comes takes the place of who goes."""
+        """Choose `count` replicas, none on a drained broker. A new replica takes the place of the one it replaces."""
         partition = self.known[key]
         replicas = new_replicas(partition, count, self.racks, self._load_for(key), self.drained)
         if not self.homes[key].issuperset(replicas):
@@ -241,16 +246,16 @@ class _State:
         return rack_of(broker_id, self.racks)
 
     def _crowding(self, replicas: Iterable[int]) -> int:
-        """How far from being spread over racks; as low as it can be when they are."""
+        """Return a number that is lowest if the replicas are spread evenly over racks."""
         return sum(count * count for count in Counter(map(self._rack, replicas)).values())
 
     def _would_crowd(self, replicas: Iterable[int], giver: int, taker: int) -> bool:
-        """Whether to replace one by the other, of another rack, makes them less spread."""
+        """Return whether moving a replica to a broker in another rack makes racks more crowded."""
         racks = [self._rack(each) for each in replicas]
         return racks.count(self._rack(taker)) >= racks.count(self._rack(giver))
 
     def mend_racks(self, key: Key) -> None:
-        """Replace one replica after the other by one of another rack, as long as that spreads them."""
+        """Move replicas to other racks, one at a time, as long as that makes racks less crowded."""
         candidates, load = self.usable - self.barred.get(key, frozenset()), self._load_for(key)
 
         def home_first(broker_id: int) -> tuple[int, ...]:
@@ -269,10 +274,10 @@ class _State:
                 return
             self._put(key, [coming if each == leaving else each for each in replicas])
 
-    # --- what should be level
+    # --- levelling
 
     def level_replicas(self) -> None:
-        """As many replicas on each broker, as far as those may move that are not where they were, or go where `onto` says."""
+        """Level the number of replicas per broker. Only replicas placed by this plan may move, and those that go to `onto`."""
 
         def carry(key: Key, giver: int, taker: int) -> None:
             self._put(key, [taker if each == giver else each for each in self.replicas[key]])
@@ -280,7 +285,7 @@ class _State:
         _level(self.load, sorted(self.usable), self._movable, carry)
 
     def _movable(self, giver: int, taker: int) -> Key | None:
-        """The partition whose replica had best go from one broker to the other; None if there is none."""
+        """Return the best partition to move from one broker to the other, or None."""
         if self.nothing.get((giver, taker)) == self.changes[giver]:
             return None
         best: tuple[bool, bool, int, bool, int, Key] | None = None
@@ -304,14 +309,14 @@ class _State:
         return best[-1]
 
     def restore_order(self, key: Key, before: Sequence[int]) -> None:
-        """Who stays is where it was, who comes takes the place of who goes: some have left and come back meanwhile."""
+        """Put the replicas that stay back in their old order; new ones take the places of those that leave."""
         now = self.replicas[key]
         coming = iter([each for each in now if each not in before])
         places = [each if each in now else next(coming, None) for each in before]
         self._put(key, [*(each for each in places if each is not None), *coming])
 
     def level_leaders(self, keys: Iterable[Key]) -> None:
-        """As many first replicas on each broker, by the order of replicas in these partitions."""
+        """Level the number of preferred leaders per broker, by reordering the replicas of these partitions."""
         led: dict[int, set[Key]] = defaultdict(set)
         in_order = {key: list(self.replicas[key]) for key in keys}
         for key, replicas in in_order.items():
@@ -334,8 +339,10 @@ def _level(
     find: Callable[[int, int], Key | None],
     carry: Callable[[Key, int, int], None],
 ) -> None:
-    """Carry one thing after the other from who has most to who has least, until no two brokers differ by more than one, or
-    nothing can be carried between those that do. Where it cannot go directly it goes by way of others, whose load stays.
+    """Move partitions one at a time from the brokers with the most to those with the fewest.
+
+    Ends when no two brokers differ by more than one, or nothing more can move. If nothing can move directly between two
+    brokers, partitions move along a chain of brokers; those in between keep their load.
     """
     stuck: set[int] = set()
     while True:
@@ -354,7 +361,8 @@ def _level(
 def _way(
     load: Counter[int], broker_ids: Sequence[int], find: Callable[[int, int], Key | None], giver: int
 ) -> list[tuple[Key, int, int]] | None:
-    """The shortest way from a broker to the one with least to do; each step carries another partition."""
+    """Return the shortest chain of moves from a broker to one with at least two fewer, or None. Each move has its own
+    partition."""
     takers = sorted(broker_ids, key=lambda each: (load[each], each))
     for taker in takers:
         if load[giver] - load[taker] >= 2 and (key := find(giver, taker)) is not None:

@@ -1,4 +1,4 @@
-"""What producers and consumers hand over: records, where they are, and what a group has read. Values, nothing else."""
+"""Values used by producers and consumers: records, positions and committed offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TopicPartition(NamedTuple):
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record was written; -1 is an offset that nobody was asked for (acks=0)."""
+    """Position of a written record. With acks=0 the offset is unknown: -1."""
 
     topic: str
     partition: int
@@ -27,7 +27,7 @@ class RecordMetadata(NamedTuple):
 
 
 class ConsumerRecord(NamedTuple):
-    """One record, with where it was read. `timestamp` is in milliseconds, of the producer's clock or the broker's."""
+    """A record and its position. `timestamp` is in milliseconds, of the producer's or the broker's clock."""
 
     topic: str
     partition: int
@@ -39,7 +39,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group has read of a partition: the next offset, and what its members noted beside it."""
+    """A committed offset: the next offset to read, with the metadata committed beside it."""
 
     offset: int
     metadata: str = ""
@@ -47,7 +47,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The first record at or after a time."""
+    """Position of the first record at or after a timestamp."""
 
     offset: int
     timestamp: int
@@ -55,7 +55,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """Who commits: a member of a group, for `send_offsets_to_transaction`; a group's name alone will do for no member."""
+    """A group and a member of it, for `send_offsets_to_transaction`. Without a member, the group id is enough."""
 
     group_id: str
     generation_id: int = -1

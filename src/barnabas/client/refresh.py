@@ -1,7 +1,7 @@
-"""One question shared by all who wait for its answer.
+"""Metadata refreshes shared by all callers that wait for them.
 
-Who needs to know about some topics joins the question that is under way if it covers them, else the next one, which begins
-when that is done and asks for everything that was wanted meanwhile. So there is at most one at a time, and one waiting.
+A caller joins the refresh in progress if that covers its topics. Otherwise it joins the next one, which starts after it and
+asks for all topics wanted meanwhile. So there is at most one refresh in progress, and one waiting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.client.state import Asked
 
 
 class SharedRefresh:
-    """`ask` puts the question for some topics, or with None for all."""
+    """`ask` refreshes some topics, or all (None)."""
 
     def __init__(self, ask: Callable[[Asked], Awaitable[None]]) -> None:
         self._ask = ask
@@ -24,7 +24,7 @@ class SharedRefresh:
         self._next: asyncio.Task[None] | None = None
 
     async def wait(self, topics: Asked, *, fresh: bool = False) -> None:
-        """Returns when an answer about these topics is in; if `fresh`, one that was asked for after this call."""
+        """Wait until these topics are refreshed. If `fresh`, by a refresh that starts after this call."""
         if self._next is None and not fresh and self._task is not None and _covers(self._topics, topics):
             await join(self._task)
             return

@@ -1,8 +1,8 @@
-"""Whether a request that went wrong is sent again. Pure.
+"""Decide whether a failed request is retried. Pure.
 
-Three kinds of failure. It was certainly not carried out (no connection, or a node that was not the right one): try again. It
-may have been (the connection was lost, no answer, REQUEST_TIMED_OUT): try again only if to do it twice is the same as once.
-Anything else is the caller's to know.
+There are three kinds of failure. If the request was certainly not carried out (no connection, wrong node), retry it. If it may
+have been (connection lost, no response, REQUEST_TIMED_OUT), retry it only if it is idempotent. Anything else is left to the
+caller.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOT_DONE = frozenset(
         ErrorCode.UNKNOWN_LEADER_EPOCH,
     }
 )
-"""The node was not the right one, or not ready: nothing was done."""
+"""Codes of a node that was the wrong one, or not ready: nothing was done."""
 
 _READS = ("Describe", "List", "Find", "OffsetFetch", "OffsetForLeaderEpoch")
 _REPEATABLE = frozenset(
@@ -47,19 +47,19 @@ _REPEATABLE = frozenset(
 
 
 def is_repeatable(request: Message) -> bool:
-    """Whether to do it twice is the same as once, and has the same answer."""
+    """Return whether a request is idempotent: sent twice, it has the same effect and response."""
     name = type(request).__name__.removesuffix("Request")
     return name in _REPEATABLE or name.startswith(_READS)
 
 
 def whole_error(response: Any) -> KafkaError | None:
-    """The error that a response has for all of the request, if it has one."""
+    """Return the error of the whole response, or None."""
     number = getattr(response, "error_code", 0)
     return KafkaError(error_code(number), getattr(response, "error_message", None)) if number else None
 
 
 def rows_not_done(response: Any) -> ErrorCode | None:
-    """The code by which every row says that nothing was done, or None when there is a row that says otherwise."""
+    """Return a code in `NOT_DONE` if every row has one, else None."""
     first: ErrorCode | None = None
     for number in _row_codes(response):
         code = error_code(number)
@@ -94,7 +94,7 @@ def may_retry(error: Exception, *, repeatable: bool, give_up_on: Collection[Erro
 
 
 def maybe_done(error: BaseException) -> bool:
-    """Whether, for all that this error says, the request may have been carried out."""
+    """Return whether the request may have been carried out despite this error."""
     if isinstance(error, CallTimeoutError):
         return error.maybe_done
     if isinstance(error, KafkaError):

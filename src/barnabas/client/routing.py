@@ -1,4 +1,4 @@
-"""Which node a request goes to. Pure: the state of the cluster in, a node or what is missing out.
+"""Choose the node that a request goes to. Pure.
 
 >>> from barnabas.client.state import EMPTY_STATE
 >>> resolve(node(3), EMPTY_STATE, {})
@@ -16,7 +16,7 @@ from barnabas.client.state import NO_LEADER, ClusterState
 
 
 class CoordinatorType(IntEnum):
-    """What a coordinator coordinates, by the number FindCoordinator has for it."""
+    """Type of a coordinator, by its number in FindCoordinator."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -25,17 +25,17 @@ class CoordinatorType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnyBroker:
-    """Whichever node has the least to do."""
+    """The node with the least load."""
 
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """The active controller, or the broker that stands for it."""
+    """The active controller, or a broker that forwards to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Whoever leads a partition."""
+    """The leader of a partition."""
 
     topic: str
     partition: int
@@ -43,7 +43,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """Whoever coordinates a group or a transactional id."""
+    """The coordinator of a group or a transactional id."""
 
     key: str
     type: CoordinatorType
@@ -51,7 +51,7 @@ class Coordinator:
 
 @dataclass(frozen=True, slots=True)
 class NodeId:
-    """One given node."""
+    """The node with this id."""
 
     id: int
 
@@ -72,7 +72,7 @@ def leader(topic: str, partition: int) -> Destination:
 
 
 def coordinator(key: str, type: CoordinatorType = CoordinatorType.GROUP) -> Destination:
-    """The coordinator of a group, or with a type that of a transactional id (or of a share group's partition)."""
+    """Return the coordinator of a group, or by `type` of a transactional id or a share group's partition."""
     return Coordinator(key, type)
 
 
@@ -81,7 +81,7 @@ def node(id: int) -> Destination:
 
 
 class Missing(Enum):
-    """What must be learnt before a destination is a node."""
+    """What is not known yet about a destination."""
 
     NODE = "node"
     LEADER = "leader"
@@ -89,7 +89,7 @@ class Missing(Enum):
 
 
 def resolve(to: Destination, state: ClusterState, coordinators: Mapping[Coordinator, int]) -> int | Missing | None:
-    """The id of a node, or what is missing; None when any node will do."""
+    """Return the id of a node, or what is missing, or None if any node will do."""
     match to:
         case AnyBroker():
             return None
@@ -108,7 +108,7 @@ def resolve(to: Destination, state: ClusterState, coordinators: Mapping[Coordina
 
 
 class Load(NamedTuple):
-    """How busy a node is: requests under way, and how long until it may be connected to, 0 if it may or is."""
+    """Load of a node: requests in flight, and seconds until the next attempt to connect is allowed."""
 
     node_id: int
     is_open: bool
@@ -117,8 +117,8 @@ class Load(NamedTuple):
 
 
 def least_loaded(loads: Iterable[Load], random: Callable[[], float]) -> list[int]:
-    """Nodes in the order to try them: connected ones by what they have to do, then those that may be connected to, then
-    those that failed a moment ago. Chance decides among equals.
+    """Return node ids in the order to try them: connected ones by load, then those that can be connected to now, then those
+    that failed a moment ago. Equal ones are in random order.
 
     >>> least_loaded([Load(1, False), Load(2, True, 5), Load(3, True, 1), Load(4, False, 0, 0.5)], lambda: 0.0)
     [3, 2, 1, 4]

@@ -1,7 +1,7 @@
-"""A client's settings, by the names that Kafka's clients have for them, from a mapping or a client.properties file.
+"""Settings of a client, by the names of Kafka's clients, from a mapping or a client.properties file.
 
-Text in, checked values out; an error names the setting, and a name that nobody knows is a warning. Producers, consumers and
-others bring a table of their own settings and get them back by name.
+Values are parsed and checked. An error names the setting; an unknown name is a warning. Producers and consumers pass a table of
+their additional settings.
 
 >>> settings = load({"bootstrap.servers": "one:9092,two:9092", "request.timeout.ms": 5_000})
 >>> settings.bootstrap_servers[1]
@@ -41,7 +41,7 @@ _NO_DEFINITIONS: Mapping[str, Definition] = MappingProxyType({})
 
 
 class ClientSettings(NamedTuple):
-    """Settings that were checked; `load` and `load_file` make them. Passwords do not show in the repr."""
+    """Checked settings, made by `load` or `load_file`. The repr shows no passwords."""
 
     values: Mapping[str, Value]
     bootstrap_servers: tuple[Address, ...]
@@ -54,20 +54,20 @@ class ClientSettings(NamedTuple):
         return f"ClientSettings({at}, {self.security_protocol})"
 
     def get(self, name: str) -> Value:
-        """The value of any known setting; KeyError for an unknown one."""
+        """Return the value of a setting. Raises KeyError if it is unknown."""
         return self.values[name]
 
     def get_int(self, name: str) -> int:
         value = self.values[name]
         if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} is not a whole number")
+            raise TypeError(f"{name} is not an integer")
         return value
 
     def get_str(self, name: str) -> str:
-        """The value of a text; one that is not set is empty."""
+        """Return the value of a string setting, or "" if it is not set."""
         value = self.values[name]
         if value is not None and not isinstance(value, str):
-            raise TypeError(f"{name} is not a text")
+            raise TypeError(f"{name} is not a string")
         return value or ""
 
     def get_bool(self, name: str) -> bool:
@@ -93,7 +93,7 @@ class ClientSettings(NamedTuple):
         return Backoff(self.get_int("reconnect.backoff.ms"), self.get_int("reconnect.backoff.max.ms"))
 
     def connect_options(self) -> Options:
-        """How connections are made; reads the files of certificates and keys. Raises `ConfigError`."""
+        """Return the options of new connections. Reads certificate and key files. Raises `ConfigError`."""
         tls: ssl.SSLContext | None = client_context(self.values) if self.security_protocol.endswith("SSL") else None
         login: Login | None = None
         if self.credentials is not None:
@@ -116,25 +116,21 @@ def begin_login(mechanism: str, credentials: Credentials, nonce: str) -> ClientM
 def load(
     given: Mapping[str, object], more: Mapping[str, Definition] = _NO_DEFINITIONS, *, warn: bool = True
 ) -> ClientSettings:
-    """Check what is given (texts, numbers, booleans, lists of texts); `more` defines settings beyond those of every client.
+    """Check the given settings: strings, numbers, booleans and lists of strings. `more` defines additional settings.
 
-    Unknown names are logged as warnings if `warn`, and are in `warnings` in any case. Raises `ConfigError`.
+    Unknown names are in `warnings`, and also logged if `warn`. Raises `ConfigError`.
     """
     texts = {name: _text_of(value) for name, value in given.items()}
     known = {**definitions(), **more}
     values = MappingProxyType(parse_all(known, texts))
-    warnings = tuple(
-        f"{name} is not a setting that is known; it is ignored" for name in texts if not _is_known(name, known)
-    )
+    warnings = tuple(f"{name} is not a known setting; it is ignored" for name in texts if not _is_known(name, known))
     if warn:
         for warning in warnings:
             log.warning("%s", warning)
     servers = _addresses("bootstrap.servers", values)
     controllers = _addresses("bootstrap.controllers", values)
     if bool(servers) == bool(controllers):
-        text = (
-            "bootstrap.servers and bootstrap.controllers cannot both be set" if servers else "no address to begin with"
-        )
+        text = "bootstrap.servers and bootstrap.controllers cannot both be set" if servers else "no bootstrap address"
         raise ConfigError("bootstrap.servers", f"{text}: set bootstrap.servers=HOST:PORT, or bootstrap.controllers")
     return ClientSettings(values, servers, controllers, _credentials(values), warnings)
 
@@ -142,7 +138,7 @@ def load(
 def load_over(
     base: ClientSettings | None, given: Mapping[str, object], more: Mapping[str, Definition]
 ) -> ClientSettings:
-    """As `load`; but of a client that stands on another, whose settings are `base`, only those in `more` are its own."""
+    """Like `load`, but if `base` is given, take only the settings in `more` from `given`, and all others from `base`."""
     if base is None:
         return load(given, more)
     own = load({"bootstrap.servers": "unused:1", **given}, more, warn=False)
@@ -154,12 +150,12 @@ def load_file(
     overrides: Mapping[str, object] | None = None,
     more: Mapping[str, Definition] = _NO_DEFINITIONS,
 ) -> ClientSettings:
-    """The settings of a Java client.properties; `overrides` win over the file."""
+    """Load settings from a client.properties file; `overrides` take precedence. Raises OSError and `ConfigError`."""
     return load({**read_file(path), **(overrides or {})}, more)
 
 
 def read_file(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The texts of a client.properties, not yet checked. Raises OSError, and `ConfigError` for what is no such file."""
+    """Read a client.properties file without checking the values. Raises OSError, and `ConfigError` for wrong syntax."""
     return properties.loads(Path(path).read_text(encoding="latin-1"))
 
 
@@ -182,7 +178,7 @@ def _addresses(name: str, values: Mapping[str, Value]) -> tuple[Address, ...]:
     found = parse_addresses(name, [entry for entry in entries if entry] if isinstance(entries, tuple) else ())
     for address in found:
         if not address.host or not address.port:
-            raise ConfigError(name, f"{name}: a host and a port are needed, as in localhost:9092")
+            raise ConfigError(name, f"{name}: expected HOST:PORT, as in localhost:9092")
     return found
 
 
@@ -192,20 +188,20 @@ def _credentials(values: Mapping[str, Value]) -> Credentials | None:
     mechanism, jaas = values["sasl.mechanism"], values["sasl.jaas.config"]
     if mechanism not in MECHANISMS:
         raise ConfigError(
-            "sasl.mechanism", f"sasl.mechanism: {mechanism} is not known here; there are {', '.join(MECHANISMS)}"
+            "sasl.mechanism", f"sasl.mechanism: {mechanism} is not supported; use one of {', '.join(MECHANISMS)}"
         )
     if not isinstance(jaas, str):
-        raise ConfigError("sasl.jaas.config", f"sasl.jaas.config must say who logs in with {mechanism}")
+        raise ConfigError("sasl.jaas.config", f"sasl.jaas.config must be set to log in with {mechanism}")
     return parse_jaas(jaas, str(mechanism))
 
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """The settings of every client."""
+    """Return the settings that every client has."""
     return parse_table(_TABLE)
 
 
-# What Java clients know beside these, and what has no meaning here.
+# Settings of Java clients that have no effect here.
 _WITHOUT_EFFECT = (
     r"metrics?\.|auto\.include\.jmx|enable\.metrics\.push|security\.providers|client\.dns\.lookup|(send|receive)\.buffer\.bytes"
     r"|ssl\.(provider|secure|keymanager|trustmanager|engine|truststore\.password|keystore\.password|protocol$|cipher)"
@@ -216,53 +212,53 @@ _WITHOUT_EFFECT = (
 _PROTOCOLS = "|".join(SECURITY_PROTOCOLS)
 _TABLE = f"""\
 bootstrap.servers list "" high
-    Brokers to begin with, as host:port; the others are learnt from them.
+    Brokers to connect to first, as host:port; they name the others.
 bootstrap.controllers list "" high
-    Controllers to begin with, to administer a quorum without brokers.
+    Controllers to connect to first, to administer a quorum without brokers.
 client.id string "" medium
-    Name by which brokers log, throttle and count this client.
+    Name of this client in the logs, quotas and metrics of brokers.
 metadata.max.age.ms long 300000 low >=0
-    Age at which what is known of the cluster is asked for again.
+    Age at which metadata is refreshed.
 metadata.max.idle.ms long 300000 low >=5000
-    Time after which a topic that nobody asks for is forgotten.
+    Time after which the metadata of an unused topic is dropped.
 metadata.recovery.strategy string rebootstrap low nocase:REBOOTSTRAP|NONE
-    What to do when no known node can be reached: begin again with the bootstrap servers, or only try again.
+    What to do if no known node can be reached: use the bootstrap servers again, or only retry.
 reconnect.backoff.ms long 50 low >=0
-    First pause before a node is connected to again.
+    First delay before reconnecting to a node.
 reconnect.backoff.max.ms long 1000 low >=0
-    Longest pause before a node is connected to again.
+    Maximal delay before reconnecting to a node.
 retry.backoff.ms long 100 low >=0
-    First pause before a request is tried again.
+    First delay before a retry.
 retry.backoff.max.ms long 1000 low >=0
-    Longest pause before a request is tried again.
+    Maximal delay before a retry.
 request.timeout.ms int 30000 medium >=0
-    How long one answer is waited for.
+    Timeout of one request.
 default.api.timeout.ms int 60000 medium >=0
-    How long a call may take with all its attempts.
+    Timeout of a call with all its retries.
 socket.connection.setup.timeout.ms long 10000 medium >=1
-    How long a connection may take to be made, and once more for versions and login.
+    Timeout of connecting, and again of the handshake (versions and login).
 connections.max.idle.ms long 540000 medium
-    Time after which a connection that is not used is closed; -1 is never.
+    Time after which an unused connection is closed; -1 means never.
 security.protocol string PLAINTEXT medium nocase:{_PROTOCOLS}
-    How to talk to nodes: with TLS, with a login, both or neither.
+    Whether connections use TLS, SASL, both or neither.
 sasl.mechanism string GSSAPI medium
-    How to log in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+    SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
 sasl.jaas.config password - medium
-    Who logs in, as a line of JAAS.
+    Credentials, as a JAAS line.
 ssl.enabled.protocols list TLSv1.2,TLSv1.3 medium list+empty
-    TLS versions that may be spoken.
+    Allowed TLS versions.
 ssl.endpoint.identification.algorithm string https low
-    Whether a node's name must be in its certificate; empty turns it off.
+    Check that a node's name is in its certificate; empty turns the check off.
 ssl.truststore.type string JKS medium
-    Format of the trust store; only PEM can be read.
+    Format of the trust store; only PEM is supported.
 ssl.truststore.location string - high
-    File with the certificates that are trusted; those of the system if there is none.
+    File with the trusted certificates; the default is those of the system.
 ssl.truststore.certificates password - high
-    The certificates that are trusted, in PEM.
+    The trusted certificates, in PEM.
 ssl.keystore.type string JKS medium
-    Format of the key store; only PEM can be read.
+    Format of the key store; only PEM is supported.
 ssl.keystore.location string - high
-    File with the client's key and its certificate.
+    File with the client's key and certificate.
 ssl.keystore.key password - high
     The client's key, in PEM.
 ssl.keystore.certificate.chain password - high

@@ -1,4 +1,5 @@
-"""Work that several wait for: one of them giving up does not end it, and its end by `close` is no cancellation of theirs."""
+"""Tasks that several callers wait for. Cancelling one caller does not end the task; ending the task raises `ClosedError` in
+all callers."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ T = TypeVar("T")
 
 
 def begin(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """A task whose failure is not complained about when nobody waits any more."""
+    """Start a task whose exception is not logged if no caller is left."""
     task = asyncio.create_task(work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
 
 
 async def join(task: asyncio.Task[T]) -> T:
-    """What the task returns. Raises `ClosedError` if it was ended."""
+    """Wait for the task's result. Raises `ClosedError` if the task was cancelled."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -31,7 +32,7 @@ async def join(task: asyncio.Task[T]) -> T:
 
 
 async def end(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
-    """Returns when all have ended."""
+    """Cancel these tasks, and wait until all have ended."""
     running = [task for task in tasks if task is not None]
     for task in running:
         task.cancel()

@@ -1,8 +1,8 @@
-"""What a client knows of the cluster, as a value: nodes, the controller, topics, partitions and who leads them. Pure.
+"""The cluster as known to a client: nodes, controller, topics, partitions and leaders. Pure.
 
-Answers to Metadata of every version, and to DescribeCluster, are merged into it. The rule: a partition's leader epoch never
-goes back, for a broker that lags behind may be asked after one that does not; a topic that was made anew under its name
-begins anew. Nothing changes in place: whoever holds a state may keep it.
+Responses to Metadata, in every version, and to DescribeCluster are merged into it. Its one rule: a partition's leader epoch
+never goes back, because a broker that lags behind may answer last; a topic that was deleted and created again starts anew. A
+state is immutable.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 NO_LEADER = -1
 NO_EPOCH = -1
 BROKERS, CONTROLLERS = 1, 2
-"""Endpoint types, as DescribeCluster has them (KIP-919)."""
+"""Endpoint types of DescribeCluster (KIP-919)."""
 
 Asked: TypeAlias = frozenset[str] | None
-"""Names of topics; None is all of them."""
+"""Names of topics, or None for all topics."""
 
 _NOT_ASKED = -2147483648
 _FIRST_WITH_RELIABLE_EPOCHS = 9
@@ -36,7 +36,7 @@ _FIRST_WITH_IDS = 12
 
 
 class Node(NamedTuple):
-    """A broker, or a controller where those were asked for."""
+    """A broker, or a controller if controllers were asked for."""
 
     id: int
     host: str
@@ -49,7 +49,7 @@ class Node(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A partition; no leader is -1, and so is an epoch that was not told."""
+    """A partition. `leader_id` is -1 if there is no leader, `leader_epoch` is -1 if it is unknown."""
 
     partition_index: int
     leader_id: int = NO_LEADER
@@ -61,17 +61,17 @@ class Partition(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic; the id is zero where the broker is too old to tell."""
+    """A topic. The id is zero if the broker is too old to return it."""
 
     name: str
     id: Uuid
     is_internal: bool
     partitions: Mapping[int, Partition]
-    authorized_operations: frozenset[AclOperation] | None = None  # None: was not asked
+    authorized_operations: frozenset[AclOperation] | None = None  # None: not asked for
 
 
 class ClusterState(NamedTuple):
-    """`topics` has those that were asked for and exist, `errors` why others are not there, by name or by the text of an id."""
+    """`topics` has the topics that exist, `errors` the errors of the others, by name or by the text of the id."""
 
     cluster_id: str | None = None
     controller_id: int = -1
@@ -88,7 +88,7 @@ class ClusterState(NamedTuple):
         return None if found is None else found.partitions.get(partition)
 
     def leader(self, topic: str, partition: int) -> Node | None:
-        """The node that leads a partition, if it is known."""
+        """Return the leader of a partition, or None if it is unknown."""
         found = self.partition(topic, partition)
         return None if found is None else self.nodes.get(found.leader_id)
 
@@ -107,11 +107,11 @@ class ClusterState(NamedTuple):
 EMPTY_STATE = ClusterState()
 
 
-# --- what to ask
+# --- requests
 
 
 class Question(NamedTuple):
-    """A request, and which topics its answer tells about; `only` are those that are wanted of them."""
+    """A request, the topics its response covers, and the topics wanted of them (`only`)."""
 
     request: MetadataRequest
     asked: Asked
@@ -120,9 +120,9 @@ class Question(NamedTuple):
 
 
 def metadata_question(version: int, asked: Asked, *, allow_auto_topic_creation: bool = False) -> Question:
-    """How to ask for topics in this version, and none by an empty set.
+    """Return the request for these topics in this version; an empty set asks for none.
 
-    Version 0 cannot ask for none, and versions before 4 create what they are asked for: there, all are asked for instead.
+    Version 0 cannot ask for none, and versions before 4 create missing topics. In these cases all topics are asked for.
     """
     creates = version < _FIRST_WITHOUT_AUTO_CREATION and not allow_auto_topic_creation
     if version < _FIRST_WITH_NO_TOPICS:
@@ -137,19 +137,19 @@ def metadata_question(version: int, asked: Asked, *, allow_auto_topic_creation: 
 
 
 def metadata_question_by_id(version: int, ids: Iterable[Uuid]) -> Question:
-    """How to ask for topics by their ids, which needs version 12."""
+    """Return the request for topics by id, which needs version 12."""
     rows = [MetadataRequest.MetadataRequestTopic(topic_id=each, name=None) for each in ids]
     request = MetadataRequest(topics=rows, allow_auto_topic_creation=False)
     return Question(request, frozenset(), least_version=_FIRST_WITH_IDS)
 
 
-# --- what is answered
+# --- responses
 
 
 def merge_metadata(
     old: ClusterState, response: MetadataResponse, version: int, asked: Asked, *, only: Asked = None, now_s: float = 0.0
 ) -> ClusterState:
-    """The state after an answer that tells about the topics in `asked`; topics outside of `only` are left out."""
+    """Merge a response that covers the topics in `asked`; topics not in `only` are left out."""
     told = response.topics if only is None else [row for row in response.topics if row.name in only]
     reliable = version >= _FIRST_WITH_RELIABLE_EPOCHS
     topics: dict[str, Topic] = {}
@@ -181,7 +181,7 @@ def merge_metadata(
 
 
 def merge_describe_cluster(old: ClusterState, response: DescribeClusterResponse, *, now_s: float = 0.0) -> ClusterState:
-    """The state after an answer that tells about nodes, and about no topics."""
+    """Merge a response that has nodes, and no topics."""
     return old._replace(
         cluster_id=response.cluster_id,
         controller_id=response.controller_id,
@@ -199,7 +199,7 @@ def merge_describe_cluster(old: ClusterState, response: DescribeClusterResponse,
 
 
 def forget(state: ClusterState, names: Collection[str]) -> ClusterState:
-    """The state without these topics."""
+    """Return the state without these topics."""
     return state._replace(
         topics=MappingProxyType({name: topic for name, topic in state.topics.items() if name not in names}),
         errors=MappingProxyType({name: code for name, code in state.errors.items() if name not in names}),
@@ -209,7 +209,7 @@ def forget(state: ClusterState, names: Collection[str]) -> ClusterState:
 def learn_leaders(
     state: ClusterState, leaders: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node] = ()
 ) -> ClusterState:
-    """The state after a broker has told, beside an error, who leads now (KIP-951): topic, partition, leader id, epoch."""
+    """Merge new leaders that came with an error (KIP-951): topic, partition, leader id, leader epoch."""
     topics = dict(state.topics)
     for name, index, leader_id, leader_epoch in leaders:
         topic = topics.get(name)
@@ -225,7 +225,8 @@ def learn_leaders(
 
 
 def operations_of(bits: int) -> frozenset[AclOperation] | None:
-    """
+    """Decode the bits of authorized operations; None if they were not asked for.
+
     >>> sorted(operation.name for operation in operations_of(0b1000_0000_1000))
     ['ALTER_CONFIGS', 'READ']
     """
@@ -259,9 +260,9 @@ def _topic(row: MetadataResponse.MetadataResponseTopic, reliable: bool) -> Topic
 
 
 def _newer(old: Topic | None, new: Topic) -> Topic:
-    """The new topic, with the old row of each partition of which the old one knows a newer epoch."""
+    """Return the new topic, but keep each old partition that has a newer leader epoch."""
     if old == new:
-        return old  # so that states share what has not changed
+        return old  # states share topics that have not changed
     if old is None or (old.id != new.id and ZERO_UUID not in (old.id, new.id)):
         return new
     kept = {

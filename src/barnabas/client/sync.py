@@ -5,10 +5,10 @@
 ...     admin.describe_cluster().cluster_id == broker.cluster_id
 True
 
-`Admin`, `Producer` and `Consumer` have the methods of the asynchronous ones, with the same arguments and results; each call
-waits for its answer, and what is an asynchronous iterator there is an iterator here. Its one rule: nothing is decided here. An
-event loop runs in a thread of its own, so that all this works where another loop runs already, as in a notebook. Use an
-object from one thread at a time.
+`Admin`, `Producer` and `Consumer` have the methods of the asynchronous classes, with the same arguments and results. Each
+call blocks until it is done; asynchronous iterators become iterators. Its one rule: nothing is decided here. The event loop
+runs in a separate thread, so that this also works inside another event loop, as in a notebook. Use an object from one thread
+at a time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class _LoopThread:
-    """An event loop that runs until it is stopped."""
+    """A thread with an event loop that runs until it is stopped."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -40,7 +40,7 @@ class _LoopThread:
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # Ctrl-C, too, ends what was asked for
+        except BaseException:  # on Ctrl-C too, cancel the work
             future.cancel()
             raise
 
@@ -51,7 +51,7 @@ class _LoopThread:
 
 
 class _Blocking:
-    """Stands before an object of `_target`, which lives in the loop; its methods are found by name."""
+    """Wraps an object of class `_target` that lives in the loop. Methods are looked up by name."""
 
     _target: ClassVar[str]
 
@@ -67,7 +67,7 @@ class _Blocking:
         self._is_closed = False
 
     def close(self) -> None:
-        """Hang up, and end the thread."""
+        """Close the client, and end the thread."""
         if not self._is_closed:
             self._is_closed = True
             try:
@@ -116,7 +116,7 @@ class _Blocking:
 
 
 async def _make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call it in the loop; what it gives is waited for, where that is how it comes."""
+    """Call a function in the loop, and await its result if it is awaitable."""
     result = function(*args, **kwargs)
     while inspect.isawaitable(result):
         result = await result
@@ -124,18 +124,18 @@ async def _make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class Admin(_Blocking):
-    """`barnabas.client.admin.Admin`, waiting for each answer."""
+    """A blocking `barnabas.client.admin.Admin`."""
 
     _target = "barnabas.client.admin.admin:Admin"
 
 
 class Producer(_Blocking):
-    """`barnabas.client.producer.Producer`; `send` waits until the record is acknowledged."""
+    """A blocking `barnabas.client.producer.Producer`. `send` returns when the record is acknowledged."""
 
     _target = "barnabas.client.producer:Producer"
 
 
 class Consumer(_Blocking):
-    """`barnabas.client.consumer.Consumer`; iterating gives records as they come."""
+    """A blocking `barnabas.client.consumer.Consumer`. Iterating over it yields records."""
 
     _target = "barnabas.client.consumer:Consumer"

@@ -1,7 +1,7 @@
-"""The TLS side of a client, from the settings that Java clients have for it. Key and trust stores are PEM.
+"""TLS contexts of clients, from the settings of Java clients. Key and trust stores must be PEM.
 
-What Java keeps in JKS or PKCS12 files has to be exported once; the error says how. Names in certificates are checked unless
-`ssl.endpoint.identification.algorithm` is empty; the chain is checked always.
+JKS and PKCS12 files have to be exported to PEM; the error message shows the command. Host names in certificates are checked
+unless `ssl.endpoint.identification.algorithm` is empty. The certificate chain is always checked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EXPORT = {
 
 
 def client_context(values: Mapping[str, Value]) -> ssl.SSLContext:
-    """Raises `ConfigError` that names the setting."""
+    """Return the context for these settings. Raises `ConfigError` with the name of a wrong setting."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = bool(values["ssl.endpoint.identification.algorithm"])
     _set_versions(context, values["ssl.enabled.protocols"])
@@ -36,7 +36,7 @@ def _set_versions(context: ssl.SSLContext, names: Value) -> None:
     wanted = names if isinstance(names, tuple) and names else tuple(_VERSIONS)
     unknown = [name for name in wanted if name not in _VERSIONS]
     if unknown:
-        raise ConfigError(key, f"{key}: {unknown[0]} is not known here; there are {' and '.join(_VERSIONS)}")
+        raise ConfigError(key, f"{key}: {unknown[0]} is not supported; use {' and '.join(_VERSIONS)}")
     context.minimum_version = min(_VERSIONS[name] for name in wanted)
     context.maximum_version = max(_VERSIONS[name] for name in wanted)
 
@@ -51,7 +51,7 @@ def _load_trust(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
     try:
         context.load_verify_locations(cadata=inline or _read("ssl.truststore.location", location))
     except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(key, f"{key} holds no certificates in PEM: {_reason(error)}") from None
+        raise ConfigError(key, f"{key} has no certificates in PEM: {_reason(error)}") from None
 
 
 def _load_key(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
@@ -62,10 +62,10 @@ def _load_key(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
     key = "ssl.keystore.key" if inline else "ssl.keystore.location"
     chain = _text(values, "ssl.keystore.certificate.chain")
     if inline and not chain:
-        raise ConfigError("ssl.keystore.certificate.chain", "ssl.keystore.certificate.chain goes with ssl.keystore.key")
+        raise ConfigError("ssl.keystore.certificate.chain", "ssl.keystore.certificate.chain needs ssl.keystore.key")
     text = f"{inline}\n{chain}\n" if inline else _read(key, location)
     password = _text(values, "ssl.key.password")
-    # OpenSSL takes keys from files only; this one is readable by nobody else, and gone at once.
+    # OpenSSL reads keys only from files: this one is readable only by this user, and deleted at once.
     with tempfile.NamedTemporaryFile("w", prefix="barnabas-", suffix=".pem") as file:
         file.write(text)
         file.flush()
@@ -73,7 +73,7 @@ def _load_key(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
             context.load_cert_chain(file.name, password=lambda: password)
         except (ssl.SSLError, ValueError) as error:
             wrong = "; is ssl.key.password right?" if "ENCRYPTED" in text else ""
-            raise ConfigError(key, f"{key} has no key with its certificate in PEM: {_reason(error)}{wrong}") from None
+            raise ConfigError(key, f"{key} has no key and certificate in PEM: {_reason(error)}{wrong}") from None
 
 
 def _require_pem(values: Mapping[str, Value], store: str) -> None:
@@ -81,7 +81,7 @@ def _require_pem(values: Mapping[str, Value], store: str) -> None:
     kind = _text(values, key)
     if kind.upper() != "PEM":
         how = f"export it with `{_EXPORT[store]}` and set {key}=PEM"
-        raise ConfigError(key, f"{key}: only PEM can be read here, not {kind}; {how}")
+        raise ConfigError(key, f"{key}: only PEM is supported, not {kind}; {how}")
 
 
 def _read(key: str, location: str) -> str:

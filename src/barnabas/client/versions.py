@@ -1,7 +1,7 @@
-"""Which version of each API is spoken with a node: its ranges, held against what this project can encode. Pure.
+"""Choose the version of a request for a node. Pure.
 
-The rule: the newest version that both sides know and that can say everything the request says. Fields come and go with
-versions, so a request may need an older one than the newest common; if none will do, the error says which would.
+Its one rule: use the newest version that both sides support and that can encode everything in the request. Fields come and go
+with versions, so this may be older than the newest common version. If there is none, the error names the version needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_RANGES: Mapping[str, Versions] = MappingProxyType({})
 
 
 class NodeVersions(NamedTuple):
-    """What one node has said of itself in ApiVersions."""
+    """Versions and features of a node, from its ApiVersions response."""
 
     ranges: Mapping[int, Versions]
     supported_features: Mapping[str, Versions] = _NO_RANGES
@@ -29,14 +29,15 @@ class NodeVersions(NamedTuple):
     finalized_features_epoch: int = -1
 
     def serves(self, name: str, version: int = 0) -> bool:
-        """Whether an API, such as `"DescribeTopicPartitions"`, is served in this version or a newer one that we know."""
+        """Return whether the node serves an API, such as "DescribeTopicPartitions", in `version` or a newer one that this
+        client supports."""
         api = _api_of(name)
         key = _KEYS[name]
         common = common_range(api, self.ranges.get(key))
         return common.last >= max(version, common.first)
 
     def best(self, name: str) -> int | None:
-        """The newest common version of an API, or None."""
+        """Return the newest common version of an API, or None."""
         common = common_range(_api_of(name), self.ranges.get(_KEYS[name]))
         return common.last if common.first <= common.last else None
 
@@ -53,7 +54,8 @@ def versions_of(response: ApiVersionsResponse) -> NodeVersions:
 
 
 def common_range(api: Api, offered: Versions | None) -> Versions:
-    """
+    """Return the versions that both sides support.
+
     >>> common_range(APIS[3], Versions(4, 99))
     Versions(first=4, last=13)
     """
@@ -65,7 +67,10 @@ def common_range(api: Api, offered: Versions | None) -> Versions:
 def encode_best(
     request: Message, versions: NodeVersions, node: str = "the node", *, least: int = 0, feature: str = ""
 ) -> tuple[int, bytes]:
-    """The version to send a request in, and its body. `feature` is what needs version `least`, for the error."""
+    """Return the version of a request and its encoded body. `feature` names what needs version `least`, for the error.
+
+    Raises `UnsupportedByNodeError`.
+    """
     key = request.schema().key
     assert key is not None, f"{type(request).__name__} is not a request"
     api, offered = APIS[key], versions.ranges.get(key)
@@ -77,7 +82,11 @@ def encode_best(
     first, last = common_range(api, offered)
     first = max(first, least)
     if first > last:
-        wanted = f"{feature or 'this'} needs version {least}" if least > offered.last else f"we know {api.versions}"
+        wanted = (
+            f"{feature or 'this'} needs version {least}"
+            if least > offered.last
+            else f"this client supports {api.versions}"
+        )
         raise UnsupportedByNodeError(f"{node} serves {api.name} in versions {offered}; {wanted}")
     refused: EncodeError | None = None
     for version in range(last, first - 1, -1):
@@ -95,7 +104,7 @@ def encode_best(
 
 
 def version_that_can(request: Message, first: int) -> int | None:
-    """The oldest version, from `first` on, in which everything in the request can be said."""
+    """Return the oldest version, from `first` on, that can encode everything in the request, or None."""
     key = request.schema().key
     assert key is not None
     for version in range(first, APIS[key].versions.last + 1):
@@ -109,7 +118,7 @@ def version_that_can(request: Message, first: int) -> int | None:
 
 def _api_of(name: str) -> Api:
     if name not in _KEYS:
-        raise KeyError(f"there is no API called {name}")
+        raise KeyError(f"unknown API {name}")
     return APIS[_KEYS[name]]
 
 
@@ -151,4 +160,4 @@ RELEASES: Mapping[str, str] = MappingProxyType(
         "ShareGroupDescribe": "4.0, in early access",
     }
 )
-"""With which Kafka an API came, for those that a broker still in use may lack."""
+"""The Kafka version that introduced an API, for APIs that old brokers still in use lack."""

@@ -300,7 +300,7 @@ def test_lowering_a_feature_needs_a_version_that_can_say_so() -> None:
         async with scripted(answer, UpdateFeatures=(0, 0)) as cluster:
             assert await Features(cluster).update_features({"a": FeatureUpdate(1)}) == {"a": None}
             down = {"a": FeatureUpdate(0, UpgradeType.SAFE_DOWNGRADE)}
-            with pytest.raises(UnsupportedByNodeError, match="such a change of features needs version 1"):
+            with pytest.raises(UnsupportedByNodeError, match="this feature update needs version 1"):
                 await Features(cluster).update_features(down)
 
     asyncio.run(main())

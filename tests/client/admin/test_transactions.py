@@ -92,7 +92,7 @@ def test_transactions_are_filtered_by_producer_duration_and_pattern(broker: Brok
 
 def test_a_state_that_nobody_knows_is_an_error(broker: Broker) -> None:
     async def scenario(transactions: Transactions) -> None:
-        with pytest.raises(KafkaError, match="knows no transaction state Sleeping"):
+        with pytest.raises(KafkaError, match="does not know transaction state Sleeping"):
             await transactions.list_transactions(states=["Sleeping"])
 
     run(broker, scenario)

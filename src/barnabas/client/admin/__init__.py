@@ -1,9 +1,9 @@
-"""Administration of a cluster: a typed method for everything that Kafka's administrative APIs can do.
+"""Administration of a cluster: a typed method for each of Kafka's administrative APIs.
 
     async with Admin({"bootstrap.servers": "localhost:9092"}) as admin:
         checked(await admin.create_topics([NewTopic("orders", partitions=12)]))
 
-`Admin` is made of parts, one file for one kind of thing; `barnabas.client.sync` has the same for code without an event loop.
+`Admin` combines parts, one file for each subject. `barnabas.client.sync` has the same for code without an event loop.
 """
 
 from __future__ import annotations

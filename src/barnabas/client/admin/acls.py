@@ -1,4 +1,4 @@
-"""ACLs: which entries there are, making and removing them (DescribeAcls, CreateAcls, DeleteAcls).
+"""ACLs: list, create and delete entries (DescribeAcls, CreateAcls, DeleteAcls).
 
 >>> import asyncio
 >>> from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
@@ -20,8 +20,8 @@
 >>> asyncio.run(main())
 ALLOW User:alice from * to READ on TOPIC LITERAL 'orders'
 
-Entries and filters are values of `barnabas.security.acl`. A cluster without an authorizer answers SECURITY_DISABLED. What these
-entries decide is in `barnabas.security.authorizer`; super users are settings of brokers and are not to be seen here.
+Entries and filters are values of `barnabas.security.acl`. A cluster without an authorizer answers SECURITY_DISABLED. Entries
+are evaluated by `barnabas.security.authorizer`. Super users are broker configs, and are not listed here.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _PATTERNS = "a prefixed ACL"
 
 
 class Acls(Part):
-    """Who may do what."""
+    """Access control lists."""
 
     async def describe_acls(self, filter: AclFilter = EVERY_ACL, *, timeout_ms: float | None = None) -> list[AclEntry]:
-        """The entries that a filter selects; without one, all."""
+        """Return the entries that match a filter, by default all."""
         try:
             return await self._describe_acls(filter, timeout_ms)
         except UnsupportedByNodeError:
@@ -73,7 +73,7 @@ class Acls(Part):
     async def create_acls(
         self, entries: Iterable[AclEntry], *, timeout_ms: float | None = None
     ) -> dict[AclEntry, KafkaError | None]:
-        """Make entries; one that is there already stays, and is no error."""
+        """Create entries. An entry that exists already is no error."""
         results: dict[AclEntry, KafkaError | None] = {}
         for piece in pieces(dict.fromkeys(entries), _AT_ONCE):
             results.update(await self._create_some_acls(piece, timeout_ms))
@@ -99,7 +99,7 @@ class Acls(Part):
     async def delete_acls(
         self, filters: Iterable[AclFilter], *, timeout_ms: float | None = None
     ) -> dict[AclFilter, list[AclEntry] | KafkaError]:
-        """Remove what filters select; for each of them, the entries that are gone. None at all is no error."""
+        """Delete the entries that match each filter, and return them by filter. No match is no error."""
         results: dict[AclFilter, list[AclEntry] | KafkaError] = {}
         for piece in pieces(dict.fromkeys(filters), _AT_ONCE):
             results.update(await self._delete_some_acls(piece, timeout_ms))
@@ -123,7 +123,7 @@ class Acls(Part):
 
 
 def only(entry: AclEntry) -> AclFilter:
-    """The filter that selects this entry and no other."""
+    """Return the filter that matches only this entry."""
     return AclFilter(*entry)
 
 

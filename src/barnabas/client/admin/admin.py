@@ -1,4 +1,4 @@
-"""`Admin`: every part of administration in one object.
+"""`Admin`: all parts of administration in one object.
 
 >>> import asyncio
 >>> from barnabas.client.admin.part import checked
@@ -60,14 +60,14 @@ class Admin(
     Elections,
     Telemetry,
 ):
-    """`async with Admin({"bootstrap.servers": "localhost:9092"}) as admin`, or with a `Cluster` that someone else closes."""
+    """Used as `async with Admin({"bootstrap.servers": "localhost:9092"}) as admin`. A given `Cluster` is not closed by it."""
 
     def __init__(self, cluster: Cluster | ClientSettings | Mapping[str, object]) -> None:
         self._is_mine = not isinstance(cluster, Cluster)
         super().__init__(cluster if isinstance(cluster, Cluster) else Cluster(cluster))
 
     async def start(self, timeout_ms: float | None = None) -> Self:
-        """Reach the cluster; `Cluster.start` says what may go wrong."""
+        """Connect to the cluster. Raises like `Cluster.start`."""
         if self._is_mine:
             await self.cluster.start(timeout_ms)
         return self

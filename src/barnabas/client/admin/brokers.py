@@ -1,7 +1,6 @@
-"""Nodes: DescribeCluster (60), or Metadata (3) where a broker is older than that; UnregisterBroker (64); ApiVersions (18).
+"""Nodes: DescribeCluster (60), or Metadata (3) for older brokers; UnregisterBroker (64); ApiVersions (18).
 
-Which nodes are meant follows from how the client found the cluster: through `bootstrap.servers` brokers, through
-`bootstrap.controllers` controllers (KIP-919).
+Clients with `bootstrap.servers` describe brokers, clients with `bootstrap.controllers` describe controllers (KIP-919).
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ _FENCED_SINCE = 2
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """A cluster and its nodes, brokers or controllers, in the order of their ids; of fenced ones only those asked for.
+    """A cluster and its nodes, brokers or controllers, in the order of their ids. Fenced brokers only if asked for.
 
-    `controller_id` is the active controller if controllers were asked, else whichever broker stands for it.
+    `controller_id` is the active controller if controllers were asked, else a broker that forwards to it.
     """
 
     cluster_id: str | None
     controller_id: int
     nodes: tuple[Node, ...]
     endpoint_type: int
-    authorized_operations: frozenset[AclOperation] | None = None  # None: was not asked
+    authorized_operations: frozenset[AclOperation] | None = None  # None: not asked for
 
     @property
     def has_controllers(self) -> bool:
@@ -65,7 +64,7 @@ class Brokers(Part):
         include_authorized_operations: bool = False,
         timeout_ms: float | None = None,
     ) -> ClusterDescription:
-        """The cluster's id, its nodes, and who is the controller. Fenced brokers need Kafka 4.0 or newer."""
+        """Return the cluster id, the nodes and the controller. Listing fenced brokers needs Kafka 4.0."""
         endpoint_type = CONTROLLERS if self.cluster.settings.bootstrap_controllers else BROKERS
         if endpoint_type == BROKERS and not (await self.cluster.versions()).serves("DescribeCluster"):
             return await self._describe_by_metadata(include_fenced_brokers, include_authorized_operations, timeout_ms)
@@ -109,13 +108,13 @@ class Brokers(Part):
         )
 
     async def can_list_fenced_brokers(self) -> bool:
-        """Whether `include_fenced_brokers` is possible here."""
+        """Return whether the cluster supports `include_fenced_brokers`."""
         return (await self.cluster.versions()).serves("DescribeCluster", _FENCED_SINCE)
 
     async def unregister_broker(self, broker_id: int, *, timeout_ms: float | None = None) -> None:
-        """Forget a broker that was stopped and will not come back; one that runs registers itself again.
+        """Remove the registration of a broker that was stopped for good. A running broker registers itself again.
 
-        Raises `KafkaError`: BROKER_ID_NOT_REGISTERED if there is none.
+        Raises `KafkaError`, such as BROKER_ID_NOT_REGISTERED.
         """
 
         async def ask() -> None:
@@ -131,7 +130,7 @@ class Brokers(Part):
     async def api_versions(
         self, node_ids: Iterable[int] | None = None, *, timeout_ms: float | None = None
     ) -> dict[int, NodeVersions | KafkaError]:
-        """What each node, or each of these, serves now: versions of APIs, and features. A node that cannot be reached is
+        """Return the API versions and features of these nodes, or of all. The result of an unreachable node is
         BROKER_NOT_AVAILABLE."""
         if node_ids is None:
             node_ids = [each.id for each in (await self.describe_cluster(timeout_ms=timeout_ms)).nodes]

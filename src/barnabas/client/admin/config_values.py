@@ -1,4 +1,4 @@
-"""Settings as values: what has them, what they are and where they come from, and changes of them. Pure."""
+"""Values for configs: resources, entries with their sources, and alterations. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 class ConfigResource(NamedTuple):
-    """One thing that has settings; the broker with no name stands for all brokers."""
+    """A resource with configs. A broker without a name stands for all brokers."""
 
     type: ConfigResourceType
     name: str
@@ -28,7 +28,7 @@ class ConfigResource(NamedTuple):
 
     @classmethod
     def all_brokers(cls) -> ConfigResource:
-        """What holds for every broker that has nothing of its own."""
+        """Return the resource of the cluster-wide default for brokers."""
         return cls(ConfigResourceType.BROKER, "")
 
     @classmethod
@@ -37,7 +37,7 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """Where a value comes from that was set for this very resource."""
+        """Source of a value that is set on this resource itself."""
         if self.type is ConfigResourceType.BROKER and not self.name:
             return ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
         return _OWN_SOURCES[self.type]
@@ -48,7 +48,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSource(IntEnum):
-    """Where a value was set, in the words of Kafka's clients."""
+    """Source of a value, as named by Kafka's clients."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -75,7 +75,7 @@ _OWN_SOURCES: Final = {
 
 
 class ConfigSynonym(NamedTuple):
-    """A name by which a setting was given a value, and where."""
+    """One of the places where a config has a value, by name and source."""
 
     name: str
     value: str | None
@@ -84,10 +84,10 @@ class ConfigSynonym(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """A setting of a resource. Values of sensitive ones are None: brokers do not tell them.
+    """A config of a resource. The value of a sensitive config is None, because brokers do not return it.
 
-    `synonyms` are all places that give it a value, the one that counts first. Brokers since Kafka 2.6 tell its `type`, and,
-    if asked, its `documentation`.
+    `synonyms` are all places where it has a value; the first one is in effect. Since Kafka 2.6 brokers return its `type` and,
+    if asked for, its `documentation`.
     """
 
     name: str
@@ -101,7 +101,7 @@ class ConfigEntry:
 
 
 class AlterConfigOpType(IntEnum):
-    """What to do to a setting; the last two are for settings that are lists."""
+    """Operation on a config. APPEND and SUBTRACT are for lists."""
 
     SET = 0
     DELETE = 1
@@ -110,7 +110,7 @@ class AlterConfigOpType(IntEnum):
 
 
 class AlterConfigOp(NamedTuple):
-    """One change of one setting.
+    """An alteration of one config.
 
     >>> AlterConfigOp("retention.ms", AlterConfigOpType.SET, "1000").value
     '1000'
@@ -122,11 +122,11 @@ class AlterConfigOp(NamedTuple):
 
 
 Config: TypeAlias = dict[str, ConfigEntry]
-"""The settings of a resource, by name."""
+"""The configs of a resource, by name."""
 
 
 def is_done(resource: ConfigResource, config: Config, ops: Iterable[AlterConfigOp]) -> bool | None:
-    """Whether the settings are as these changes make them; None where a password is among them, which nobody can see."""
+    """Return whether these alterations are in effect; None if one is a password, which cannot be read."""
     states = [_is_one_done(resource, config.get(op.name), op) for op in ops]
     if False in states:
         return False
@@ -148,7 +148,7 @@ def _is_one_done(resource: ConfigResource, entry: ConfigEntry | None, op: AlterC
 
 
 def _value(entry: ConfigEntry, text: str | None) -> object:
-    """By its type, because brokers show `true` for ` TRUE `."""
+    """Parse a text by the config's type, because brokers return `true` for ` TRUE `."""
     try:
         return parse_value(entry.name, text, entry.type)
     except ConfigError:
@@ -156,9 +156,9 @@ def _value(entry: ConfigEntry, text: str | None) -> object:
 
 
 def replacement(resource: ConfigResource, config: Config, ops: Iterable[AlterConfigOp]) -> dict[str, str | None]:
-    """All that has to be set for a resource, so that these changes are made and nothing else is.
+    """Return the full configs of a resource after these alterations, for brokers that can only replace all of them.
 
-    Raises `KafkaError` where a password is set that is not among the changes: it cannot be read, so it would be lost.
+    Raises `KafkaError` if a password is set that is not altered: it cannot be read, so it would be lost.
     """
     values = {entry.name: entry.value for entry in config.values() if entry.source is resource.own_source}
     for op in ops:
@@ -174,7 +174,7 @@ def replacement(resource: ConfigResource, config: Config, ops: Iterable[AlterCon
             values[op.name] = ",".join(dict.fromkeys(kept))
     lost = [name for name, value in values.items() if value is None and name in config and config[name].is_sensitive]
     if lost:
-        text = f"{resource}: the broker can only replace all settings, and would lose {', '.join(sorted(lost))}, which"
+        text = f"{resource}: the broker can only replace all configs, and would lose {', '.join(sorted(lost))}, which"
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION, f"{text} cannot be read; IncrementalAlterConfigs came with Kafka 2.3"
         )

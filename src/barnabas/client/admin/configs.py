@@ -1,11 +1,11 @@
-"""Settings of topics, brokers, their loggers, client metrics and groups: DescribeConfigs, IncrementalAlterConfigs,
+"""Configs of topics, brokers, broker loggers, client metrics and groups: DescribeConfigs, IncrementalAlterConfigs,
 AlterConfigs, ListConfigResources.
 
     described = checked(await configs.describe_configs([ConfigResource.topic("orders")]))
     described[ConfigResource.topic("orders")]["retention.ms"].value
 
-Its one rule: what is about one broker, or its loggers, goes to that broker; the rest goes to any (or, for a client that knows
-controllers alone, to the active one). It does not know what settings there are, nor which values they take: a broker does.
+Its one rule: a request about a broker or its loggers goes to that broker. Other requests go to any broker, or to the active
+controller for clients with `bootstrap.controllers`. Names and values are checked by the broker, not here.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _NO_SOURCE: Final = -1
 
 
 class Configs(Part):
-    """Settings, and changes of them.
+    """Configs and their alteration.
 
     >>> from barnabas.client.admin.part import checked
     >>> from barnabas.testing import Broker
@@ -86,9 +86,9 @@ class Configs(Part):
         include_documentation: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[ConfigResource, Config | KafkaError]:
-        """All settings of these resources, or those of `keys`, in the order in which the broker gives them.
+        """Return all configs of these resources, or those in `keys`, in the broker's order.
 
-        A group, or a subscription to client metrics, that nobody has made has the defaults; a topic or broker is unknown.
+        A group or client metrics subscription that does not exist has the defaults. A missing topic or broker is an error.
         """
         wanted = list(dict.fromkeys(resources))
         names = None if keys is None else list(keys)
@@ -106,11 +106,10 @@ class Configs(Part):
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[ConfigResource, KafkaError | None]:
-        """Change single settings and leave the others alone; a resource is changed whole or not at all.
+        """Alter single configs, and leave the others as they are. All alterations of a resource are made, or none.
 
-        Brokers before Kafka 2.3 can only replace all settings of a resource: for them what is set is read, changed and
-        written back, unless that would lose a password, which cannot be read. There, of two who change a resource at the same
-        time one may undo what the other did.
+        Brokers before Kafka 2.3 can only replace all configs of a resource. For them the configs are read, altered and written
+        back, unless that would lose a password, which cannot be read. There, two concurrent alterations may undo each other.
         """
         ops = {resource: list(some) for resource, some in alterations.items()}
 
@@ -126,7 +125,7 @@ class Configs(Part):
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[ConfigResource, KafkaError | None]:
-        """Replace all that is set for these resources: what is not named is unset. Meant for old brokers."""
+        """Replace all configs of these resources; configs that are not named are removed. Meant for old brokers."""
 
         async def ask(to: Destination, some: list[ConfigResource]) -> dict[ConfigResource, KafkaError | None]:
             return await self._replace_configs_at(to, {each: configs[each] for each in some}, validate_only, timeout_ms)
@@ -136,10 +135,10 @@ class Configs(Part):
     async def list_config_resources(
         self, types: Iterable[ConfigResourceType] | None = None, *, timeout_ms: float | None = None
     ) -> list[ConfigResource]:
-        """What settings can be asked for: topics, brokers and their loggers, and the groups and client metrics that have some.
+        """List the resources with configs: topics, brokers, broker loggers, and the groups and client metrics that have some.
 
-        Brokers before Kafka 4.1 list client metrics (since 3.7), and topics and brokers are known from Metadata; which groups
-        have settings cannot be asked there: `UnsupportedByNodeError`.
+        Brokers before Kafka 4.1 only list client metrics (since 3.7); topics and brokers then come from Metadata, and asking
+        for groups raises `UnsupportedByNodeError`.
         """
         wanted = list(ConfigResourceType) if types is None else list(dict.fromkeys(types))
         request = ListConfigResourcesRequest(resource_types=[int(each) for each in wanted])
@@ -180,7 +179,7 @@ class Configs(Part):
         validate_only: bool,
         timeout_ms: float | None,
     ) -> dict[ConfigResource, KafkaError | None]:
-        """IncrementalAlterConfigs by means of AlterConfigs."""
+        """Do the work of IncrementalAlterConfigs with AlterConfigs."""
         results: dict[ConfigResource, KafkaError | None] = {}
         whole: dict[ConfigResource, dict[str, str | None]] = {}
         for resource, present in (await self.describe_configs(ops, timeout_ms=timeout_ms)).items():
@@ -252,7 +251,7 @@ async def _each_destination(
     at_once: int,
     ask: Callable[[Destination, list[ConfigResource]], Awaitable[dict[ConfigResource, T | KafkaError]]],
 ) -> dict[ConfigResource, T | KafkaError]:
-    """What is found at all nodes that are to be asked; a broker that is not there fails for its own resources alone."""
+    """Ask all nodes involved and merge the results. The error of an unreachable broker is the result of its resources."""
     found: dict[ConfigResource, T | KafkaError] = {}
 
     async def ask_node(to: Destination, there: list[ConfigResource]) -> None:
@@ -270,7 +269,7 @@ async def _each_destination(
     done = await asyncio.gather(*starmap(ask_node, places.items()), return_exceptions=True)
     for error in filter(None, done):
         raise error
-    missing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker's answer does not have this resource")
+    missing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response has no row for this resource")
     return {each: found.get(each, missing) for each in resources}
 
 
@@ -307,7 +306,7 @@ async def _describe(
     response: DescribeConfigsResponse
     try:
         response = await cluster.call(request, to, timeout_ms=timeout_ms)
-    except UnsupportedByNodeError:  # an old broker says what it can: sources since 1.1, sentences since 2.6
+    except UnsupportedByNodeError:  # old brokers: synonyms need 1.1, documentation needs 2.6
         if not request.include_documentation and not request.include_synonyms:
             raise
         request.include_synonyms = request.include_synonyms and request.include_documentation
@@ -323,7 +322,7 @@ async def _describe(
 
 def _entry(resource: ConfigResource, row: DescribeConfigsResponse.DescribeConfigsResourceResult) -> ConfigEntry:
     source = ConfigSource(row.config_source)
-    if row.config_source == _NO_SOURCE:  # version 0 says only whether it is the default
+    if row.config_source == _NO_SOURCE:  # version 0 only has a flag for the default
         is_topic = resource.type is ConfigResourceType.TOPIC
         given = ConfigSource.DYNAMIC_TOPIC_CONFIG if is_topic else ConfigSource.STATIC_BROKER_CONFIG
         source = ConfigSource.DEFAULT_CONFIG if row.is_default else given
@@ -367,7 +366,7 @@ def _results(
 
 
 async def _list_old(cluster: Cluster, kind: ConfigResourceType, timeout_ms: float | None) -> list[str]:
-    """The names of resources where ListConfigResources is not served, or only as ListClientMetricsResources."""
+    """List resources of a broker that serves ListConfigResources not at all, or only as ListClientMetricsResources."""
     if kind is ConfigResourceType.TOPIC:
         return sorted((await cluster.metadata(None, timeout_ms=timeout_ms)).topics)
     if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER):
@@ -379,5 +378,5 @@ async def _list_old(cluster: Cluster, kind: ConfigResourceType, timeout_ms: floa
         )
         return [row.resource_name for row in response.config_resources if row.resource_type == kind]
     raise UnsupportedByNodeError(
-        "listing groups that have settings needs ListConfigResources in version 1, which came with Kafka 4.1"
+        "listing groups that have configs needs ListConfigResources in version 1, which came with Kafka 4.1"
     )

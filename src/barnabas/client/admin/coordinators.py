@@ -1,7 +1,7 @@
-"""Questions that only coordinators of groups and transactional ids answer: who is asked what, and who is asked again.
+"""Requests to the coordinators of groups and transactional ids.
 
-Its one rule: the keys of one coordinator go into one request, all coordinators are asked at once, and those keys whose
-coordinator has just moved are asked again while there is time. What a coordinator refuses is that key's result.
+Its one rule: the keys of one coordinator go into one request, and all coordinators are asked concurrently. Keys whose
+coordinator has moved are retried until the timeout. An error of the coordinator is the key's result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_IN_A_REQUEST = 1_000
 
 
 class Deadline:
-    """How much of a call's time is left."""
+    """The deadline of a call."""
 
     def __init__(self, cluster: Cluster, timeout_ms: float | None) -> None:
         if timeout_ms is None:
@@ -44,7 +44,7 @@ async def ask_coordinators(
     type: CoordinatorType = CoordinatorType.GROUP,
     timeout_ms: float | None = None,
 ) -> dict[str, T | KafkaError]:
-    """The answer about each key, in their order. `ask(keys, timeout_ms)` is given keys of the same coordinator."""
+    """Return the result of each key, in their order. `ask(keys, timeout_ms)` gets keys of the same coordinator."""
     deadline = Deadline(cluster, timeout_ms)
     wanted = list(dict.fromkeys(keys))
     results: dict[str, T | KafkaError] = {}
@@ -67,7 +67,7 @@ async def ask_coordinators(
             cluster.forget_coordinator(key, type)
         attempts += 1
         await asyncio.sleep(pause_ms / 1000)
-    silent = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker's answer says nothing of it")
+    silent = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response has no row for it")
     return {key: results.get(key, silent) for key in wanted}
 
 
@@ -78,8 +78,8 @@ def _is_elsewhere(result: object) -> bool:
 async def coordinator_versions(
     cluster: Cluster, key: str, *, type: CoordinatorType = CoordinatorType.GROUP, timeout_ms: float | None = None
 ) -> NodeVersions:
-    """What the coordinator of a key says of itself, for requests whose shape depends on it. Raises `KafkaError` if there
-    is no coordinator."""
+    """Return the API versions of a key's coordinator, for requests that depend on them. Raises `KafkaError` if there is no
+    coordinator."""
     deadline, attempts = Deadline(cluster, timeout_ms), 0
     while True:
         where = (await cluster.coordinators([key], type, timeout_ms=deadline.left_ms))[key]
@@ -90,7 +90,7 @@ async def coordinator_versions(
             return await cluster.versions(node(where))
         except PERMANENT:
             raise
-        except (OSError, KafkaError):  # it is going away, and another will take its place
+        except (OSError, KafkaError):  # the coordinator may be moving
             if pause_ms >= deadline.left_ms:
                 raise
         cluster.forget_coordinator(key, type)

@@ -1,7 +1,7 @@
-"""Elections of leaders (API 43): the preferred replica, or any that is left.
+"""Leader elections (API 43), preferred or unclean.
 
-A preferred election makes the first replica of a partition its leader, if it is in sync; nothing is lost. An unclean one makes
-a replica the leader that is not in sync, where nobody else is left: what it lacks is lost.
+A preferred election makes the first replica of a partition its leader if it is in sync; nothing is lost. An unclean election
+makes an out-of-sync replica the leader if no in-sync one is left; the records it lacks are lost.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 _FIRST_WITH_UNCLEAN = 1
-_PARTITIONS_PER_REQUEST = 5000  # the controller takes twice as many records in one operation
+_PARTITIONS_PER_REQUEST = 5000  # controllers allow 10,000 records per operation
 
 
 class ElectionType(IntEnum):
-    """As ElectLeaders has them."""
+    """Type of an election, by its number in ElectLeaders."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 class Elections(Part):
-    """Elections of leaders."""
+    """Leader elections."""
 
     async def elect_leaders(
         self,
@@ -37,9 +37,10 @@ class Elections(Part):
         *,
         timeout_ms: float | None = None,
     ) -> dict[tuple[str, int], KafkaError | None]:
-        """Elect the leaders of these partitions: None for whoever was elected, ELECTION_NOT_NEEDED where all was well.
+        """Elect the leaders of these partitions. The result is None if a leader was elected, ELECTION_NOT_NEEDED if none was
+        needed.
 
-        Without partitions all are meant, and only those are in the answer for which there was something to do.
+        Without `partitions`, all are elected, and only those that needed an election are in the result.
         """
         keys = None if partitions is None else list(dict.fromkeys(partitions))
         if keys is not None and not keys:
@@ -62,7 +63,7 @@ class Elections(Part):
 
         if keys is None:
             return await ask()
-        return await change(keys, ask, look, lambda key: f"the election of a leader of {key[0]}-{key[1]}")
+        return await change(keys, ask, look, lambda key: f"electing the leader of {key[0]}-{key[1]}")
 
     async def _elect(
         self, election_type: ElectionType, keys: list[tuple[str, int]] | None, timeout_ms: float | None

@@ -1,4 +1,4 @@
-"""Feature levels: what nodes can do, what the cluster has agreed on (ApiVersions, 18), and changing it (UpdateFeatures, 57)."""
+"""Feature levels: supported and finalized ones (ApiVersions, 18), and updates (UpdateFeatures, 57)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from barnabas.wire.schema import Versions
 
 
 class UpgradeType(IntEnum):
-    """Whether a level may be lowered, by the numbers of UpdateFeatures."""
+    """Direction of an update, by its number in UpdateFeatures."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -27,7 +27,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """The level that a feature shall have; 0 turns it off."""
+    """The new level of a feature; 0 turns it off."""
 
     max_version_level: int
     upgrade_type: UpgradeType = UpgradeType.UPGRADE
@@ -35,14 +35,14 @@ class FeatureUpdate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FeatureMetadata:
-    """What one node supports, and the levels that the cluster has; `finalized_features_epoch` is None where it told none."""
+    """Versions supported by a node, and finalized levels of the cluster. `finalized_features_epoch` is None if unknown."""
 
     supported_features: Mapping[str, Versions]
     finalized_features: Mapping[str, int]
     finalized_features_epoch: int | None
 
     def level(self, feature: str) -> int:
-        """The level of a feature; one that is not finalized is at 0."""
+        """Return the finalized level of a feature, or 0."""
         return self.finalized_features.get(feature, 0)
 
 
@@ -65,7 +65,7 @@ class Features(Part):
     async def describe_features(
         self, *, node_id: int | None = None, timeout_ms: float | None = None
     ) -> FeatureMetadata:
-        """What a node says, any or this one; nodes may differ in what they support while they are upgraded."""
+        """Return the features of any node, or of this one. Supported versions may differ between nodes during an upgrade."""
         request = ApiVersionsRequest(client_software_name="barnabas", client_software_version=__version__)
         to = any_broker() if node_id is None else node(node_id)
         response: ApiVersionsResponse = await self.cluster.call(
@@ -88,9 +88,9 @@ class Features(Part):
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[str, KafkaError | None]:
-        """Raise or lower levels; for each feature None if it was done, or could be (`validate_only`).
+        """Raise or lower levels. The result of a feature is None if that succeeded, or could succeed (`validate_only`).
 
-        Newer brokers do all of it or nothing: then every feature has the error of the first that was refused.
+        Newer brokers make all updates or none: then every feature has the error of the first one refused.
         """
         rows = [
             UpdateFeaturesRequest.FeatureUpdateKey(
@@ -107,7 +107,7 @@ class Features(Part):
         async def ask() -> dict[str, KafkaError | None]:
             try:
                 response: UpdateFeaturesResponse = await self.cluster.call(
-                    request, controller(), feature="such a change of features", timeout_ms=timeout_ms
+                    request, controller(), feature="this feature update", timeout_ms=timeout_ms
                 )
             except KafkaError as error:
                 return dict.fromkeys(updates, error)

@@ -1,9 +1,9 @@
 """Groups and their offsets: ListGroups, DescribeGroups, ConsumerGroupDescribe, OffsetFetch, OffsetCommit, OffsetDelete,
 DeleteGroups, LeaveGroup.
 
-Its one rule: a group looks the same whichever protocol it uses and however old its broker is. What only the protocol of
-KIP-848 has, as epochs and target assignments, is None in a classic group. Share groups and groups of Kafka Streams are listed;
-they are described and changed by other APIs, which are not asked here.
+Its one rule: groups have the same form for both protocols and all broker versions. Fields that only KIP-848 has, such as epochs
+and target assignments, are None in a classic group. Share groups and streams groups are listed, but not described or altered:
+that needs other APIs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDele
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 CONSUMER = "consumer"
-"""The protocol type of consumers; groups that only keep offsets have an empty one."""
+"""Protocol type of consumers. Groups that only have offsets have an empty one."""
 
 _FIRST_WITH_TYPES = 5
 _FIRST_WITH_MANY_GROUPS = 8
-_LAST_WITH_NAMES = 9  # from 10 on topics have ids, and a topic that is gone has none
+_LAST_WITH_NAMES = 9  # from 10 on topics are given by id, which deleted topics no longer have
 _FIRST_WITH_NOT_FOUND = 6
 _FIRST_WITH_MANY_MEMBERS = 3
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
@@ -47,7 +47,7 @@ _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """A group in a list. `state` and `type` in Kafka's words (`Stable`, `Classic`); None where the broker is too old."""
+    """A listed group. `state` and `type` are Kafka's names (`Stable`, `Classic`), or None if the broker is too old."""
 
     group_id: str
     protocol_type: str
@@ -58,7 +58,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member. None: of a classic member, or of a broker too old, nobody knows."""
+    """A member of a group. A field is None if classic members do not have it, or the broker is too old."""
 
     member_id: str
     group_instance_id: str | None
@@ -90,7 +90,7 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """How far a group has come in a partition: the next offset that it will read."""
+    """A committed offset: the next one that the group will read."""
 
     offset: int
     leader_epoch: int | None = None
@@ -110,12 +110,12 @@ _Described: TypeAlias = dict[str, GroupDescription | KafkaError]
 
 
 class Groups(Part):
-    """Who consumes together, how far they have come, and how to change that."""
+    """Groups and their committed offsets."""
 
     async def list_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout_ms: float | None = None
     ) -> list[GroupListing]:
-        """All groups of all brokers, or those in one of these states (from Kafka 2.6 on) and of one of these types.
+        """List the groups of all brokers, optionally only those in these states (Kafka 2.6) and of these types.
 
         >>> import asyncio
         >>> from barnabas.client import Cluster
@@ -158,7 +158,7 @@ class Groups(Part):
     async def describe_consumer_groups(
         self, group_ids: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, GroupDescription | KafkaError]:
-        """Groups of consumers of either protocol; a group that is not there is GROUP_ID_NOT_FOUND."""
+        """Describe consumer groups of either protocol. The result of a missing group is GROUP_ID_NOT_FOUND."""
         deadline = Deadline(self.cluster, timeout_ms)
         results = await ask_coordinators(self.cluster, group_ids, self._ask_consumer_protocol, timeout_ms=timeout_ms)
         others = {group_id: result for group_id, result in results.items() if _may_be_classic(result)}
@@ -168,7 +168,7 @@ class Groups(Part):
         for group_id, result in classic.items():
             not_found = isinstance(result, KafkaError) and result.code == ErrorCode.GROUP_ID_NOT_FOUND
             told = others[group_id]
-            # The newer API says more of a group that is not there.
+            # The newer API has the better error message for a missing group.
             knows_more = isinstance(told, KafkaError) and told.code == ErrorCode.GROUP_ID_NOT_FOUND
             results[group_id] = told if not_found and knows_more else result
         return results
@@ -176,7 +176,7 @@ class Groups(Part):
     async def describe_groups(
         self, group_ids: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, GroupDescription | KafkaError]:
-        """Groups of the classic protocol, whatever they are for: consumers, Kafka Connect, schema registries."""
+        """Describe classic groups of any kind: consumers, Kafka Connect, schema registries."""
 
         async def ask(some: list[str], left_ms: float) -> _Described:
             to = coordinator(some[0])
@@ -211,10 +211,10 @@ class Groups(Part):
         require_stable: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[str, GroupOffsets | KafkaError]:
-        """What groups have committed: of all partitions, or of those that a mapping names.
+        """Return the committed offsets of groups: of all partitions, or of those given in a mapping.
 
-        A partition without an offset is not in the result, and a group that nobody knows has none. With `require_stable`,
-        partitions whose offset an open transaction is about to change are UNSTABLE_OFFSET_COMMIT.
+        Partitions without a committed offset are left out; a missing group has none. With `require_stable`, the result of a
+        partition is UNSTABLE_OFFSET_COMMIT while an open transaction has pending offsets for it.
         """
         wanted = {
             group_id: None if partitions is None else [TopicPartition(*each) for each in partitions]
@@ -255,8 +255,8 @@ class Groups(Part):
         *,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Set how far a group has come. It must have no members: else the result is UNKNOWN_MEMBER_ID. A group that does
-        not exist comes into being by it.
+        """Commit offsets for a group without members; with members, the result is UNKNOWN_MEMBER_ID. Creates the group if it
+        does not exist.
         """
         values = {
             TopicPartition(*key): CommittedOffset(each) if isinstance(each, int) else each
@@ -288,13 +288,13 @@ class Groups(Part):
                 for key in keys
             }
 
-        return await change(list(values), ask, look, lambda key: f"the offset of {group_id} in {key}")
+        return await change(list(values), ask, look, lambda key: f"altering the offset of {group_id} in {key}")
 
     async def delete_consumer_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: float | None = None
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Forget how far a group has come in partitions of topics that none of its members is subscribed to. Raises
-        `KafkaError` where the group as a whole is the problem, as GROUP_ID_NOT_FOUND.
+        """Delete committed offsets of topics that no member is subscribed to. Raises `KafkaError` for the whole group, such as
+        GROUP_ID_NOT_FOUND.
         """
         wanted = list(dict.fromkeys(TopicPartition(*each) for each in partitions))
 
@@ -329,7 +329,7 @@ class Groups(Part):
     async def delete_groups(
         self, group_ids: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, KafkaError | None]:
-        """Delete groups that have no members, with all their offsets."""
+        """Delete groups without members, and their offsets."""
         wanted = list(dict.fromkeys(group_ids))
 
         async def ask(some: list[str], left_ms: float) -> dict[str, KafkaError | None]:
@@ -360,8 +360,8 @@ class Groups(Part):
         reason: str | None = None,
         timeout_ms: float | None = None,
     ) -> dict[MemberToRemove, KafkaError | None]:
-        """Make members leave their group: these, or all there are. A member that still runs joins again; it is meant for
-        those that do not, and hold partitions until their session is over. Raises `KafkaError` for the group as a whole.
+        """Remove these members, or all members, from a group. Meant for members that are gone but keep their partitions until
+        the session times out; a running member joins again. Raises `KafkaError` for the whole group.
         """
         deadline = Deadline(self.cluster, timeout_ms)
         if members is None:
@@ -396,7 +396,7 @@ class Groups(Part):
 
 
 def _types_to_ask_for(types: list[str], versions: NodeVersions) -> list[str]:
-    """Brokers that cannot tell types apart have classic groups alone."""
+    """Return the types to filter by. Brokers that do not support the filter have only classic groups."""
     if versions.serves("ListGroups", _FIRST_WITH_TYPES):
         return types
     asked = {each.lower() for each in types}
@@ -437,7 +437,7 @@ def _classic_description(
 
 
 def _classic_assignment(data: bytes) -> tuple[TopicPartition, ...]:
-    """What a leader has assigned: a version, and the partitions. Members that brought something else have none."""
+    """Decode an assignment of the classic protocol. Data in another format yields no partitions."""
     if len(data) < 2:
         return ()
     version = max(0, min(int.from_bytes(data[:2], "big", signed=True), 3))
@@ -596,7 +596,7 @@ async def _leave(
 
 
 async def _leave_alone(cluster: Cluster, group_id: str, member: MemberToRemove, timeout_ms: float) -> KafkaError | None:
-    """As brokers before Kafka 2.4 take it: one member, by its id."""
+    """Remove one member by its id, as brokers before Kafka 2.4 require."""
     if not member.member_id:
         return KafkaError(ErrorCode.UNSUPPORTED_VERSION, "removing static members came with Kafka 2.4")
     try:

@@ -1,7 +1,7 @@
-"""Questions that only the leaders of partitions answer: who is asked what, and who is asked again.
+"""Requests to the leaders of partitions.
 
-Its one rule: the partitions of one leader go into one request, all leaders are asked at once, and those partitions whose leader
-has just moved are asked again while there is time. What a partition's leader refuses is that partition's result.
+Its one rule: the partitions of one leader go into one request, and all leaders are asked concurrently. Partitions whose leader
+has moved are retried until the timeout. An error of the leader is the partition's result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 T = TypeVar("T")
 
 PATIENCE_MS = 5_000
-"""How long a partition may be without a leader before that is its result."""
+"""How long to wait for a partition's leader before its absence is the result."""
 _MOST_IN_A_REQUEST = 5_000
 _ASKED_AGAIN = NOT_DONE | {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -34,11 +34,11 @@ _ASKED_AGAIN = NOT_DONE | {
 
 Answers: TypeAlias = dict[TopicPartition, T | KafkaError]
 Ask: TypeAlias = Callable[[int, list[TopicPartition], float], Awaitable[Answers[T]]]
-"""One request: to which node, about which partitions, for how many milliseconds."""
+"""Sends one request: node id, partitions, timeout in milliseconds."""
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The numbers of partitions by their topic, as requests have them.
+    """Group partition indexes by topic, as requests need them.
 
     >>> by_topic([TopicPartition("a", 1), TopicPartition("b", 0), TopicPartition("a", 0)])
     {'a': [1, 0], 'b': [0]}
@@ -52,7 +52,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 def by_leader(
     state: ClusterState, partitions: Iterable[TopicPartition]
 ) -> tuple[dict[int, list[TopicPartition]], dict[TopicPartition, KafkaError]]:
-    """Partitions by the id of their leader; and why others have none. Pure."""
+    """Group partitions by the id of their leader, and return the errors of those without one. Pure."""
     leaders: dict[int, list[TopicPartition]] = {}
     missing: dict[TopicPartition, KafkaError] = {}
     for each in partitions:
@@ -63,7 +63,7 @@ def by_leader(
             text = f"topic {each.topic} has no partition {each.partition}"
             missing[each] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
         elif found.leader_id == NO_LEADER or found.leader_id not in state.nodes:
-            missing[each] = KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {each} has no leader now")
+            missing[each] = KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {each} has no leader")
         else:
             leaders.setdefault(found.leader_id, []).append(each)
     return leaders, missing
@@ -72,7 +72,8 @@ def by_leader(
 async def ask_leaders(
     cluster: Cluster, partitions: Iterable[TopicPartition], ask: Ask[T], *, timeout_ms: float | None = None
 ) -> Answers[T]:
-    """The answer about each partition, in their order; raises only what no leader can heal, as a broker that is too old."""
+    """Return the result of each partition, in their order. Raises only errors of the whole call, such as a broker that is too
+    old."""
     clock = asyncio.get_running_loop().time
     total_ms = cluster.settings.get_int("default.api.timeout.ms") if timeout_ms is None else timeout_ms
     longest_ms = cluster.settings.get_int("request.timeout.ms")
@@ -100,7 +101,7 @@ async def ask_leaders(
 
 
 async def _asked(ask: Ask[T], node_id: int, partitions: list[TopicPartition], timeout_ms: float) -> Answers[T]:
-    """A node that does not answer is what went wrong with each of its partitions."""
+    """Ask one node. If it does not answer, that is the result of each of its partitions."""
     try:
         return await ask(node_id, partitions, timeout_ms)
     except PERMANENT:

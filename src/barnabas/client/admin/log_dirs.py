@@ -1,8 +1,7 @@
-"""Disks of brokers: what lies in which log dir, and replicas that move from one to another (APIs 35 and 34).
+"""Log dirs of brokers: the replicas in them, and moves of replicas between them (APIs 35 and 34).
 
-Each broker answers for itself, so a result is by broker, and a broker that cannot be reached is the error of its own row. The
-one rule: a log dir that has failed is told, not left out. A replica that moves between the log dirs of a broker is there
-twice, the second time as a future replica.
+Results are by broker; the error of an unreachable broker is its result. Its one rule: a failed log dir is in the result, with
+its error. A replica that moves between log dirs of a broker is listed twice, the second time as a future replica.
 
 >>> import asyncio
 >>> from barnabas.client.cluster import Cluster
@@ -36,7 +35,7 @@ _NOT_TOLD = -1
 
 
 class Replica(NamedTuple):
-    """A replica of a partition, by the broker that has it."""
+    """A replica of a partition on a broker."""
 
     topic: str
     partition: int
@@ -48,7 +47,7 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredReplica:
-    """A replica in a log dir. The lag of a future one is how far it is behind the one it will replace."""
+    """A replica in a log dir. The lag of a future replica is relative to the replica that it will replace."""
 
     topic: str
     partition: int
@@ -59,7 +58,7 @@ class StoredReplica:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A log dir of a broker; bytes are None where the broker is too old to tell (before Kafka 3.3)."""
+    """A log dir of a broker. Bytes are None before Kafka 3.3."""
 
     path: str
     error: KafkaError | None
@@ -71,7 +70,7 @@ class LogDir:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLogDir:
-    """Where a replica is, and where it is moving to, if it is; None where it is in no log dir that works."""
+    """The log dir of a replica, None if it is in no working one, and the log dir that it is moving to, if any."""
 
     log_dir: str | None = None
     size: int = 0
@@ -91,7 +90,7 @@ class LogDirs(Part):
         partitions: Iterable[tuple[str, int]] | None = None,
         timeout_ms: float | None = None,
     ) -> dict[int, dict[str, LogDir] | KafkaError]:
-        """The log dirs of these brokers, or of all, by path, with these partitions in them, or all."""
+        """Describe the log dirs of these brokers, or of all, by path. Lists these partitions, or all."""
         if broker_ids is None:
             broker_ids = (await self.cluster.refresh(timeout_ms=timeout_ms)).brokers
         ids = list(dict.fromkeys(broker_ids))
@@ -102,7 +101,7 @@ class LogDirs(Part):
     async def describe_replica_log_dirs(
         self, replicas: Iterable[Replica], *, timeout_ms: float | None = None
     ) -> dict[Replica, ReplicaLogDir | KafkaError]:
-        """For each replica the log dir it is in, and the one it is moving to."""
+        """Return the log dir of each replica, and the one it is moving to."""
         wanted: dict[int, list[Replica]] = defaultdict(list)
         for replica in dict.fromkeys(replicas):
             wanted[replica.broker_id].append(replica)
@@ -122,9 +121,9 @@ class LogDirs(Part):
     async def alter_replica_log_dirs(
         self, assignment: Mapping[Replica, str], *, timeout_ms: float | None = None
     ) -> dict[Replica, KafkaError | None]:
-        """Begin to move replicas to other log dirs of their brokers, by absolute path; the answer does not wait for the copy.
+        """Start moving replicas to other log dirs of their brokers, given by absolute path. Does not wait for the copies.
 
-        A broker that does not have the replica yet says REPLICA_NOT_AVAILABLE, and will put it there when it gets it.
+        If a broker does not have the replica yet, the result is REPLICA_NOT_AVAILABLE; it will be created in that log dir.
         """
 
         async def ask() -> dict[Replica, KafkaError | None]:
@@ -143,7 +142,7 @@ class LogDirs(Part):
                 if isinstance(where, ReplicaLogDir)
             }
 
-        return await change(list(assignment), ask, look, lambda replica: f"the move of replica {replica}")
+        return await change(list(assignment), ask, look, lambda replica: f"moving replica {replica}")
 
     async def _describe(
         self, broker_id: int, topics: dict[str, list[int]] | None, timeout_ms: float | None
@@ -156,12 +155,12 @@ class LogDirs(Part):
             )
         except (KafkaError, CallTimeoutError, OSError) as error:
             return _of_one_broker(error)
-        if not response.results:  # as brokers before Kafka 2.8 say it
+        if not response.results:  # the answer of brokers before Kafka 2.8 without authorization
             return KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED.message)
         return {row.log_dir: _log_dir(row) for row in response.results}
 
     async def _move(self, moves: Mapping[Replica, str], timeout_ms: float | None) -> dict[Replica, KafkaError | None]:
-        """The moves of one broker."""
+        """Start the moves of one broker."""
         of = AlterReplicaLogDirsRequest
         results: dict[Replica, KafkaError | None] = {}
         for piece in pieces(moves.items(), _MOVES_PER_REQUEST):
@@ -200,7 +199,7 @@ def _by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 def _of_one_broker(error: Exception) -> KafkaError:
-    """A broker that is not reached is an error of its row, for the others may answer."""
+    """Return the error of one broker as a result, because the others may answer."""
     if isinstance(error, KafkaError):
         return error
     code = ErrorCode.REQUEST_TIMED_OUT if maybe_done(error) else ErrorCode.NETWORK_EXCEPTION

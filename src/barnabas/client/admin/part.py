@@ -1,10 +1,10 @@
-"""What the parts of `Admin` have in common: the cluster they ask, and how per-item results look.
+"""Base of the parts of `Admin`: the cluster, and results per item.
 
-Its one rule: the failure of one item is a value. A method that is about several things answers a dict with, for each of
-them, what was found or done, or the `KafkaError` that its broker gave; it raises only what concerns the whole call (no broker
-reached, no time left, a broker too old). `checked` turns such a dict into one without errors, or raises the first.
+Its one rule: the failure of one item is a value. A method for several items returns a dict with the result of each item, or its
+`KafkaError`. It raises only errors of the whole call: no broker reached, a timeout, a broker that is too old. `checked` returns
+such a dict if it has no errors, or raises the first one.
 
-Each part can be used alone, as `Topics(cluster)`: that imports only what it needs. `Admin` is all of them.
+Each part can be used alone, as in `Topics(cluster)`, which imports only what it needs. `Admin` has all of them.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ T = TypeVar("T")
 
 
 class Part:
-    """Methods about one kind of thing."""
+    """The methods of one subject."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
 
 class TimedOutError(KafkaError):
-    """A change was not confirmed in time. `happened` says whether it is there now; None: that could not be found out."""
+    """A change was not confirmed in time. `happened` tells whether it is in effect now; None if that is unknown."""
 
     def __init__(self, what: str, happened: bool | None, said: str | None = None) -> None:
-        """`said` is what the broker gave as its reason."""
+        """`said` is the broker's error message."""
         self.happened = happened
         found = {
-            True: "it was done all the same",
-            False: "it was not done so far; it may still be",
-            None: "whether it was done could not be found out",
+            True: "it is in effect",
+            False: "it is not in effect yet, but may still be",
+            None: "whether it is in effect is unknown",
         }[happened]
         super().__init__(
             ErrorCode.REQUEST_TIMED_OUT, f"{what} was not confirmed in time{f' ({said})' if said else ''}; {found}"
@@ -45,7 +45,7 @@ class TimedOutError(KafkaError):
 
 
 def failed(code: int, message: str | None = None) -> KafkaError | None:
-    """The error of an item; None if its code is 0."""
+    """Return the error of an item, or None if its code is 0."""
     if code == ErrorCode.NONE:
         return None
     known = error_code(code)
@@ -53,7 +53,7 @@ def failed(code: int, message: str | None = None) -> KafkaError | None:
 
 
 def checked(results: Mapping[K, T | KafkaError]) -> dict[K, T]:
-    """The results without errors; raises the first error there is."""
+    """Return the results if none is an error, else raise the first error."""
     for result in results.values():
         if isinstance(result, KafkaError):
             raise result
@@ -61,12 +61,12 @@ def checked(results: Mapping[K, T | KafkaError]) -> dict[K, T]:
 
 
 def errors(results: Mapping[K, T | KafkaError]) -> dict[K, KafkaError]:
-    """The items that failed."""
+    """Return the items that failed, with their errors."""
     return {key: result for key, result in results.items() if isinstance(result, KafkaError)}
 
 
 def pieces(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """A long list in pieces that each fit into one request."""
+    """Split items into lists of at most `size`."""
     whole: Sequence[T] = list(items)
     for start in range(0, len(whole), size):
         yield list(whole[start : start + size])
@@ -78,9 +78,9 @@ async def change(
     look: Callable[[list[K]], Awaitable[Mapping[K, bool]]],
     what: Callable[[K], str],
 ) -> dict[K, T | KafkaError]:
-    """Ask for a change; where it was not confirmed in time, look whether it happened: that item is a `TimedOutError`.
+    """Request a change. If it is not confirmed in time, check whether it happened; the item's result is a `TimedOutError`.
 
-    `look` says of each item whether it is now as it was asked to be. An error of `look` means that nobody knows.
+    `look` returns for each item whether the change is in effect. If `look` fails, that is unknown.
     """
     results: dict[K, T | KafkaError] = {}
     try:
@@ -100,7 +100,7 @@ async def change(
 
 
 async def change_one(ask: Callable[[], Awaitable[T]], look: Callable[[], Awaitable[bool]], what: str) -> T:
-    """As `change`, of one thing whose error is the whole answer's: what it gave, or its error raised."""
+    """Like `change` for a single item: returns its result or raises its error."""
 
     async def asked() -> dict[None, T | KafkaError]:
         try:
@@ -118,7 +118,7 @@ async def change_one(ask: Callable[[], Awaitable[T]], look: Callable[[], Awaitab
 
 
 def _said(result: object) -> str | None:
-    """The broker's own words, if it had any."""
+    """Return the broker's error message, if it sent one."""
     has_words = isinstance(result, KafkaError) and result.message != result.code.message
     return result.message if has_words and isinstance(result, KafkaError) else None
 

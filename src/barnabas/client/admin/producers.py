@@ -1,4 +1,4 @@
-"""Producers that write to partitions, as their leaders remember them: DescribeProducers (KIP-664)."""
+"""Active producers of partitions: DescribeProducers (KIP-664)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_IN_A_REQUEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ProducerState:
-    """A producer of a partition. None: it has no open transaction there, or no coordinator has written a marker yet."""
+    """A producer of a partition. A field is None without an open transaction there, or before the first marker."""
 
     producer_id: int
     producer_epoch: int
@@ -30,12 +30,12 @@ class ProducerState:
 
 
 class Producers(Part):
-    """Who writes to a partition."""
+    """Producers of partitions."""
 
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker_id: int | None = None, timeout_ms: float | None = None
     ) -> dict[TopicPartition, list[ProducerState] | KafkaError]:
-        """The producers that are active on each partition, as its leader knows them, or the replica on `broker_id`.
+        """Return the active producers of each partition, as known to its leader, or to the replica on `broker_id`.
 
         >>> import asyncio
         >>> from barnabas.client import Cluster
@@ -57,7 +57,7 @@ class Producers(Part):
             return await ask_leaders(self.cluster, wanted, ask, timeout_ms=timeout_ms)
         results: Answers[list[ProducerState]] = {}
         for few in pieces(wanted, _MOST_IN_A_REQUEST):
-            # That it is no replica does not pass: the caller chose the broker.
+            # The caller chose the broker, so retrying does not help if it has no replica.
             response = await self.cluster.call(
                 _request(few), node(broker_id), feature=_FEATURE, timeout_ms=timeout_ms, give_up_on=NOT_DONE
             )

@@ -1,6 +1,6 @@
 """The metadata quorum: DescribeQuorum (55), AddRaftVoter (80), RemoveRaftVoter (81), UpdateRaftVoter (82).
 
-Brokers pass these on to the leader, except UpdateRaftVoter, which controllers alone take (`bootstrap.controllers`).
+Brokers forward these to the leader, except UpdateRaftVoter, which only controllers accept (`bootstrap.controllers`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNKNOWN = -1
 
 
 class RaftEndpoint(NamedTuple):
-    """Where a controller is reached, by the name of its listener."""
+    """An endpoint of a controller, with the name of its listener."""
 
     name: str
     host: str
@@ -36,7 +36,7 @@ class RaftEndpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """A voter or an observer, as the leader sees it; times are of the leader's clock, None where it has none to tell."""
+    """A voter or an observer, as known to the leader. Times are of the leader's clock, None if unknown."""
 
     replica_id: int
     replica_directory_id: Uuid
@@ -47,7 +47,7 @@ class ReplicaState:
 
 @dataclass(frozen=True, slots=True)
 class QuorumInfo:
-    """The quorum as its leader sees it. `nodes` has the endpoints of voters, from Kafka 3.9 on."""
+    """The quorum, as known to its leader. `nodes` has the endpoints of voters, since Kafka 3.9."""
 
     leader_id: int
     leader_epoch: int
@@ -58,11 +58,11 @@ class QuorumInfo:
 
     @property
     def leader(self) -> ReplicaState | None:
-        """The leader's own row; None if it is no voter any more."""
+        """The state of the leader, or None if it is no longer a voter."""
         return next((voter for voter in self.voters if voter.replica_id == self.leader_id), None)
 
     def voter(self, replica_id: int, directory_id: Uuid | None = None) -> ReplicaState | None:
-        """A voter by its id, and by its directory if that is given."""
+        """Return a voter by id, and by directory id if given, or None."""
         for each in self.voters:
             if each.replica_id == replica_id and directory_id in (None, each.replica_directory_id):
                 return each
@@ -84,7 +84,7 @@ class Quorum(Part):
     """
 
     async def describe_quorum(self, *, timeout_ms: float | None = None) -> QuorumInfo:
-        """Leader, voters and observers, and how far each of them is."""
+        """Return the leader, the voters and the observers, with their end offsets."""
         partition = DescribeQuorumRequest.PartitionData(partition_index=0)
         topic = DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])
         response: DescribeQuorumResponse = await self.cluster.call(
@@ -92,7 +92,7 @@ class Quorum(Part):
         )
         rows = [row for each in response.topics if each.topic_name == METADATA_TOPIC for row in each.partitions]
         if not rows:
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer to DescribeQuorum has no row of the quorum")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response to DescribeQuorum has no row for the quorum")
         if (error := failed(rows[0].error_code, rows[0].error_message)) is not None:
             raise error
         return _info(rows[0], response.nodes)
@@ -106,7 +106,7 @@ class Quorum(Part):
         cluster_id: str | None = None,
         timeout_ms: float | None = None,
     ) -> None:
-        """Make a controller that follows the quorum a voter of it. Raises `KafkaError`, as DUPLICATE_VOTER."""
+        """Make an observer a voter. Raises `KafkaError`, such as DUPLICATE_VOTER."""
         request = AddRaftVoterRequest(
             cluster_id=cluster_id,
             timeout_ms=int(timeout_ms or self.cluster.settings.get_int("request.timeout.ms")),
@@ -132,7 +132,7 @@ class Quorum(Part):
         cluster_id: str | None = None,
         timeout_ms: float | None = None,
     ) -> None:
-        """Take a controller out of the voters; it stays an observer. Raises `KafkaError`, as VOTER_NOT_FOUND."""
+        """Remove a voter; it becomes an observer. Raises `KafkaError`, such as VOTER_NOT_FOUND."""
         request = RemoveRaftVoterRequest(
             cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=voter_directory_id
         )
@@ -156,7 +156,7 @@ class Quorum(Part):
         cluster_id: str | None = None,
         timeout_ms: float | None = None,
     ) -> None:
-        """Tell the leader where a voter is reached, and which kraft.versions it can do; voters do so when they start."""
+        """Update the endpoints of a voter and its supported kraft.versions. Voters do this themselves when they start."""
         info = await self.describe_quorum(timeout_ms=timeout_ms)
         first, last = kraft_versions
         request = UpdateRaftVoterRequest(

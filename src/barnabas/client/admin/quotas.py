@@ -1,10 +1,10 @@
-"""Quotas of users, client ids and addresses: DescribeClientQuotas, AlterClientQuotas.
+"""Quotas of users, client ids and IP addresses: DescribeClientQuotas, AlterClientQuotas.
 
     alice = quota_entity(user="alice")
     checked(await quotas.alter_client_quotas({alice: {"producer_byte_rate": 1e6, "consumer_byte_rate": None}}))
 
-Its one rule: an entity is a value. It is the pairs of entity type and name that it is made of, and a name that is None is the
-default of its type. Which quota holds for a client is decided by brokers, not here.
+Its one rule: an entity is a value, made of pairs of entity type and name. A name that is None stands for the default of its
+type. Brokers decide which quota applies to a client.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ IP: Final = "ip"
 _ALTERED_AT_ONCE: Final = 500
 
 QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
-"""Pairs of entity type and name, sorted by type; no name is the default of the type."""
+"""Pairs of entity type and name, sorted by type. None as the name means the default of the type."""
 
 
 class Default:
-    """The default of an entity type: `quota_entity(user=DEFAULT)`."""
+    """The default of an entity type, as in `quota_entity(user=DEFAULT)`."""
 
     def __repr__(self) -> str:
         return "DEFAULT"
@@ -42,7 +42,8 @@ DEFAULT: Final = Default()
 def quota_entity(
     *, user: str | Default | None = None, client_id: str | Default | None = None, ip: str | Default | None = None
 ) -> QuotaEntity:
-    """
+    """Return an entity.
+
     >>> quota_entity(user="alice", client_id=DEFAULT)
     (('client-id', None), ('user', 'alice'))
     """
@@ -52,7 +53,8 @@ def quota_entity(
 
 
 def entity_text(entity: QuotaEntity) -> str:
-    """
+    """Format an entity.
+
     >>> entity_text(quota_entity(user="alice", client_id=DEFAULT))
     'user alice, client-id (default)'
     """
@@ -62,7 +64,7 @@ def entity_text(entity: QuotaEntity) -> str:
 
 
 class Match(IntEnum):
-    """How a component of a filter fits a name."""
+    """How a filter matches names."""
 
     EXACT = 0
     DEFAULT = 1
@@ -70,7 +72,7 @@ class Match(IntEnum):
 
 
 class QuotaFilter(NamedTuple):
-    """A component of a filter: entities that have this type, with this name, as its default, or with any name.
+    """Matches entities with a name of this type: a given name, the default, or any name.
 
     >>> QuotaFilter.exact(USER, "alice"), QuotaFilter.default(USER), QuotaFilter.any(USER)[:2]
     (QuotaFilter(entity_type='user', match=<Match.EXACT: 0>, name='alice'), \
@@ -95,12 +97,12 @@ QuotaFilter(entity_type='user', match=<Match.DEFAULT: 1>, name=None), ('user', <
 
     @classmethod
     def of(cls, entity: QuotaEntity) -> list[QuotaFilter]:
-        """What finds this entity and, with `strict`, no other."""
+        """Return the filters that match this entity and, with `strict`, no other."""
         return [cls.default(kind) if name is None else cls.exact(kind, name) for kind, name in entity]
 
 
 class Quotas(Part):
-    """Quotas, and changes of them.
+    """Quotas and their alteration.
 
     >>> import asyncio
     >>> from barnabas.client.admin.part import checked
@@ -119,7 +121,7 @@ class Quotas(Part):
     async def describe_client_quotas(
         self, filters: Iterable[QuotaFilter] = (), *, strict: bool = False, timeout_ms: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """The quotas of all entities that fit every component; with `strict` they have no other type beside those."""
+        """Return the quotas of entities that match all filters. With `strict`, they have no types other than those."""
         components = [
             DescribeClientQuotasRequest.ComponentData(
                 entity_type=each.entity_type, match_type=each.match, match=each.name
@@ -144,7 +146,7 @@ class Quotas(Part):
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[QuotaEntity, KafkaError | None]:
-        """Set quotas, and remove those whose value is None; the other quotas of an entity stay."""
+        """Set quotas, and remove those with the value None. Other quotas of an entity stay."""
         to = controller() if self.cluster.settings.bootstrap_controllers else any_broker()
         results: dict[QuotaEntity, KafkaError | None] = {}
         for some in pieces(alterations, _ALTERED_AT_ONCE):
@@ -160,12 +162,12 @@ class Quotas(Part):
                 return {entity: is_done(present.get(entity, {}), alterations[entity]) for entity in late}
 
             results.update(await ask() if validate_only else await change(some, ask, look, _quotas_of))
-        missing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker's answer does not have this entity")
+        missing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response has no row for this entity")
         return {entity: results.get(entity, missing) for entity in alterations}
 
 
 def is_done(present: Mapping[str, float], asked: Mapping[str, float | None]) -> bool:
-    """Whether an entity has the quotas that were asked for.
+    """Return whether these alterations are in effect.
 
     >>> is_done({"request_percentage": 50.0}, {"request_percentage": 50.0, "producer_byte_rate": None})
     True
@@ -174,7 +176,7 @@ def is_done(present: Mapping[str, float], asked: Mapping[str, float | None]) -> 
 
 
 def _quotas_of(entity: QuotaEntity) -> str:
-    return f"the change of quotas of {entity_text(entity)}"
+    return f"altering the quotas of {entity_text(entity)}"
 
 
 def _entry(entity: QuotaEntity, ops: Mapping[str, float | None]) -> AlterClientQuotasRequest.EntryData:

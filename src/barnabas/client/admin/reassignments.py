@@ -1,8 +1,7 @@
-"""Reassignments: which brokers have the replicas of a partition (APIs 45 and 46).
+"""Partition reassignments: move replicas to other brokers (APIs 45 and 46).
 
-The one rule: a reassignment that was accepted has only begun. New replicas are added, copy from the leader, and when they are
-in sync those that are not wanted go; `list_partition_reassignments` has it until then. What to move where is for
-`barnabas.client.reassignment_plan` to say.
+Its one rule: an accepted reassignment has only started. New replicas copy from the leader, and old ones are removed when the
+new ones are in sync; until then `list_partition_reassignments` lists it. `barnabas.client.reassignment_plan` plans the moves.
 
     await reassignments.alter_partition_reassignments({("orders", 0): (1, 2, 3), ("orders", 1): None})    # None cancels
 """
@@ -22,12 +21,12 @@ from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 
-_PARTITIONS_PER_REQUEST = 5000  # the controller takes twice as many records in one operation
+_PARTITIONS_PER_REQUEST = 5000  # controllers allow 10,000 records per operation
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionReassignment:
-    """A reassignment that goes on. `replicas` has all of them: those that stay, that come and that go."""
+    """A reassignment in progress. `replicas` has all replicas, including those being added and removed."""
 
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...]
@@ -35,7 +34,7 @@ class PartitionReassignment:
 
     @property
     def target_replicas(self) -> tuple[int, ...]:
-        """What the partition will have at the end."""
+        """Replicas after the reassignment."""
         return tuple(each for each in self.replicas if each not in self.removing_replicas)
 
 
@@ -49,9 +48,9 @@ class Reassignments(Part):
         allow_replication_factor_change: bool = True,
         timeout_ms: float | None = None,
     ) -> dict[tuple[str, int], KafkaError | None]:
-        """Begin to give partitions these replicas, the preferred leader first; None cancels what goes on.
+        """Start moving partitions to these replicas, the preferred leader first. None cancels a reassignment in progress.
 
-        To forbid another number of replicas needs Kafka 4.1.
+        `allow_replication_factor_change=False` needs Kafka 4.1.
         """
 
         async def ask() -> dict[tuple[str, int], KafkaError | None]:
@@ -62,7 +61,7 @@ class Reassignments(Part):
                 except KafkaError as error:
                     if not results:
                         raise
-                    results |= dict.fromkeys(dict(piece), error)  # what was accepted before stays so
+                    results |= dict.fromkeys(dict(piece), error)  # pieces accepted before stay accepted
             return results
 
         async def look(late: list[tuple[str, int]]) -> dict[tuple[str, int], bool]:
@@ -79,12 +78,12 @@ class Reassignments(Part):
                     found[key] = current is not None and current.replicas == tuple(target)
             return found
 
-        return await change(list(targets), ask, look, lambda key: f"the reassignment of {key[0]}-{key[1]}")
+        return await change(list(targets), ask, look, lambda key: f"reassigning {key[0]}-{key[1]}")
 
     async def list_partition_reassignments(
         self, partitions: Iterable[tuple[str, int]] | None = None, *, timeout_ms: float | None = None
     ) -> dict[tuple[str, int], PartitionReassignment]:
-        """The reassignments that go on, of all partitions or among these, by topic and partition."""
+        """Return the reassignments in progress, of all partitions or of these, by topic and partition."""
         of = ListPartitionReassignmentsRequest
         topics = None
         if partitions is not None:
@@ -132,7 +131,7 @@ class Reassignments(Part):
             request,
             to=controller(),
             least_version=0 if allow_replication_factor_change else 1,
-            feature="forbidding another replication factor",
+            feature="allow_replication_factor_change=False",
             timeout_ms=timeout_ms,
         )
         answered = {
@@ -140,11 +139,11 @@ class Reassignments(Part):
             for topic in response.responses
             for row in topic.partitions
         }
-        silent = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller's answer has no row for it")
+        silent = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response has no row for it")
         return {key: answered.get(key, silent) for key in targets}
 
     def _server_timeout_ms(self, timeout_ms: float | None) -> int:
-        """How long the controller may take, which is no longer than the answer is waited for."""
+        """Return the controller's timeout, which is at most the client's timeout."""
         longest_ms = self.cluster.settings.get_int("request.timeout.ms")
         return longest_ms if timeout_ms is None else int(min(timeout_ms, longest_ms))
 

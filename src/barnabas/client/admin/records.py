@@ -1,4 +1,4 @@
-"""Records of partitions, by their offsets: where they begin and end, what was written when, and deleting them.
+"""Offsets of partitions, by position, timestamp or leader epoch, and deletion of records.
 
 APIs: ListOffsets, DeleteRecords, OffsetForLeaderEpoch. All go to the leaders of partitions.
 """
@@ -19,12 +19,12 @@ from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 
 TO_HIGH_WATERMARK = -1
-"""In place of an offset: delete all that consumers can see."""
+"""Used as an offset: delete all records that consumers can read."""
 _CONSUMER = -1
 
 
 class OffsetSpec(IntEnum):
-    """Which offset to ask for, where it is not the first one at or after a timestamp."""
+    """An offset to look up, other than by timestamp."""
 
     LATEST = -1
     EARLIEST = -2
@@ -35,7 +35,7 @@ class OffsetSpec(IntEnum):
 
 
 class IsolationLevel(IntEnum):
-    """Whether open transactions count."""
+    """Whether records of open transactions count."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
@@ -54,7 +54,7 @@ def _least_version(spec: int) -> tuple[int, str]:
 
 
 class ListedOffset(NamedTuple):
-    """An offset, -1 if there is none; with the timestamp of its record where one was looked for, else -1."""
+    """An offset, or -1 if there is none, and the timestamp of its record, or -1 if none was looked up."""
 
     offset: int
     timestamp: int = -1
@@ -62,14 +62,14 @@ class ListedOffset(NamedTuple):
 
 
 class EpochEndOffset(NamedTuple):
-    """The largest epoch up to the one asked for, and the offset after its last record; -1 if there is none."""
+    """The largest epoch up to the requested one, and the offset after its last record; -1 if there is none."""
 
     leader_epoch: int
     end_offset: int
 
 
 class Records(Part):
-    """Offsets of partitions, and deleting records up to one."""
+    """Offsets of partitions, and deletion of records."""
 
     async def list_offsets(
         self,
@@ -78,7 +78,7 @@ class Records(Part):
         isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-        """The offset of each partition by its `OffsetSpec`, or the first at or after a timestamp in ms.
+        """Return the offset of each partition, by `OffsetSpec` or as the first one at or after a timestamp in ms.
 
         >>> import asyncio
         >>> from barnabas.client import Cluster
@@ -124,9 +124,9 @@ class Records(Part):
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
     ) -> dict[TopicPartition, int | KafkaError]:
-        """Delete the records before an offset, or with `TO_HIGH_WATERMARK` all; the first offset that is left of each.
+        """Delete the records before an offset, or all with `TO_HIGH_WATERMARK`. Returns the first remaining offset of each.
 
-        What was not confirmed in time is a `TimedOutError`, which says whether the records are gone.
+        If a deletion is not confirmed in time, the result is a `TimedOutError`, which tells whether it happened.
         """
         offsets = {TopicPartition(*each): offset for each, offset in before.items()}
 
@@ -174,7 +174,7 @@ class Records(Part):
     async def offsets_for_leader_epochs(
         self, epochs: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
     ) -> dict[TopicPartition, EpochEndOffset | KafkaError]:
-        """Where each partition's leader epoch ends: what a consumer asks to see whether its log was cut."""
+        """Return the end offset of a leader epoch of each partition. Consumers use it to detect a truncated log."""
         wanted = {TopicPartition(*each): epoch for each, epoch in epochs.items()}
 
         async def ask(node_id: int, asked: list[TopicPartition], wait_ms: float) -> Answers[EpochEndOffset]:

@@ -1,6 +1,6 @@
 """Metrics that clients push to brokers (KIP-714): GetTelemetrySubscriptions (71), PushTelemetry (72).
 
-What is subscribed to are settings of CLIENT_METRICS resources, which `Configs` shows and changes.
+Subscriptions are configs of CLIENT_METRICS resources, which `Configs` describes and alters.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from barnabas.wire.primitives import ZERO_UUID, Uuid
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySubscription:
-    """Which metrics a broker wants of a client, how often, and how much. `requested_metrics` are prefixes: `("",)` is all of
-    them, and none at all is an empty tuple."""
+    """The metrics that a broker wants from a client, the interval and the maximal size. `requested_metrics` are prefixes:
+    `("",)` means all metrics, an empty tuple none."""
 
     client_instance_id: Uuid
     subscription_id: int
@@ -33,12 +33,12 @@ class TelemetrySubscription:
 
 
 class Telemetry(Part):
-    """What clients tell brokers of themselves."""
+    """Client telemetry."""
 
     async def get_telemetry_subscriptions(
         self, client_instance_id: Uuid = ZERO_UUID, *, timeout_ms: float | None = None
     ) -> TelemetrySubscription:
-        """What is wanted of a client; one that asks without an id is given one."""
+        """Return the subscription of a client. Without an id, the broker assigns one."""
         response: GetTelemetrySubscriptionsResponse = await self.cluster.call(
             GetTelemetrySubscriptionsRequest(client_instance_id=client_instance_id),
             any_broker(),
@@ -65,9 +65,9 @@ class Telemetry(Part):
         terminating: bool = False,
         timeout_ms: float | None = None,
     ) -> None:
-        """Send metrics, as OpenTelemetry encodes them; `metrics` are compressed already, in the way that is named.
+        """Send metrics in the OpenTelemetry encoding, already compressed with `compression`.
 
-        Raises `KafkaError`, as UNKNOWN_SUBSCRIPTION_ID after the subscription changed: ask for it again.
+        Raises `KafkaError`, such as UNKNOWN_SUBSCRIPTION_ID if the subscription changed: then get it again.
         """
         request = PushTelemetryRequest(
             client_instance_id=subscription.client_instance_id,

@@ -1,7 +1,7 @@
 """Topics: list, describe, create and delete them, and add partitions.
 
-APIs: Metadata, DescribeTopicPartitions (Kafka 3.8, else Metadata), CreateTopics, DeleteTopics, CreatePartitions. To describe
-and to delete, topics are given by name or by their id (`Uuid`), which needs Kafka 2.8.
+APIs: Metadata, DescribeTopicPartitions (Kafka 3.8, else Metadata), CreateTopics, DeleteTopics, CreatePartitions. Topics can be
+described and deleted by name or by id (`Uuid`); ids need Kafka 2.8.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 
 PARTITIONS_IN_A_PAGE = 2_000
-"""What a broker gives at most, unless its max.request.partition.size.limit is another."""
+"""Default of the broker's max.request.partition.size.limit."""
 _DEFAULT = -1
-_MOST_RECORDS = 5_000  # a controller refuses requests that make more than 10,000 records
+_MOST_RECORDS = 5_000  # controllers refuse requests that need more than 10,000 records
 _MOST_TOPICS = 1_000
 _FIRST_WITH_DEFAULTS = 4
 _FIRST_DELETE_BY_ID = 6
 
 
 class TopicListing(NamedTuple):
-    """A topic in a list; the replication factor is that of its first partition."""
+    """A listed topic. The replication factor is that of its first partition."""
 
     name: str
     topic_id: Uuid
@@ -50,7 +50,7 @@ class TopicListing(NamedTuple):
 
 
 class PartitionDescription(NamedTuple):
-    """A partition; no leader is -1. Eligible leader replicas (KIP-966) are None where the broker does not tell them."""
+    """A partition. `leader_id` is -1 if there is no leader. Eligible leader replicas (KIP-966) are None if unknown."""
 
     partition_index: int
     leader_id: int
@@ -64,24 +64,24 @@ class PartitionDescription(NamedTuple):
 
 
 class TopicDescription(NamedTuple):
-    """A topic and its partitions, in order. The id is zero where the broker is too old to tell."""
+    """A topic and its partitions, in order. The id is zero if the broker is too old to return it."""
 
     name: str
     topic_id: Uuid
     is_internal: bool
     partitions: tuple[PartitionDescription, ...]
-    authorized_operations: frozenset[AclOperation] | None = None  # None: was not asked
+    authorized_operations: frozenset[AclOperation] | None = None  # None: not asked for
 
     @property
     def replication_factor(self) -> int:
-        """That of the first partition; the others may have another while replicas are moved."""
+        """Replication factor of the first partition. Others may differ during a reassignment."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create. Where numbers are None the cluster's defaults hold (Kafka 2.4); `assignments` has the brokers of
-    each partition, first the preferred leader, in place of both numbers."""
+    """A topic to create. Numbers that are None use the cluster's defaults (Kafka 2.4). `assignments` has the replicas of each
+    partition, the preferred leader first, and replaces both numbers."""
 
     name: str
     partitions: int | None = None
@@ -91,7 +91,7 @@ class NewTopic:
 
 
 class TopicConfig(NamedTuple):
-    """A setting that a new topic has; `source` is Kafka's number of where it comes from."""
+    """A config of a new topic. `source` is Kafka's number of its source."""
 
     value: str | None
     source: int
@@ -100,7 +100,7 @@ class TopicConfig(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """What was created, or would be; numbers are -1, and settings None, where the broker does not tell."""
+    """A topic that was created, or would be. Numbers are -1 and configs are None if the broker did not return them."""
 
     topic_id: Uuid
     num_partitions: int
@@ -110,7 +110,7 @@ class CreatedTopic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
-    """How many partitions a topic shall have in all; `assignments` has the brokers of each new one."""
+    """The new total number of partitions of a topic. `assignments` has the replicas of each new partition."""
 
     total_count: int
     assignments: Sequence[Sequence[int]] | None = None
@@ -122,7 +122,7 @@ class Topics(Part):
     async def list_topics(
         self, *, include_internal: bool = False, timeout_ms: float | None = None
     ) -> list[TopicListing]:
-        """All topics that the principal may describe, by name."""
+        """List all topics that the principal may describe, sorted by name."""
         state = await self.cluster.metadata(None, timeout_ms=timeout_ms)
         return [
             TopicListing(topic.name, topic.id, topic.is_internal, len(topic.partitions), _replication_factor(topic))
@@ -137,7 +137,7 @@ class Topics(Part):
         include_authorized_operations: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[str | Uuid, TopicDescription | KafkaError]:
-        """Topics by name or by id, from one answer to Metadata.
+        """Describe topics by name or id, with one Metadata request.
 
         >>> import asyncio
         >>> from barnabas.client import Cluster
@@ -165,9 +165,10 @@ class Topics(Part):
         response_partition_limit: int = PARTITIONS_IN_A_PAGE,
         timeout_ms: float | None = None,
     ) -> AsyncIterator[tuple[str, TopicDescription | KafkaError]]:
-        """All topics, or these, each with its name, in the order of names; asked for in pages of so many partitions.
+        """Yield the names and descriptions of all topics, or of these, in the order of names. Pages have
+        `response_partition_limit` partitions.
 
-        From brokers before Kafka 3.8 it is one answer to Metadata. `timeout_ms` is for each page.
+        Brokers before Kafka 3.8 get one Metadata request. `timeout_ms` applies to each page.
         """
         names = None if topics is None else sorted(set(topics))
         if names == []:
@@ -183,9 +184,9 @@ class Topics(Part):
     async def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout_ms: float | None = None
     ) -> dict[str, CreatedTopic | KafkaError]:
-        """Create topics, or only say whether they could be created.
+        """Create topics, or only validate the request.
 
-        What was not confirmed in time is a `TimedOutError`, which says whether the topic is there.
+        If a creation is not confirmed in time, the result is a `TimedOutError`, which tells whether the topic exists.
         """
         results: dict[str, CreatedTopic | KafkaError] = {}
         for some in _by_weight(topics, lambda topic: 1 + len(topic.configs) + _partition_count(topic), _MOST_RECORDS):
@@ -224,7 +225,7 @@ class Topics(Part):
     async def delete_topics(
         self, topics: Iterable[str | Uuid], *, timeout_ms: float | None = None
     ) -> dict[str | Uuid, KafkaError | None]:
-        """Delete topics by name or by id, with all that is in them."""
+        """Delete topics by name or id, with their records."""
         results: dict[str | Uuid, KafkaError | None] = {}
         for some in pieces(dict.fromkeys(topics), _MOST_TOPICS):
             results |= await self._delete_some(some, timeout_ms)
@@ -263,7 +264,7 @@ class Topics(Part):
         validate_only: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[str, KafkaError | None]:
-        """Add partitions until topics have so many in all. Records with keys go to other partitions from then on."""
+        """Add partitions up to the given total. From then on, records with keys may go to other partitions than before."""
         wanted = {name: NewPartitions(new) if isinstance(new, int) else new for name, new in topics.items()}
         results: dict[str, KafkaError | None] = {}
         for some in _by_weight(wanted, lambda name: wanted[name].total_count, _MOST_RECORDS):
@@ -306,7 +307,7 @@ class Topics(Part):
         return await change(list(topics), ask, look, lambda name: f"adding partitions to topic {name}")
 
 
-# --- answers
+# --- responses
 
 
 def _replication_factor(topic: Topic) -> int:
@@ -314,7 +315,7 @@ def _replication_factor(topic: Topic) -> int:
 
 
 def description_of(topic: Topic) -> TopicDescription:
-    """A topic of the cluster's state, as a description."""
+    """Return the description of a topic in the cluster's state."""
     partitions = tuple(
         PartitionDescription(
             each.partition_index,
@@ -343,7 +344,7 @@ def _described(state: ClusterState, topics: Iterable[str | Uuid]) -> dict[str | 
 async def _paged(
     cluster: Cluster, names: list[str] | None, limit: int, timeout_ms: float | None
 ) -> AsyncIterator[tuple[str, TopicDescription | KafkaError]]:
-    """Topics as they are complete. Names that are done are not asked for again: each page would tell of them anew."""
+    """Yield each topic when it is complete. Names that are done are not sent again, because each page would include them."""
     cursor: DescribeTopicPartitionsRequest.Cursor | None = None
     refused: set[str] = set()
     begun: TopicDescription | None = None
@@ -400,7 +401,7 @@ def _of_page(row: DescribeTopicPartitionsResponse.DescribeTopicPartitionsRespons
     return TopicDescription(row.name or "", row.topic_id, row.is_internal, partitions, operations)
 
 
-_operations_of = cache(operations_of)  # the same few for a thousand topics
+_operations_of = cache(operations_of)  # most topics have the same bits
 
 
 def _created(row: CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic:
@@ -413,7 +414,7 @@ def _created(row: CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic:
     return CreatedTopic(row.topic_id, row.num_partitions, row.replication_factor, configs)
 
 
-# --- questions
+# --- requests
 
 
 def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
@@ -441,7 +442,7 @@ def _partition_count(topic: NewTopic) -> int:
 
 
 def _by_weight(items: Iterable[K], weight: Callable[[K], int], most: int) -> Iterator[list[K]]:
-    """A long list in pieces of which none weighs more than `most`, unless one item does.
+    """Split items into lists with a total weight of at most `most`; a heavier item gets its own list.
 
     >>> list(_by_weight([5, 5, 1, 9, 20, 1], lambda item: item, 10))
     [[5, 5], [1, 9], [20], [1]]
@@ -460,13 +461,13 @@ def _by_weight(items: Iterable[K], weight: Callable[[K], int], most: int) -> Ite
 
 
 def _wait_ms(cluster: Cluster, timeout_ms: float | None) -> int:
-    """How long the controller may wait: less than the client does, so that its answer still comes."""
+    """Return the controller's timeout: less than the client's, so that its response arrives in time."""
     longest_ms = cluster.settings.get_int("request.timeout.ms")
     return int(longest_ms if timeout_ms is None else min(timeout_ms, longest_ms))
 
 
 async def _exist(cluster: Cluster, topics: Iterable[Any], timeout_ms: float | None) -> dict[Any, bool]:
-    """Whether there are such topics now."""
+    """Return for each topic whether it exists."""
     asked = list(topics)
     state = await cluster.metadata(asked, timeout_ms=timeout_ms)
     ids = {topic.id for topic in state.topics.values()} - {ZERO_UUID}

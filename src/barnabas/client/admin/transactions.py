@@ -1,5 +1,5 @@
-"""Transactions as their coordinators know them: ListTransactions, DescribeTransactions, InitProducerId; and those that no
-coordinator knows any more, which hang in partitions (KIP-664): DescribeProducers, WriteTxnMarkers.
+"""Transactions known to coordinators (ListTransactions, DescribeTransactions, InitProducerId), and hanging transactions, which
+no coordinator knows (KIP-664: DescribeProducers, WriteTxnMarkers).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from barnabas.wire.messages.list_transactions import ListTransactionsRequest, Li
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 DEFAULT_MAX_TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000
-"""What `transaction.max.timeout.ms` of brokers is by default: no transaction lives longer."""
+"""Default of the broker's `transaction.max.timeout.ms`: no transaction lasts longer."""
 
 _FENCED_TIMEOUT_MS = 30_000
 _FIRST_WITH_PATTERN = 2
@@ -32,7 +32,7 @@ _FIRST_WITH_PATTERN = 2
 
 @dataclass(frozen=True, slots=True)
 class TransactionListing:
-    """A transactional id that its coordinator knows; `state` in Kafka's words, as `Ongoing`."""
+    """A listed transactional id. `state` is Kafka's name, such as `Ongoing`."""
 
     transactional_id: str
     producer_id: int
@@ -42,8 +42,8 @@ class TransactionListing:
 
 @dataclass(frozen=True, slots=True)
 class TransactionDescription:
-    """A transactional id. `topic_partitions` are those that an open transaction still has to mark; the start is that of
-    the last transaction, None if there was none."""
+    """A transactional id. `topic_partitions` are the partitions of the open transaction that have no marker yet. The start time
+    is that of the last transaction, None if there was none."""
 
     transactional_id: str
     coordinator_id: int
@@ -57,7 +57,7 @@ class TransactionDescription:
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A transaction that is open in a partition, as the partition's log has it."""
+    """A transaction that is open in the log of a partition."""
 
     topic: str
     partition: int
@@ -66,14 +66,14 @@ class OpenTransaction:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdAndEpoch:
-    """What a transactional id has after its producer was fenced."""
+    """Producer id and epoch of a transactional id after fencing."""
 
     producer_id: int
     producer_epoch: int
 
 
 class Transactions(Part):
-    """What is open, who has it open, and how to end it."""
+    """Transactions and transactional ids."""
 
     async def list_transactions(
         self,
@@ -84,10 +84,10 @@ class Transactions(Part):
         transactional_id_pattern: str | None = None,
         timeout_ms: float | None = None,
     ) -> list[TransactionListing]:
-        """What all coordinators know, or of it what has one of these states and producer ids, runs longer than so many
-        milliseconds (from Kafka 3.8 on), and has a transactional id that the whole pattern matches.
+        """List the transactions of all coordinators, optionally only those in these states, of these producer ids, running
+        longer than a number of milliseconds (Kafka 3.8), and with a transactional id that the pattern matches as a whole.
 
-        Brokers before Kafka 4.1 know no pattern: then it is matched here, as Python does.
+        Brokers before Kafka 4.1 do not support a pattern: then it is matched here, as a Python regular expression.
         """
         deadline = Deadline(self.cluster, timeout_ms)
         request = ListTransactionsRequest(
@@ -111,7 +111,9 @@ class Transactions(Part):
             )
             if response.unknown_state_filters:
                 unknown = ", ".join(response.unknown_state_filters)
-                raise KafkaError(ErrorCode.INVALID_REQUEST, f"broker {broker_id} knows no transaction state {unknown}")
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"broker {broker_id} does not know transaction state {unknown}"
+                )
             return [
                 TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker_id)
                 for each in response.transaction_states
@@ -124,7 +126,7 @@ class Transactions(Part):
     async def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, TransactionDescription | KafkaError]:
-        """State, producer and partitions of transactional ids; what nobody has used is TRANSACTIONAL_ID_NOT_FOUND.
+        """Describe transactional ids. The result of an unknown id is TRANSACTIONAL_ID_NOT_FOUND.
 
         >>> import asyncio
         >>> from barnabas.client import Cluster
@@ -164,12 +166,12 @@ class Transactions(Part):
         max_transaction_timeout_ms: float = DEFAULT_MAX_TRANSACTION_TIMEOUT_MS,
         timeout_ms: float | None = None,
     ) -> list[OpenTransaction]:
-        """Transactions that are open in a partition, but that no coordinator will end: they hold up every reader with
-        `read_committed`.
+        """Find transactions that are open in a partition, but that no coordinator will end. They block `read_committed`
+        consumers.
 
-        Looks at these partitions, at all of these topics, or at all there are; with `broker_id` at the replicas there.
-        A transaction younger than `max_transaction_timeout_ms` is not looked at: its coordinator will end it in time.
-        Raises the first error of a partition that cannot be looked at.
+        Searches these partitions, all partitions of these topics, or all partitions; with `broker_id`, the replicas there.
+        Transactions younger than `max_transaction_timeout_ms` are skipped, because their coordinator will end them. Raises the
+        first error of a partition.
         """
         deadline = Deadline(self.cluster, timeout_ms)
         wanted = list(partitions or ()) or await _partitions(self.cluster, topics, broker_id, deadline.left_ms)
@@ -204,8 +206,8 @@ class Transactions(Part):
         coordinator_epoch: int = 0,
         timeout_ms: float | None = None,
     ) -> None:
-        """Write an abort marker into a partition, for a transaction that hangs there. Raises `KafkaError` where the leader
-        refuses it; see `find_hanging_transactions` for what to give.
+        """Write an abort marker for a hanging transaction into a partition. The arguments come from
+        `find_hanging_transactions`. Raises `KafkaError` if the leader refuses it.
         """
         key = TopicPartition(topic, partition)
 
@@ -213,7 +215,7 @@ class Transactions(Part):
             marker = WriteTxnMarkersRequest.WritableTxnMarker(
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
-                coordinator_epoch=max(coordinator_epoch, 0),  # none has written a marker: 0 is below any
+                coordinator_epoch=max(coordinator_epoch, 0),  # -1 before the first marker; 0 is the lowest epoch
                 topics=[WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])],
             )
             response: WriteTxnMarkersResponse = await self.cluster.send(
@@ -239,29 +241,29 @@ class Transactions(Part):
             [key],
             lambda: ask_leaders(self.cluster, [key], ask, timeout_ms=timeout_ms),
             look,
-            lambda _: f"the marker that aborts producer {producer_id} in {topic}-{partition}",
+            lambda _: f"aborting the transaction of producer {producer_id} in {topic}-{partition}",
         )
         checked(results)
 
     async def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, ProducerIdAndEpoch | KafkaError]:
-        """End what is open under these transactional ids, and shut out the producers that use them now, as a new producer
-        with the same id would. An id that nobody has used comes into being by it.
+        """Abort the open transactions of these transactional ids and fence their producers, as a new producer with the same id
+        would. An unknown id is created.
         """
         ids = list(dict.fromkeys(transactional_ids))
         answers = await asyncio.gather(*(_fence_producer(self.cluster, each, timeout_ms) for each in ids))
         return dict(zip(ids, answers, strict=True))
 
     async def force_terminate_transaction(self, transactional_id: str, *, timeout_ms: float | None = None) -> None:
-        """Abort what is open under a transactional id, by fencing its producer (KIP-939). Raises `KafkaError`."""
+        """Abort the open transaction of a transactional id by fencing its producer (KIP-939). Raises `KafkaError`."""
         checked(await self.fence_producers([transactional_id], timeout_ms=timeout_ms))
 
 
 async def _partitions(
     cluster: Cluster, topics: Iterable[str] | None, broker_id: int | None, timeout_ms: float
 ) -> list[TopicPartition]:
-    """All partitions of these topics, or of all, in order; with `broker_id` those that have a replica there."""
+    """Return all partitions of these topics, or of all, in order; with `broker_id` only those with a replica there."""
     state = await cluster.metadata(topics, timeout_ms=timeout_ms)
     for name, code in state.errors.items():
         raise KafkaError(code, f"{name}: {code.message}")
@@ -307,7 +309,7 @@ def _description(row: DescribeTransactionsResponse.TransactionState, coordinator
 
 
 def _is_hanging(found: OpenTransaction, description: TransactionDescription | KafkaError | None) -> bool:
-    """Its coordinator does not know of it, or does not have this partition among those that it has to mark."""
+    """Return whether its coordinator does not know the transaction, or does not have this partition in it."""
     if isinstance(description, KafkaError):
         if description.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             raise description

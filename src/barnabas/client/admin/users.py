@@ -3,8 +3,8 @@
     upsertion = ScramUpsertion("alice", ScramMechanism.SCRAM_SHA_512, password)
     checked(await users.alter_user_scram_credentials([upsertion]))
 
-Its one rule: a password stays here. It is salted and hashed before anything is sent, and shows in no text; what brokers keep
-cannot be turned back into it, and they tell of it the mechanism and the iterations alone.
+Its one rule: passwords never leave the client. They are salted and hashed before they are sent, and appear in no message.
+Brokers return only the mechanism and the number of iterations.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from barnabas.wire.messages.describe_user_scram_credentials import (
 DEFAULT_ITERATIONS: Final = 4096
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
-"""More than this Kafka does not take."""
+"""Kafka's maximum."""
 
 _SALT_BYTES: Final = 32
 _ALTERED_AT_ONCE: Final = 200
 
 
 class ScramMechanism(IntEnum):
-    """A mechanism, by the number of the protocol.
+    """A mechanism, by its number in the protocol.
 
     >>> ScramMechanism.of("SCRAM-SHA-256").sasl_name
     'SCRAM-SHA-256'
@@ -54,7 +54,7 @@ class ScramMechanism(IntEnum):
 
     @classmethod
     def of(cls, sasl_name: str) -> ScramMechanism:
-        """Raises ValueError for any other name."""
+        """Return the mechanism with this name. Raises ValueError if there is none."""
         for mechanism in cls:
             if mechanism.sasl_name == sasl_name:
                 return mechanism
@@ -62,14 +62,14 @@ class ScramMechanism(IntEnum):
 
 
 class ScramCredentialInfo(NamedTuple):
-    """What a broker tells of a credential."""
+    """Mechanism and iterations of a credential."""
 
     mechanism: ScramMechanism
     iterations: int
 
 
 class ScramCredentialKey(NamedTuple):
-    """What an alteration is about."""
+    """User and mechanism of an alteration."""
 
     user: str
     mechanism: ScramMechanism
@@ -77,7 +77,7 @@ class ScramCredentialKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScramUpsertion:
-    """A credential to make, or to replace. Without a salt, a random one is taken.
+    """A credential to create or replace. The default salt is random.
 
     >>> ScramUpsertion("alice", ScramMechanism.SCRAM_SHA_256, "secret")
     ScramUpsertion(user='alice', mechanism=<ScramMechanism.SCRAM_SHA_256: 1>, iterations=4096)
@@ -92,7 +92,7 @@ class ScramUpsertion:
 
 @dataclass(frozen=True, slots=True)
 class ScramDeletion:
-    """A credential to remove."""
+    """A credential to delete."""
 
     user: str
     mechanism: ScramMechanism
@@ -102,7 +102,7 @@ ScramAlteration: TypeAlias = ScramUpsertion | ScramDeletion
 
 
 class Users(Part):
-    """SCRAM credentials, and changes of them.
+    """SCRAM credentials and their alteration.
 
     >>> from barnabas.client.admin.part import checked
     >>> from barnabas.client.cluster import Cluster
@@ -121,13 +121,13 @@ class Users(Part):
     async def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout_ms: float | None = None
     ) -> dict[str, tuple[ScramCredentialInfo, ...] | KafkaError]:
-        """The mechanisms and iterations of these users, or of all that have credentials (None).
+        """Return the mechanisms and iterations of these users, or of all that have credentials (None).
 
-        A user that has none is RESOURCE_NOT_FOUND; one who is asked for twice is DUPLICATE_RESOURCE.
+        The result of a user without credentials is RESOURCE_NOT_FOUND, of one named twice DUPLICATE_RESOURCE.
         """
         names = None if users is None else list(users)
         if names == []:
-            return {}  # to brokers no names are all names
+            return {}  # brokers take an empty list for all users
         user_name = DescribeUserScramCredentialsRequest.UserName
         request = DescribeUserScramCredentialsRequest(
             users=None if names is None else [user_name(name=name) for name in names]
@@ -141,9 +141,9 @@ class Users(Part):
     async def alter_user_scram_credentials(
         self, alterations: Iterable[ScramAlteration], *, timeout_ms: float | None = None
     ) -> dict[ScramCredentialKey, KafkaError | None]:
-        """Make, replace and remove credentials. A user who appears with both mechanisms is changed in two requests.
+        """Create, replace and delete credentials. A user with alterations of both mechanisms is altered in two requests.
 
-        To remove what is not there is RESOURCE_NOT_FOUND.
+        The result of deleting a missing credential is RESOURCE_NOT_FOUND.
         """
         results: dict[ScramCredentialKey, KafkaError | None] = {}
         given = list(alterations)
@@ -161,7 +161,7 @@ class Users(Part):
 
 
 def salted_password(mechanism: ScramMechanism, password: str | bytes, salt: bytes, iterations: int) -> bytes:
-    """What is sent in place of a password (RFC 5802's SaltedPassword). As in Kafka, text is taken as UTF-8 as it is.
+    """Return the SaltedPassword of RFC 5802, which is sent instead of the password. As in Kafka, text is not normalized.
 
     >>> salted_password(ScramMechanism.SCRAM_SHA_256, "secret", b"salt", 4096).hex()[:16]
     '609a62b5b687ba65'
@@ -180,7 +180,7 @@ def _credential_of(key: ScramCredentialKey) -> str:
 
 
 def _refusal(alteration: ScramAlteration) -> KafkaError | None:
-    """What is refused before it is sent, as Kafka's client does it; iterations too, so that nobody hashes for an hour."""
+    """Return the error of an alteration that is not sent at all, as in Kafka's client. Limits iterations, which cost time."""
     if not alteration.user:
         return KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     if isinstance(alteration, ScramDeletion):
@@ -195,7 +195,7 @@ def _refusal(alteration: ScramAlteration) -> KafkaError | None:
 
 
 def _rounds(alterations: Sequence[ScramAlteration]) -> list[list[ScramAlteration]]:
-    """Requests in which each user appears once: more brokers do not take."""
+    """Split alterations into requests in which each user appears once, as brokers require."""
     rounds: list[dict[str, ScramAlteration]] = []
     for each in alterations:
         place = next((found for found in rounds if each.user not in found), None)
@@ -231,13 +231,11 @@ async def _alter(
         found = await users.describe_user_scram_credentials([key.user for key in late])
         return {key: state for key in late if (state := _is_done(by_user[key.user], found.get(key.user))) is not None}
 
-    return await change(
-        [_key(each) for each in alterations], ask, look, lambda key: f"the change of {_credential_of(key)}"
-    )
+    return await change([_key(each) for each in alterations], ask, look, lambda key: f"altering {_credential_of(key)}")
 
 
 def _is_done(alteration: ScramAlteration, found: tuple[ScramCredentialInfo, ...] | KafkaError | None) -> bool | None:
-    """None for a credential that is there: nobody can see whether it has the new password."""
+    """Return whether an alteration is in effect; None if the credential exists, because its password cannot be read."""
     if isinstance(found, KafkaError):
         if found.code is not ErrorCode.RESOURCE_NOT_FOUND:
             return None
