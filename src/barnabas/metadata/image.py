@@ -60,7 +60,7 @@ class MetadataImage:
 
     @property
     def metadata_version(self) -> MetadataVersion | None:
-        """None until the first records have set it."""
+        """The finalized level, or None before the first records have set it."""
         level = self.features.get(METADATA_VERSION)
         return None if level is None else MetadataVersion(level)
 

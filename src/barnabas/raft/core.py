@@ -429,7 +429,9 @@ class RaftCore:
         Raises NotLeaderError, or KafkaError if there are other voters.
         """
         if not isinstance(self.role, Leader) or epoch != self.election.epoch:
-            raise NotLeaderError(f"node {self.key.id} does not lead epoch {epoch}; the epoch is {self.election.epoch}")
+            raise NotLeaderError(
+                f"node {self.key.id} does not lead epoch {epoch}; the current epoch is {self.election.epoch}"
+            )
         if self.voters.can_reconfigure or any(proposal.voters is not None for proposal in self._proposals):
             return
         if self.voters.current.ids != {self.key.id}:
