@@ -63,7 +63,7 @@ def test_entries_are_created_once_for_each_combination(broker: Broker) -> None:
     assert "create: ALLOW User:c1 to READ topic:c\n" in first.stderr
     again = run(broker, "create", *options, "-o", "json")
     assert (again.exit_code, json.loads(again.stdout)) == (0, [])
-    assert "there already: ALLOW User:c1 to READ topic:c\n" in again.stderr
+    assert "exists already: ALLOW User:c1 to READ topic:c\n" in again.stderr
 
 
 def test_a_dry_run_creates_nothing(broker: Broker) -> None:
@@ -76,7 +76,7 @@ def test_a_dry_run_creates_nothing(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--operation", "read", "--resource", "topic:a"], "Say who, with --allow or --deny."),
+        (["--operation", "read", "--resource", "topic:a"], "Give at least one principal with --allow or --deny."),
         (["--allow", "a", "--operation", "write", "--resource", "group:g"], "WRITE is not an operation of a group"),
         (["--allow", "a", "--operation", "raed", "--resource", "topic:a"], "did you mean READ?"),
         (["--allow", "a", "--operation", "read", "--resource", "orders"], "expected TYPE:NAME, as in topic:orders"),
@@ -135,9 +135,9 @@ def test_what_will_be_deleted_is_shown_and_asked_about(broker: Broker) -> None:
 
 
 def test_deleting_needs_a_selection_and_something_selected(broker: Broker) -> None:
-    assert "Select what to delete" in run(broker, "delete", "--yes").stderr
+    assert "Select the ACLs to delete" in run(broker, "delete", "--yes").stderr
     missing = run(broker, "delete", "--principal", "never", "--yes")
-    assert (missing.exit_code, missing.stderr.splitlines()[0]) == (1, "Error: there is no such ACL")
+    assert (missing.exit_code, missing.stderr.splitlines()[0]) == (1, "Error: no ACL matches the options")
 
 
 def test_what_is_allowed_is_explained(some: Broker) -> None:
@@ -199,7 +199,7 @@ def test_cases_are_tested_against_a_declared_cluster_without_any_other(files: tu
     assert [each["result"] for each in found] == ["ok"] * 5
     assert found[0]["decidedBy"] == "ALLOW User:billing to READ topic:orders"
     assert (found[3]["decidedBy"], found[3]["line"]) == ("the principal is a super user", 4)
-    assert "5 cases, all as they should be" in result.stderr
+    assert "5 cases, all passed" in result.stderr
 
 
 def test_a_case_that_fails_ends_with_2(some: Broker, files: tuple[Path, Path]) -> None:

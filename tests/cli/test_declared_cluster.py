@@ -96,7 +96,7 @@ def test_a_plan_is_applied_once_and_then_there_is_nothing_left_to_do(broker: Bro
     applied = run(broker, "apply", "-f", file, "--yes", "-o", "json")
     assert applied.exit_code == 0, applied.output
     assert {row["result"] for row in rows(applied)} == {"done"}
-    assert f"the cluster is as {file} declares it" in applied.stderr
+    assert f"the cluster matches {file}" in applied.stderr
     assert run(broker, "plan", "-f", file).exit_code == 0
     again = run(broker, "apply", "-f", file, "--yes", "-o", "json")
     assert (again.exit_code, again.stdout) == (0, "[]\n")
@@ -111,10 +111,10 @@ def test_nothing_is_done_before_someone_says_yes(shared: Broker) -> None:
     text = "topics: {asked: }"
     refused = apply(shared, text)
     assert refused.exit_code == 1
-    assert "Do this (1 to create)?" in refused.stderr
+    assert "Apply these changes (1 to create)?" in refused.stderr
     dry = apply(shared, text, "--dry-run")
     assert (dry.exit_code, dry.stdout) == (0, "")
-    assert "would be done: 1 to create" in dry.stderr
+    assert "dry run, nothing was changed: 1 to create" in dry.stderr
     assert plan(shared, text).exit_code == 2
 
 
@@ -172,7 +172,7 @@ def test_what_is_declared_absent_is_deleted_only_when_told(broker: Broker) -> No
     assert plan(broker, text).exit_code == 2
     refused = apply(broker, text, "--yes")
     assert refused.exit_code == 1
-    assert "nothing is deleted unless told:\n  delete topic stock: partitions 1 -> (none)" in refused.stderr
+    assert "deletions need --delete:\n  delete topic stock: partitions 1 -> (none)" in refused.stderr
     assert apply(broker, text, "--yes", "--delete").exit_code == 0
     assert plan(broker, text).exit_code == 0
 

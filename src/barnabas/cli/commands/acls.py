@@ -1,7 +1,7 @@
-"""`barnabas acls`: who may do what, and why.
+"""`barnabas acls`: list, explain, test, audit and change ACLs.
 
-Reads arguments and shows. Decisions are those of `security.authorizer`; audits are in `security.acl_audit`, cases in
-`operations.acl_cases`, words for resources and operations in `security.acl_text`.
+Parses arguments and prints. Decisions come from `security.authorizer`, audits from `security.acl_audit`, test cases from
+`operations.acl_cases`; `security.acl_text` parses and formats resources and operations.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _UNSEEN = (
-    "super.users and allow.everyone.if.no.acl.found are settings of brokers that cannot be seen from here:"
-    " say them with --super-user and --allow-everyone-if-no-acl-found"
+    "the brokers' settings super.users and allow.everyone.if.no.acl.found are not known here;"
+    " pass them with --super-user and --allow-everyone-if-no-acl-found"
 )
-_SECURITY_DISABLED = "set authorizer.class.name on brokers and controllers; until then everyone may do everything"
+_SECURITY_DISABLED = "set authorizer.class.name on brokers and controllers; until then every request is allowed"
 
 
 def _colored(value: Any) -> str | None:
@@ -59,11 +59,11 @@ _GROUPED = {
 }
 
 
-# --- words of the command line
+# --- types of options and arguments
 
 
 class _Text(click.ParamType[Any]):
-    """A text that a function understands."""
+    """A value parsed by a function that raises ValueError."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
@@ -83,7 +83,7 @@ def _word(known: Iterable[acl_text.Code], what: str) -> _Text:
 
 def _resource_or_type(text: str) -> tuple[ResourceType, str | None]:
     if ":" not in text:
-        return acl_text.parse_word(text, acl_text.RESOURCE_TYPES, "type of resource"), None
+        return acl_text.parse_word(text, acl_text.RESOURCE_TYPES, "resource type"), None
     return acl_text.parse_resource(text)
 
 
@@ -97,25 +97,29 @@ _ANY_PERMISSION = _word(acl_text.PERMISSIONS, "permission")
 
 
 def _filter_options(command: F) -> F:
-    """What selects entries; the command gets `filter`."""
+    """Add the options that select ACLs; the command receives them as `filter`."""
 
-    @click.option("--principal", type=_PRINCIPAL, metavar="PRINCIPAL", help="Of this principal: User:alice, or alice.")
+    @click.option(
+        "--principal", type=_PRINCIPAL, metavar="PRINCIPAL", help="Only ACLs of this principal: User:alice, or alice."
+    )
     @click.option(
         "--resource",
         type=_RESOURCE_OR_TYPE,
         metavar="TYPE[:NAME]",
-        help="Of this resource: topic:orders, group, cluster.",
+        help="Only ACLs of this resource or resource type: topic:orders, group, cluster.",
     )
     @click.option(
         "--pattern",
         type=_ANY_PATTERN,
         default="any",
         metavar="any|match|literal|prefixed",
-        help="Of patterns of this type; match: all that cover the resource [any].",
+        help="Only ACLs with this pattern type; match selects every ACL that covers the resource.  [default: any]",
     )
-    @click.option("--operation", type=_OPERATION, metavar="OPERATION", help="About this operation.")
-    @click.option("--host", metavar="HOST", help="From this host, as the entry has it.")
-    @click.option("--permission", type=_ANY_PERMISSION, metavar="allow|deny", help="That allow, or that deny.")
+    @click.option("--operation", type=_OPERATION, metavar="OPERATION", help="Only ACLs for this operation.")
+    @click.option("--host", metavar="HOST", help="Only ACLs for this host, exactly as written in the ACL.")
+    @click.option(
+        "--permission", type=_ANY_PERMISSION, metavar="allow|deny", help="Only ACLs that allow, or that deny."
+    )
     @functools.wraps(command)
     def wrapped(
         *args: Any,
@@ -142,12 +146,12 @@ def _filter_options(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-@click.group(short_help="Show, explain, test, audit and change who may do what.")
+@click.group(short_help="List, explain, test, audit and change ACLs.")
 def acls() -> None:
-    """Show, explain, test, audit and change who may do what.
+    """List, explain, test, audit and change ACLs.
 
-    A resource is TYPE:NAME, with topic, group, transactional-id, delegation-token or user as its type, or `cluster`. A
-    principal without a type is a user.
+    A resource is `cluster` or TYPE:NAME, where TYPE is topic, group, transactional-id, delegation-token or user. A
+    principal without a type is a user: alice is User:alice.
 
     \b
     Examples:
@@ -161,20 +165,20 @@ def acls() -> None:
     """
 
 
-# --- looking
+# --- listing
 
 
 @acls.command("list")
 @_filter_options
 @common_options
 def list_(connection: Connection, output: Output, filter: AclFilter) -> None:
-    """List entries: all, or those that the options select.
+    """List ACLs: all of them, or those selected by the options.
 
     \b
     Examples:
       barnabas acls list
       barnabas acls list --principal User:alice --operation read
-      barnabas acls list --resource topic:orders --pattern match     whatever is about this topic
+      barnabas acls list --resource topic:orders --pattern match     every ACL that covers this topic
     """
     entries = run(connection, lambda cluster: _described(cluster, filter))
     output.rows(_ENTRY, (_row(entry) for entry in sorted(entries, key=acl_text.entry_order)))
@@ -184,7 +188,7 @@ def list_(connection: Connection, output: Output, filter: AclFilter) -> None:
 @click.argument("principal", type=_PRINCIPAL, required=False)
 @common_options
 def by_principal(connection: Connection, output: Output, principal: str | None) -> None:
-    """Show, for every principal or one, what they may do to what; entries for everyone (User:*) are about one, too.
+    """List ACLs grouped by principal: all, or those that apply to one principal, including those of User:*.
 
     \b
     Examples:
@@ -202,7 +206,7 @@ def by_principal(connection: Connection, output: Output, principal: str | None) 
 @click.argument("resource", type=_RESOURCE, required=False, metavar="[TYPE:NAME]")
 @common_options
 def by_resource(connection: Connection, output: Output, resource: tuple[ResourceType, str] | None) -> None:
-    """Show, for every resource or one, who may do what; to one, patterns that cover it count.
+    """List ACLs grouped by resource: all, or those that cover one resource, including prefixed and wildcard ones.
 
     \b
     Examples:
@@ -244,7 +248,7 @@ def _row(entry: AclEntry) -> dict[str, Any]:
 
 
 def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
-    """Entries that differ in their operation alone, as one row."""
+    """Merge entries that differ only in their operation into one row."""
     rows: dict[AclEntry, list[str]] = {}
     for entry in entries:
         rows.setdefault(entry._replace(operation=AclOperation.ANY), []).append(entry.operation.name)
@@ -258,8 +262,10 @@ def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
 
 
 @acls.command("create")
-@click.option("--allow", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Who may; may be repeated.")
-@click.option("--deny", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Who may not; may be repeated.")
+@click.option(
+    "--allow", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Principal to allow; may be repeated."
+)
+@click.option("--deny", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Principal to deny; may be repeated.")
 @click.option(
     "--operation",
     "operations",
@@ -267,7 +273,7 @@ def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
     required=True,
     type=_OPERATION,
     metavar="OPERATION",
-    help="What: read, write, describe, all, ...; may be repeated.",
+    help="Operation: read, write, describe, all, ...; may be repeated.",
 )
 @click.option(
     "--resource",
@@ -276,10 +282,12 @@ def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
     required=True,
     type=_RESOURCE,
     metavar="TYPE:NAME",
-    help="To what: topic:orders, group:*, cluster; may be repeated.",
+    help="Resource: topic:orders, group:*, cluster; may be repeated.",
 )
-@click.option("--prefixed", is_flag=True, help="The name is a prefix: all resources that begin so.")
-@click.option("--host", "hosts", multiple=True, metavar="HOST", help="From this address alone; may be repeated [*].")
+@click.option("--prefixed", is_flag=True, help="Treat the resource name as a prefix (pattern type PREFIXED).")
+@click.option(
+    "--host", "hosts", multiple=True, metavar="HOST", help="Client address; may be repeated.  [default: *, all hosts]"
+)
 @dry_run_option
 @common_options
 def create(
@@ -293,7 +301,7 @@ def create(
     hosts: tuple[str, ...],
     dry_run: bool,
 ) -> None:
-    """Make entries: one for each principal, operation, resource and host. What is there already stays.
+    """Create one ACL for each combination of principal, operation, resource and host. Existing ACLs are kept.
 
     \b
     Examples:
@@ -302,7 +310,7 @@ def create(
       barnabas acls create --deny User:* --operation write --resource topic:archive --host 10.0.0.7
     """
     if not allow and not deny:
-        raise click.UsageError("Say who, with --allow or --deny.")
+        raise click.UsageError("Give at least one principal with --allow or --deny.")
     pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
     who = [(each, AclPermissionType.ALLOW) for each in allow] + [(each, AclPermissionType.DENY) for each in deny]
     entries = [
@@ -329,7 +337,7 @@ async def _create(cluster: Cluster, output: Output, entries: list[AclEntry], dry
     present = set(await _described(cluster, AclFilter()))
     for entry in entries:
         if entry in present:
-            note(f"there already: {acl_text.entry_text(entry)}")
+            note(f"exists already: {acl_text.entry_text(entry)}")
     wanted = [entry for entry in dict.fromkeys(entries) if entry not in present]
     announce((f"create: {acl_text.entry_text(entry)}" for entry in wanted), dry_run=dry_run)
     results = {} if dry_run else await Acls(cluster).create_acls(wanted)
@@ -343,7 +351,7 @@ async def _create(cluster: Cluster, output: Output, entries: list[AclEntry], dry
 @dry_run_option
 @common_options
 def delete(connection: Connection, output: Output, filter: AclFilter, yes: bool, dry_run: bool) -> None:
-    """Remove the entries that the options select; they are shown before.
+    """Delete the ACLs selected by the options, after showing them and asking for confirmation.
 
     \b
     Examples:
@@ -351,7 +359,7 @@ def delete(connection: Connection, output: Output, filter: AclFilter, yes: bool,
       barnabas acls delete --resource topic --permission deny --dry-run
     """
     if filter == AclFilter():
-        raise click.UsageError("Select what to delete, as with --principal or --resource.")
+        raise click.UsageError("Select the ACLs to delete with at least one option, such as --principal or --resource.")
     run(connection, lambda cluster: _delete(cluster, output, filter, yes, dry_run))
 
 
@@ -360,25 +368,33 @@ async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool
 
     entries = sorted(await _described(cluster, filter), key=acl_text.entry_order)
     if not entries:
-        raise Failure("there is no such ACL", advice="see what there is with: barnabas acls list")
+        raise Failure("no ACL matches the options", advice="list all ACLs with: barnabas acls list")
     announce((f"delete: {acl_text.entry_text(entry)}" for entry in entries), dry_run=dry_run)
     if dry_run:
         return
     confirm(f"Delete {'this ACL' if len(entries) == 1 else f'these {len(entries)} ACLs'}?", yes=yes)
-    deleted = await Acls(cluster).delete_acls([only(entry) for entry in entries])  # what was shown, and nothing newer
+    deleted = await Acls(cluster).delete_acls([only(entry) for entry in entries])  # only what was shown
     results = dict(zip(entries, deleted.values(), strict=True))
     show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
 
 
-# --- judging
+# --- checking
 
 
 def _settings_options(command: F) -> F:
     command = click.option(
-        "--allow-everyone-if-no-acl-found", "allow_everyone", is_flag=True, help="Brokers are set up so."
+        "--allow-everyone-if-no-acl-found",
+        "allow_everyone",
+        is_flag=True,
+        help="Assume allow.everyone.if.no.acl.found=true on the brokers.",
     )(command)
     return click.option(
-        "--super-user", "super_users", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Is in super.users."
+        "--super-user",
+        "super_users",
+        multiple=True,
+        type=_PRINCIPAL,
+        metavar="PRINCIPAL",
+        help="Assume this principal is in super.users of the brokers; may be repeated.",
     )(command)
 
 
@@ -389,8 +405,10 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("principal", type=_PRINCIPAL)
 @click.argument("operation", type=_OPERATION)
 @click.argument("resource", type=_RESOURCE, metavar="TYPE:NAME")
-@click.option("--host", default=WILDCARD, metavar="HOST", help="From this address [one that no entry names].")
-@click.option("--declared", "-f", type=_FILE, metavar="FILE", help="By the ACLs of a cluster.yaml, not of a cluster.")
+@click.option("--host", default=WILDCARD, metavar="HOST", help="Client address.  [default: one that no ACL names]")
+@click.option(
+    "--declared", "-f", type=_FILE, metavar="FILE", help="Use the ACLs of this cluster.yaml instead of a cluster's."
+)
 @_settings_options
 @common_options
 def explain(
@@ -404,7 +422,7 @@ def explain(
     super_users: tuple[str, ...],
     allow_everyone: bool,
 ) -> None:
-    """Say whether someone may do something, and which entry decides. Ends with 2 if not.
+    """Show whether an operation is allowed, and which ACL decides. Exits with 2 if it is denied.
 
     \b
     Examples:
@@ -447,7 +465,7 @@ def explain(
     if output.is_for_people:
         output.one(row)
         if considered:
-            output.title("Entries for this resource, and why they do not apply:")
+            output.title("ACLs of this resource, and why they do not apply:")
             output.rows((*_ENTRY, Column("mismatch")), considered)
     else:
         output.one({**row, "entries": considered})
@@ -458,8 +476,10 @@ def explain(
 
 
 @acls.command("test", cls=JudgingCommand)
-@click.option("--file", "-f", "file", type=_FILE, required=True, metavar="FILE", help="The cases.")
-@click.option("--declared", type=_FILE, metavar="FILE", help="By the ACLs of a cluster.yaml, not of a cluster.")
+@click.option("--file", "-f", "file", type=_FILE, required=True, metavar="FILE", help="YAML file of test cases.")
+@click.option(
+    "--declared", type=_FILE, metavar="FILE", help="Use the ACLs of this cluster.yaml instead of a cluster's."
+)
 @_settings_options
 @common_options
 def test(
@@ -470,7 +490,7 @@ def test(
     super_users: tuple[str, ...],
     allow_everyone: bool,
 ) -> None:
-    """Check cases of who may do what, against a cluster or a cluster.yaml. Ends with 2 if one is not as it should be.
+    """Run test cases for authorization against a cluster or a cluster.yaml. Exits with 2 if a case fails.
 
     \b
     A file of cases:
@@ -532,27 +552,27 @@ def test(
         ),
     )
     wrong = sum(not each.is_right for each in judged)
-    note(f"{len(judged)} cases, {wrong} failed" if wrong else f"{len(judged)} cases, all as they should be")
+    note(f"{len(judged)} cases, {wrong} failed" if wrong else f"{len(judged)} cases, all passed")
     if wrong:
         sys.exit(EXIT_NO)
 
 
 @acls.command("audit", cls=JudgingCommand)
-@click.option("--declared", "-f", type=_FILE, metavar="FILE", help="The ACLs of a cluster.yaml, not of a cluster.")
-@click.option("--exit-code", is_flag=True, help="Exit with 2 if something was found.")
+@click.option("--declared", "-f", type=_FILE, metavar="FILE", help="Audit the ACLs of this cluster.yaml.")
+@click.option("--exit-code", is_flag=True, help="Exit with 2 if there are findings.")
 @common_options
 def audit(connection: Connection, output: Output, declared: Path | None, exit_code: bool) -> None:
-    """Find entries that do nothing, say the same, allow much, or are for what does not exist.
+    """Find ACLs that have no effect, are redundant, allow too much, or name a topic or group that does not exist.
 
     \b
     Findings:
-      duplicated         the same entry twice (in a file)
-      shadowed           another entry says the same and more
-      denied             what it allows, another entry denies
-      never-denies       nothing allows what it denies
-      wildcard           it allows something to everyone, on everything, or every operation
-      replaceable        one PREFIXED entry could stand for several
-      no-such-resource   there is no such topic or group
+      duplicated         the file contains this ACL twice
+      shadowed           another ACL covers this one
+      denied             another ACL denies what this one allows
+      never-denies       no ACL allows what this one denies
+      wildcard           it allows everyone, every resource or every operation
+      replaceable        one PREFIXED ACL could replace several
+      no-such-resource   the topic or group does not exist
 
     \b
     Examples:
@@ -582,7 +602,7 @@ def audit(connection: Connection, output: Output, declared: Path | None, exit_co
         for each in findings
     )
     output.rows(columns("finding", "entry", "message", "because"), rows)
-    note(f"{len(entries)} entries, {len(findings)} finding{'s' if len(findings) != 1 else ''}")
+    note(f"{len(entries)} ACLs, {len(findings)} finding{'s' if len(findings) != 1 else ''}")
     if findings and exit_code:
         sys.exit(EXIT_NO)
 
@@ -592,7 +612,7 @@ async def _with_resources(cluster: Cluster) -> tuple[list[AclEntry], list[str] |
 
     entries = await _described(cluster, AclFilter())
     if cluster.settings.bootstrap_controllers:
-        return entries, None, None  # controllers know of neither
+        return entries, None, None  # controllers list neither topics nor groups
     state = await cluster.metadata(None)
     groups = await Groups(cluster).list_groups()
     return entries, list(state.topics), [group.group_id for group in groups]

@@ -1,6 +1,6 @@
-"""`barnabas apply`: make a cluster as a file declares it.
+"""`barnabas apply`: change a cluster to what a file declares.
 
-Does what `plan` shows, in that order, and stops at the first failure; the doing is in `declared.execute`.
+Carries out the changes that `plan` shows, in that order, and stops at the first failure. `declared.execute` sends them.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _RESULT = columns(
 )
 
 
-@click.command("apply", short_help="Make the cluster as a file declares it.")
+@click.command("apply", short_help="Change a cluster to what a file declares.")
 @file_option
 @delete_option
 @yes_option
 @dry_run_option
 @common_options
 def apply(connection: Connection, output: Output, file: str, delete: bool, yes: bool, dry_run: bool) -> None:
-    """Make the cluster as a file declares it: show the plan, ask, and do it, in an order that is safe.
+    """Change a cluster to what a file declares: show the plan, ask for confirmation, and carry it out.
 
-    First comes what gives (topics, partitions, replicas, settings, quotas, users, ACLs), then what takes away, and that only
-    with --delete. It stops at the first failure, and says what was done and what was not; to do it again is to do the rest.
-    `barnabas plan --help` has an example of a file.
+    Additions and alterations come first (topics, partitions, replicas, settings, quotas, users, ACLs), deletions last, and
+    deletions need --delete. The command stops at the first failure and lists what was done and what was not; run it again
+    to do the rest. `barnabas plan --help` has an example of a file.
 
     \b
     Examples:
       barnabas apply -f cluster.yaml
-      barnabas apply -f cluster.yaml --dry-run       the plan, and what brokers would refuse of it
+      barnabas apply -f cluster.yaml --dry-run       show the plan, and let the brokers validate it
       barnabas apply -f cluster.yaml --delete --yes
     """
     document = load(file)
@@ -77,7 +77,7 @@ async def _apply(
     plan = await compare(cluster, document, delete=delete)
     show(Output(file=sys.stderr), plan)
     if not plan.changes:
-        note(f"nothing to do: the cluster is as {document.file} declares it")
+        note(f"nothing to do: the cluster matches {document.file}")
         if not output.is_for_people:
             output.rows(_RESULT, ())
         return
@@ -87,10 +87,10 @@ async def _apply(
         raise Failure(str(error)) from None
     if dry_run:
         await _validate(cluster, plan, passwords)
-        note(f"would be done: {summary(plan.changes)}")
+        note(f"dry run, nothing was changed: {summary(plan.changes)}")
         return
     _check_deletions(plan, delete)
-    confirm(f"Do this ({summary(plan.changes)})?", yes=yes)
+    confirm(f"Apply these changes ({summary(plan.changes)})?", yes=yes)
     await _do(cluster, output, plan, passwords)
     await _settle(cluster, document, delete)
 
@@ -98,12 +98,12 @@ async def _apply(
 def _check_deletions(plan: Plan, delete: bool) -> None:
     deletions = [str(change) for change in plan.changes if change.deletes]
     if deletions and not delete:
-        text = "the file declares absent what is there, and nothing is deleted unless told:"
-        raise Failure("\n  ".join([text, *deletions]), advice="say it with --delete")
+        text = "the file declares existing resources absent, and deletions need --delete:"
+        raise Failure("\n  ".join([text, *deletions]), advice="pass --delete to delete them")
 
 
 async def _validate(cluster: Cluster, plan: Plan, passwords: dict[Password, str]) -> None:
-    """What brokers would refuse."""
+    """Ask the brokers to validate the changes. Raises Failure with every change they would reject."""
     from barnabas.declared.execute import execute
 
     refused = [
@@ -128,13 +128,14 @@ async def _do(cluster: Cluster, output: Output, plan: Plan, passwords: dict[Pass
         except asyncio.CancelledError:
             table.close()
             note(
-                f"interrupted: {len(outcomes)} of {len(plan.changes)} were answered; see what is left with barnabas plan"
+                f"interrupted: {len(outcomes)} of {len(plan.changes)} changes were sent and answered;"
+                " see what is left with: barnabas plan"
             )
             raise
         for change in plan.changes[len(outcomes) :]:
             table.add(_row(change, "not tried", None))
     if any(isinstance(outcome.change, ChangeReplicationFactor) and outcome.is_done for outcome in outcomes):
-        note("replicas are being moved: see how far they are with barnabas reassign status")
+        note("replicas are being moved; see their progress with: barnabas reassign status")
     failures = [outcome.error for outcome in outcomes if not outcome.is_done]
     if not failures:
         return
@@ -164,12 +165,12 @@ def _words(error: Exception | None) -> str:
 
 
 async def _settle(cluster: Cluster, document: Document, delete: bool) -> None:
-    """Wait until the brokers show everything that was declared: they learn of a change a moment after it was made."""
+    """Wait until the brokers show the declared state: they replay a change shortly after the controller committed it."""
     from barnabas.operations.declared import compare
 
     for _ in range(_SETTLING_ATTEMPTS):
         if not (await compare(cluster, document, delete=delete)).changes:
-            note(f"the cluster is as {document.file} declares it")
+            note(f"the cluster matches {document.file}")
             return
         await asyncio.sleep(_SETTLING_S)
-    note("all was done, and not all of it can be seen yet: look again with barnabas plan")
+    note("all changes were made, but the brokers do not show all of them yet; check again with: barnabas plan")

@@ -1,6 +1,6 @@
-"""`barnabas cluster`: brokers and controllers, features, versions of APIs, and whether a broker can be stopped.
+"""`barnabas cluster`: brokers and controllers, features, API versions, and whether a broker can be stopped.
 
-Reads arguments and shows rows; what is judged is in `operations.brokers` and `operations.quorum.health`.
+Parses arguments and prints rows; the checks are in `operations.brokers` and `operations.quorum.health`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _STOP_COLUMNS = columns("topic", "partition", _EFFECT, "replicas", "isr", Column
 _TOPICS_AT_ONCE = 500
 
 
-@click.group(short_help="The cluster: brokers, features, whether one can be stopped.")
+@click.group(short_help="Show nodes and features; check whether a broker can be stopped.")
 def cluster() -> None:
-    """The cluster: its brokers and controllers, its features, and whether a broker can be stopped.
+    """Show brokers, controllers, features and API versions; check whether a broker can be stopped.
 
     \b
     Examples:
@@ -63,12 +63,12 @@ def cluster() -> None:
 
 
 @cluster.command("describe")
-@click.option("--authorized-operations", is_flag=True, help="Also what you may do with the cluster.")
+@click.option("--authorized-operations", is_flag=True, help="Also show the operations you are authorized for.")
 @common_options
 def describe(authorized_operations: bool, connection: Connection, output: Output) -> None:
-    """Show the cluster's id, its brokers and who is the controller; with --bootstrap-controller, its controllers.
+    """Show the cluster id, the brokers and the active controller. With --bootstrap-controller, show the controllers.
 
-    Fenced brokers are listed where the cluster can tell (Kafka 4.0 and newer).
+    Fenced brokers are included if the cluster can list them (Kafka 4.0 and newer).
 
     \b
     Examples:
@@ -112,9 +112,9 @@ def describe(authorized_operations: bool, connection: Connection, output: Output
 @dry_run_option
 @common_options
 def unregister(broker: int, yes: bool, dry_run: bool, connection: Connection, output: Output) -> None:
-    """Forget a broker that was stopped and will not come back.
+    """Unregister a broker that was stopped and will not come back.
 
-    A broker that runs registers itself again. Its replicas stay in the assignments of partitions: move them first.
+    A running broker registers itself again. The broker stays in the replica lists of its partitions: move them first.
 
     \b
     Examples:
@@ -124,10 +124,10 @@ def unregister(broker: int, yes: bool, dry_run: bool, connection: Connection, ou
     async def work(cluster: Cluster) -> dict[int, KafkaError | None]:
         from barnabas.client.admin.brokers import Brokers
 
-        announce([f"forget broker {broker}"], dry_run=dry_run)
+        announce([f"unregister broker {broker}"], dry_run=dry_run)
         if dry_run:
             return {}
-        confirm(f"Forget broker {broker}?", yes=yes)
+        confirm(f"Unregister broker {broker}?", yes=yes)
         try:
             await Brokers(cluster).unregister_broker(broker)
         except KafkaError as error:
@@ -142,7 +142,7 @@ def unregister(broker: int, yes: bool, dry_run: bool, connection: Connection, ou
 @click.option("--node", "nodes", type=int, multiple=True, help="Only this node; may be repeated.")
 @common_options
 def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Connection, output: Output) -> None:
-    """Show which versions of APIs each node serves, and which is spoken with it.
+    """Show the API versions that each node serves, and the version this client uses (USABLE).
 
     \b
     Examples:
@@ -189,10 +189,10 @@ def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Conn
 
 
 @cluster.command("features")
-@click.option("--node", type=int, help="Ask this node; nodes may differ while they are upgraded.")
+@click.option("--node", type=int, help="Id of the node to ask; nodes may differ during an upgrade.")
 @common_options
 def features(node: int | None, connection: Connection, output: Output) -> None:
-    """Show the levels of features: what a node supports, and what the cluster has.
+    """Show the feature levels that a node supports, and the finalized level of the cluster.
 
     \b
     Examples:
@@ -219,7 +219,7 @@ def features(node: int | None, connection: Connection, output: Output) -> None:
 
 _LEVELS = click.argument("levels", nargs=-1, metavar="[FEATURE=LEVEL...]")
 _RELEASE = click.option(
-    "--release-version", metavar="VERSION", help="All features as in a new cluster of this release."
+    "--release-version", metavar="VERSION", help="Set every feature to the level of a new cluster of this release."
 )
 
 
@@ -237,9 +237,9 @@ def upgrade(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Raise levels of features, all of them or none.
+    """Raise feature levels, all of the given ones or none.
 
-    A level that was raised cannot always be lowered again. The cluster checks it first; --dry-run stops there.
+    A raised level cannot always be lowered again. The cluster validates the change first; --dry-run stops there.
 
     \b
     Examples:
@@ -256,7 +256,7 @@ def upgrade(
 @cluster.command("downgrade")
 @_LEVELS
 @_RELEASE
-@click.option("--unsafe", is_flag=True, help="Also where metadata may be lost for good.")
+@click.option("--unsafe", is_flag=True, help="Allow a downgrade that may lose metadata permanently.")
 @yes_option
 @dry_run_option
 @common_options
@@ -269,7 +269,7 @@ def downgrade(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Lower levels of features, all of them or none; level 0 turns a feature off.
+    """Lower feature levels, all of the given ones or none. Level 0 disables a feature.
 
     \b
     Examples:
@@ -291,7 +291,7 @@ def _updates(levels: Sequence[str], release_version: str | None, upgrade_type: U
     )
 
     if bool(levels) == (release_version is not None):
-        raise click.UsageError("Give levels of features, or --release-version.")
+        raise click.UsageError("Give either FEATURE=LEVEL or --release-version.")
     try:
         if release_version is not None:
             return updates_for_release(parse_release(release_version), upgrade_type)
@@ -326,7 +326,8 @@ def _change_features(
         checked = await features.update_features(updates, validate_only=True)
         if dry_run or any(isinstance(result, KafkaError) for result in checked.values()):
             return checked
-        confirm("Metadata may be lost for good. Go on?" if unsafe else "It may be for good. Go on?", yes=yes)
+        question = "Metadata may be lost permanently. Continue?" if unsafe else "This may be irreversible. Continue?"
+        confirm(question, yes=yes)
         return await features.update_features(updates)
 
     results = run(connection, work)
@@ -342,10 +343,10 @@ def _change_features(
 @click.argument("broker", type=int)
 @common_options
 def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
-    """Say whether a broker can be stopped: 0 if nothing is lost, 2 with what would be.
+    """Check whether a broker can be stopped without losing availability. Exits with 0 if it can, with 2 if not.
 
-    Lists the partitions that would be offline or have fewer replicas in sync than min.insync.replicas, so that producers
-    with acks=all are refused; and, if the node votes in the metadata quorum, whether the quorum would go on.
+    Lists the partitions that would be offline, or would have fewer in-sync replicas than min.insync.replicas, so that
+    producers with acks=all get errors. If the node is a voter, also checks that the metadata quorum keeps its majority.
 
     \b
     Examples:
@@ -369,7 +370,7 @@ def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
     below = len(report.affected) - offline
     reasons = [f"{offline} partitions would be offline"] * bool(offline)
     reasons += [f"{below} would be below min.insync.replicas"] * bool(below)
-    reasons += [f"the quorum would stop: {report.quorum_loss}"] * (report.quorum_loss is not None)
+    reasons += [f"the metadata quorum would be lost: {report.quorum_loss}"] * (report.quorum_loss is not None)
     note(f"broker {broker} cannot be stopped: {'; '.join(reasons)}")
     raise SystemExit(EXIT_NO)
 
@@ -382,6 +383,6 @@ def _stop_rows(report: StopReport) -> Rows:
         rows.append({**row, "minInsyncReplicas": each.min_insync_replicas, "text": str(each)})
     if report.quorum_loss is not None:
         row = {"topic": CLUSTER_METADATA_TOPIC, "partition": 0, "effect": "quorumLost", "replicas": report.voters}
-        text = f"the quorum would stop: {report.quorum_loss}"
+        text = f"the metadata quorum would be lost: {report.quorum_loss}"
         rows.append({**row, "isr": None, "minInsyncReplicas": None, "text": text})
     return rows

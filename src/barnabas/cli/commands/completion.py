@@ -1,4 +1,4 @@
-"""`barnabas completion`: the script by which a shell completes commands, options and names of messages."""
+"""`barnabas completion`: print the script with which a shell completes commands, options and names."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ INSTALL = {
 @click.argument("shell", type=click.Choice(list(INSTALL)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell. Its last line says how to install it.
+    """Print the completion script for a shell. Its last line explains how to install it.
 
     \b
     Examples:
-      eval "$(barnabas completion bash)"       try it in this shell
-      barnabas completion fish                 read it first
+      eval "$(barnabas completion bash)"       enable it in this shell
+      barnabas completion fish                 print it
     """
     cls = get_completion_class(shell)
     assert cls is not None, shell
     script = cls(ctx.find_root().command, {}, "barnabas", "_BARNABAS_COMPLETE")
-    # The base's method: bash's own also runs a bash to look at its version.
+    # The method of the base class: the one for bash starts a bash to check its version.
     click.echo(ShellComplete.source(script).strip())
     click.echo(f"# {INSTALL[shell]}")
