@@ -387,14 +387,14 @@ def test_hex_that_is_none_is_told() -> None:
 
 def test_usage_errors_exit_with_2() -> None:
     assert "Only one of --request, --response and --record" in refused("--request", "--response", "00")
-    assert "--api and --version go with --response" in refused("--request", "--api", "Metadata", "00")
-    assert "--framed goes with" in refused("ApiVersionsRequest", "3", "--framed", "00")
-    assert "is no version" in refused("ApiVersionsRequest", "three", "00")
-    assert "Say which version" in refused("ApiVersionsRequest")
-    assert "Say the API's name" in refused("--response")
-    assert "Say what the bytes are" in refused("00120003000000")
-    assert "Say what the bytes are" in refused("--compact", stdin=b"00")
-    assert "cannot both be the input" in refused("ApiVersionsRequest", "3", "00", "-f", "-", stdin=b"")
+    assert "--api and --version can only be used with --response" in refused("--request", "--api", "Metadata", "00")
+    assert "--framed and --unframed can only be used with" in refused("ApiVersionsRequest", "3", "--framed", "00")
+    assert "is not a version" in refused("ApiVersionsRequest", "three", "00")
+    assert "Specify the version" in refused("ApiVersionsRequest")
+    assert "Specify the API" in refused("--response")
+    assert "Specify what the bytes are" in refused("00120003000000")
+    assert "Specify what the bytes are" in refused("--compact", stdin=b"00")
+    assert "cannot both be given" in refused("ApiVersionsRequest", "3", "00", "-f", "-", stdin=b"")
     assert "No such file" in refused("ApiVersionsRequest", "3", "--file", "/nonexistent")
     assert "not one of" in refused("ApiVersionsRequest", "3", "--from", "octal", "00")
 

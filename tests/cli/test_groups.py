@@ -157,9 +157,9 @@ def test_a_reset_asks_and_nobody_answers(broker: Broker) -> None:
         (["--topic", "orders:7", "--to-latest"], 1, "topic orders: it has partitions 0 to 1, not 7"),
         (["--topic", "orders:x", "--to-latest"], 2, "'orders:x': partitions are numbers"),
         (["--topic", "stock", "--shift-by", "1"], 1, "partition stock-0 since there is no current committed offset"),
-        (["--topic", "orders"], 2, "Say where to"),
-        (["--topic", "orders", "--to-latest", "--to-earliest"], 2, "Say where to"),
-        (["--to-latest"], 2, "Say which partitions"),
+        (["--topic", "orders"], 2, "Give exactly one of --to-earliest"),
+        (["--topic", "orders", "--to-latest", "--to-earliest"], 2, "Give exactly one of --to-earliest"),
+        (["--to-latest"], 2, "Give either --topic or --all-topics."),
         (["--topic", "orders", "--by-duration", "soon"], 2, "'soon' is no duration"),
         (["--topic", "orders", "--to-datetime", "soon"], 2, "'soon' is no time"),
         (["--topic", "orders", "--to-offset", "-1"], 2, "-1"),
@@ -179,7 +179,7 @@ def test_a_file_of_offsets_that_is_wrong_is_refused_with_its_line(broker: Broker
     assert "plan.csv: line 2: 'orders,one,1' is not [group,]topic,partition,offset" in result.stderr
     (tmp_path / "other.csv").write_text("others,orders,0,1\n")
     result = run(broker, "reset", "filed", "--from-file", tmp_path / "other.csv", "--yes")
-    assert "other.csv: has nothing for group filed" in result.stderr
+    assert "other.csv: contains no offsets for group filed" in result.stderr
 
 
 # --- deleting
@@ -202,7 +202,7 @@ def test_offsets_of_topics_are_deleted(broker: Broker) -> None:
     assert committed(broker.bootstrap_servers, "forgets") == {("orders", 0): 5, ("stock", 0): 0}
     assert len(rows(broker, "delete-offsets", "forgets", "--topic", "orders", "--topic", "stock", "--yes")) == 2
     result = run(broker, "delete-offsets", "forgets", "--topic", "orders", "--yes")
-    assert (result.exit_code, "has no offsets in orders" in result.stderr) == (1, True)
+    assert (result.exit_code, "no committed offsets in orders" in result.stderr) == (1, True)
 
 
 # --- what can go wrong

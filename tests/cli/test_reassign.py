@@ -138,7 +138,7 @@ def test_a_throttle_is_set_for_those_that_take_part(tmp_path: Path) -> None:
         (("run",), 2, "Give the file of a plan"),
         (("run", "/no/such/file"), 1, "/no/such/file: No such file or directory"),
         (("run", "bad", "--rebalance", "--throttle", "fast"), 2, "'fast' is no size"),
-        (("cancel",), 2, "Name topics or partitions, or say --all."),
+        (("cancel",), 2, "Give either topics or partitions, or --all."),
         (("throttle",), 2, "Give either --rate or --clear."),
         (("status", "missing"), 1, "Try: see what there is with: barnabas topics list"),
     ],
@@ -282,7 +282,7 @@ def test_preferred_leaders_are_elected_where_they_do_not_lead(broker: Broker, tm
 def test_elect_leaders_wants_to_know_of_what(broker: Broker) -> None:
     for arguments in ((), ("orders", "--all")):
         result = run(broker, "elect-leaders", *arguments)
-        assert (result.exit_code, "Name topics or partitions, or say --all." in result.stderr) == (2, True)
+        assert (result.exit_code, "Give either topics or partitions, or --all." in result.stderr) == (2, True)
 
 
 # --- progress

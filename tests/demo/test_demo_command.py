@@ -48,7 +48,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_shop_is_there_as_planted_and_a_second_start_does_not_repeat_it(data: Path) -> None:
     with running("--data", data, "--no-lake") as demo:
-        demo.until("the small shop is here already")
+        demo.until("the example shop was loaded before")
         with sync.Admin({"bootstrap.servers": demo.servers}) as admin:
             topics = {topic.name: topic.num_partitions for topic in admin.list_topics()}
             assert topics == {topic.name: topic.partitions for topic in shop.TOPICS} | {shop.CLICKS: 6}
@@ -75,7 +75,7 @@ def test_the_shop_is_there_as_planted_and_a_second_start_does_not_repeat_it(data
             assert len(ledger.members) == 4
         assert demo.stop() == 0
     with running("--data", data, "--no-lake") as demo:
-        demo.until("the small shop is here already")
+        demo.until("the example shop was loaded before")
         with sync.Admin({"bootstrap.servers": demo.servers}) as admin:
             assert ends(admin) == written
 
@@ -115,8 +115,8 @@ def test_what_is_not_the_demos_is_left_alone_and_without_java_the_node_says_so_a
     with running("--data", tmp_path / "data", *prepare, **without_java) as demo:
         said = demo.until("no report:")
         assert re.fullmatch(r"no report: there is no Java\. Spark needs Java 17 .*openjdk.*", said)
-        assert f"{tmp_path}/data has what is not the demo's" in "\n".join(demo.lines)
-        assert {"fetching Spark", "not all could be set up: ERROR: no network"} <= set(demo.lines)
+        assert f"{tmp_path}/data has other data and is served unchanged" in "\n".join(demo.lines)
+        assert {"fetching Spark", "the --prepare command failed: ERROR: no network"} <= set(demo.lines)
         assert "and more" not in demo.lines
         with sync.Admin({"bootstrap.servers": demo.servers}) as admin:
             assert [topic.name for topic in admin.list_topics()] == ["mine"]

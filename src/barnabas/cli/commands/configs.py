@@ -1,7 +1,7 @@
 """`barnabas configs`: settings of topics, brokers, their loggers, client metrics and groups.
 
-Parses arguments and prints. Settings come from `client.admin.configs`, their past from `operations.configs.history`. Values
-of sensitive settings are never shown.
+Parses arguments and prints. Settings come from `client.admin.configs`, their history from `operations.configs.history`.
+Values of sensitive settings are never shown.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _VERBS = {
     AlterConfigOpType.SET: "set {name} of {resource} to {value}",
     AlterConfigOpType.DELETE: "unset {name} of {resource}",
     AlterConfigOpType.APPEND: "append {value} to {name} of {resource}",
-    AlterConfigOpType.SUBTRACT: "take {value} from {name} of {resource}",
+    AlterConfigOpType.SUBTRACT: "remove {value} from {name} of {resource}",
 }
 
 
@@ -61,12 +61,12 @@ _VERBS = {
 def configs() -> None:
     """Show, change, compare and roll back settings.
 
-    RESOURCE is topic:NAME or just NAME, broker:ID, brokers (what holds for all of them), broker-logger:ID,
+    RESOURCE is topic:NAME or just NAME, broker:ID, brokers (the default for all brokers), broker-logger:ID,
     client-metrics:NAME or group:NAME.
 
     \b
     Examples:
-      barnabas configs describe orders                     what is set for a topic
+      barnabas configs describe orders                     the settings made for a topic
       barnabas configs describe broker:1 --all --name 'log.*'
       barnabas configs set orders retention.ms=86400000 --dry-run
       barnabas configs append orders cleanup.policy=compact
@@ -76,14 +76,16 @@ def configs() -> None:
     """
 
 
-# --- look ------------------------------------------------------------------------------------------------------------
+# --- show ------------------------------------------------------------------------------------------------------------
 
 
 @configs.command("list")
-@click.option("--type", "types", multiple=True, type=click.Choice(list(TYPES)), help="Only this type; may be repeated.")
+@click.option(
+    "--type", "types", multiple=True, type=click.Choice(list(TYPES)), help="Only this resource type; may be repeated."
+)
 @common_options
 def list_(types: tuple[str, ...], connection: Connection, output: Output) -> None:
-    """List what settings can be asked for: topics, brokers, and the groups and client metrics that have some."""
+    """List the resources that have settings: topics, brokers, and the groups and client metrics with settings of their own."""
     wanted = [TYPES[each] for each in types] or None
 
     async def look(cluster: Cluster) -> list[ConfigResource]:
@@ -96,11 +98,16 @@ def list_(types: tuple[str, ...], connection: Connection, output: Output) -> Non
 
 @configs.command("describe")
 @click.argument("resources", nargs=-1, required=True, metavar="RESOURCE...", **_RESOURCE)
-@click.option("--all", "show_all", is_flag=True, help="Also what comes from elsewhere: defaults, files, all brokers.")
 @click.option(
-    "--name", "pattern", metavar="PATTERN", help="Only settings whose name fits, as in the shell; all sources."
+    "--all", "show_all", is_flag=True, help="Also show inherited values: defaults, server.properties, brokers."
 )
-@click.option("--docs", is_flag=True, help="With a sentence about each.")
+@click.option(
+    "--name",
+    "pattern",
+    metavar="PATTERN",
+    help="Only settings whose name matches this shell pattern, wherever they are set.",
+)
+@click.option("--docs", is_flag=True, help="Also show the documentation of each setting.")
 @common_options
 def describe(
     resources: tuple[ConfigResource, ...],
@@ -110,9 +117,9 @@ def describe(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Show settings, where their values come from, and what else gives them one.
+    """Show settings, their values and where the values are set.
 
-    Without --all those that were set for the resource itself; SYNONYMS are all places that give a value, the first counts.
+    Without --all, only settings made for the resource itself. SYNONYMS lists every place that sets a value; the first applies.
 
     \b
     Examples:
@@ -145,7 +152,7 @@ def describe(
     if failed:
         raise SystemExit(EXIT_FAILED)
     if not table.count and output.is_for_people:
-        note("nothing is set; --all shows what holds by default" if pattern is None else "no setting has such a name")
+        note("nothing is set; --all shows inherited values" if pattern is None else "no setting matches the pattern")
 
 
 def _is_wanted(resource: ConfigResource, entry: ConfigEntry, show_all: bool, pattern: str | None) -> bool:
@@ -186,18 +193,18 @@ def _color_of_source(source: Any) -> str | None:
 def diff(
     resource: ConfigResource, other: ConfigResource | None, exit_code: bool, connection: Connection, output: Output
 ) -> None:
-    """Compare the settings of two resources, or, without OTHER, of one with Kafka's defaults.
+    """Compare the settings of two resources, or without OTHER, of one resource with Kafka's defaults.
 
-    Values are those that hold, wherever they were set. Passwords cannot be compared: only whether they are set.
+    Effective values are compared, wherever they were set. Of passwords, only whether they are set can be compared.
 
     \b
     Examples:
       barnabas configs diff orders payments
       barnabas configs diff broker:1 broker:2 --exit-code
-      barnabas configs diff broker:1                      what is not as Kafka has it by default
+      barnabas configs diff broker:1                      settings that differ from Kafka's defaults
     """
     if other is not None and other.type is not resource.type:
-        raise Failure(f"{resource_text(other)} has other settings than {resource_text(resource)}")
+        raise Failure(f"{resource_text(resource)} and {resource_text(other)} are of different types")
     wanted = [resource] if other is None else [resource, other]
 
     async def look(cluster: Cluster) -> dict[ConfigResource, Config | KafkaError]:
@@ -219,7 +226,7 @@ def diff(
             *columns("source", "otherSource"),
         )
     if not output.rows(shown, rows) and output.is_for_people:
-        note("there are no differences")
+        note("no differences")
     if exit_code and rows:
         raise SystemExit(EXIT_NO)
 
@@ -244,7 +251,7 @@ def _change_command(name: str, metavar: str) -> Callable[[Callable[..., None]], 
     "-f",
     "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Settings of a .properties file.",
+    help="Properties file with settings to set.",
 )
 def set_(
     resource: ConfigResource,
@@ -254,7 +261,7 @@ def set_(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Set settings of a resource; the others stay as they are.
+    """Set settings of a resource. Other settings are not changed.
 
     \b
     Examples:
@@ -270,7 +277,7 @@ def set_(
             given = loads(file.read_text(encoding="latin-1"))
         ops += [AlterConfigOp(name, AlterConfigOpType.SET, value) for name, value in given.items()]
     if not ops:
-        raise click.UsageError("Give settings as KEY=VALUE, or a file of them with --file.")
+        raise click.UsageError("Give settings as KEY=VALUE, or a properties file with --file.")
     _alter(resource, ops, dry_run, connection, output)
 
 
@@ -278,7 +285,7 @@ def set_(
 def unset(
     resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Unset settings of a resource: what holds by default, or for all brokers, counts again.
+    """Unset settings of a resource, so that the inherited or default value applies again.
 
     \b
     Example:
@@ -291,7 +298,7 @@ def unset(
 def append(
     resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Add to settings that are lists.
+    """Append a value to settings of type list.
 
     \b
     Example:
@@ -304,7 +311,7 @@ def append(
 def subtract(
     resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Take from settings that are lists.
+    """Remove a value from settings of type list.
 
     \b
     Example:
@@ -318,7 +325,7 @@ def _alter(
 ) -> None:
     twice = sorted(name for name in {op.name for op in ops} if sum(op.name == name for op in ops) > 1)
     if twice:
-        raise Failure(f"{', '.join(twice)} is given twice", resource=resource_text(resource))
+        raise Failure(f"given more than once: {', '.join(twice)}", resource=resource_text(resource))
     before, result = run(connection, lambda cluster: _asked(cluster, resource, ops, dry_run))
     if isinstance(result, KafkaError) and result.code is ErrorCode.INVALID_CONFIG:
         _suggest(ops, before)
@@ -343,7 +350,7 @@ def _sentence(resource: ConfigResource, op: AlterConfigOp, before: Config) -> st
     return (
         text
         if entry is None
-        else f"{text}; it is {HIDDEN if entry.is_sensitive else entry.value} ({entry.source.name})"
+        else f"{text}; currently {HIDDEN if entry.is_sensitive else entry.value} ({entry.source.name})"
     )
 
 
@@ -376,30 +383,30 @@ def _show_changes(
     show_results(output, ("resource", "name", "operation", "before", "value"), dict.fromkeys(ops, result), row)
 
 
-# --- the past --------------------------------------------------------------------------------------------------------
+# --- history ---------------------------------------------------------------------------------------------------------
 
 
 _LOG_DIR = click.option(
     "--log-dir",
     type=click.Path(exists=True, path_type=Path),
-    help="The log dir of a controller, or its __cluster_metadata-0. Without it the controllers of --bootstrap-controller tell.",
+    help="Log dir of a controller, or its __cluster_metadata-0.  [default: read from --bootstrap-controller]",
 )
 
 
 @configs.command("history")
 @click.argument("resource", required=False, **_RESOURCE)
 @click.option(
-    "--name", "pattern", default="*", metavar="PATTERN", help="Only settings whose name fits, as in the shell."
+    "--name", "pattern", default="*", metavar="PATTERN", help="Only settings whose name matches this shell pattern."
 )
 @_LOG_DIR
 @common_options
 def history(
     resource: ConfigResource | None, pattern: str, log_dir: Path | None, connection: Connection, output: Output
 ) -> None:
-    """Show every change of settings that the metadata log has, oldest first: of RESOURCE, or of all.
+    """Show the changes of settings in the metadata log, oldest first: of RESOURCE, or of all resources.
 
-    The log is read from files (nothing is written or locked), or from controllers that run. What was set before the log begins
-    has the offset of its first snapshot.
+    The log is read from files, without writing or locking, or from running controllers. Settings made before the log starts
+    are shown with the offset of its first snapshot.
 
     \b
     Examples:
@@ -427,7 +434,7 @@ def history(
 
     shown = columns("offset", Column("timestamp", "TIME", show=utc_time), "resource", "name", "before", "after")
     if not output.rows(shown, rows()) and output.is_for_people:
-        note("the log has no such change")
+        note("no matching change in the metadata log")
 
 
 @configs.command("rollback")
@@ -438,7 +445,7 @@ def history(
     required=True,
     metavar="OFFSET|TIME",
     callback=moment_of,
-    help="As it was after this offset of the log, or at this time (ISO 8601, or ms).",
+    help="Offset of the metadata log, or time (ISO 8601, or milliseconds since 1970), to return to.",
 )
 @_LOG_DIR
 @dry_run_option
@@ -446,9 +453,9 @@ def history(
 def rollback(
     resource: ConfigResource, as_of: AsOf, log_dir: Path | None, dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Give a resource the settings that it had at an earlier moment, as the metadata log has them.
+    """Restore the settings that a resource had at an earlier offset or time of the metadata log.
 
-    What was set since then is set back or unset; what the cluster has now is read from the cluster, not from the log.
+    Settings changed since then are set to their old value or unset. Current values are read from the cluster, not the log.
 
     \b
     Examples:
@@ -473,7 +480,7 @@ def rollback(
 
     ops, before, result = run(connection, work)
     if not ops:
-        note(f"{resource_text(resource)} is as it was then")
+        note(f"nothing to do: {resource_text(resource)} has the same settings as then")
     _show_changes(resource, ops, before, result, output)
 
 
@@ -487,8 +494,8 @@ def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> Histo
         found = run(connection, lambda cluster: read_live_history(cluster, as_of))
     else:
         raise Failure(
-            "brokers do not hand out the metadata log",
-            advice="give the log dir of a controller with --log-dir, or name controllers with --bootstrap-controller",
+            "brokers do not serve the metadata log",
+            advice="pass the log dir of a controller with --log-dir, or controllers with --bootstrap-controller",
         )
     if found.problem is not None:
         note(f"warning: {found.problem}")
@@ -496,20 +503,18 @@ def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> Histo
 
 
 def _check_that_it_was_there(resource: ConfigResource, found: History) -> None:
-    """Whether the log goes back to that moment, and whether it was the same topic then."""
+    """Raise Failure if the log does not reach back to that moment, or if the topic did not exist then."""
     if found.then.provenance.last_contained_offset < 0:
         first = found.first.provenance.last_contained_offset
-        text = f"the log tells nothing of that moment: it begins with what was known at offset {first}"
+        text = f"the metadata log does not reach back that far: it starts with the snapshot at offset {first}"
         raise Failure(text, resource=resource_text(resource))
     if resource.type is not ConfigResourceType.TOPIC:
         return
     then, now = (image.topics.get(resource.name) for image in (found.then, found.last))
     if then is None:
-        raise Failure("there was no such topic then", resource=resource_text(resource))
+        raise Failure("the topic did not exist then", resource=resource_text(resource))
     if now is not None and now.topic_id != then.topic_id:
-        note(
-            f"warning: {resource_text(resource)} was another topic of this name then; it was deleted and created again"
-        )
+        note(f"warning: {resource_text(resource)} has been deleted and created again since then")
 
 
 def _check_same_cluster(cluster: Cluster, log_dir: Path | None) -> None:
@@ -520,7 +525,7 @@ def _check_same_cluster(cluster: Cluster, log_dir: Path | None) -> None:
         return
     of_log, of_cluster = cluster_id_of(log_directory(log_dir)), cluster.state.cluster_id
     if of_log is not None and of_cluster is not None and of_log != of_cluster:
-        raise Failure(f"this is the log of the cluster {of_log}, not of {of_cluster}", resource=str(log_dir))
+        raise Failure(f"this log belongs to cluster {of_log}, not to {of_cluster}", resource=str(log_dir))
 
 
 def _or_fail(resource: ConfigResource, result: Config | KafkaError) -> Config:

@@ -1,4 +1,4 @@
-"""`barnabas decode`: bytes of the Kafka protocol as JSON, for somebody who debugs a client.
+"""`barnabas decode`: decode bytes of the Kafka protocol as JSON, for debugging clients.
 
 Parses arguments and prints; the work is in `cli/protocol`. Exit code 1: the bytes do not decode as the given message. Exit
 code 2: wrong usage.
@@ -57,16 +57,22 @@ def _complete_version(ctx: click.Context, param: click.Parameter, incomplete: st
 @click.argument("message", required=False, shell_complete=_complete_message)
 @click.argument("version", required=False, shell_complete=_complete_version)
 @click.argument("hex", nargs=-1)
-@click.option("--request", is_flag=True, help="A request with its header, which says what it is.")
-@click.option("--response", is_flag=True, help="A response with its header: MESSAGE is the API's name or number.")
-@click.option("--record", is_flag=True, help="A record in its frame: MESSAGE is its name or group [metadata].")
-@click.option("--api", help="With --response, instead of MESSAGE.")
-@click.option("--version", "api_version", type=int, help="With --response, instead of VERSION.")
-@click.option("-f", "--file", type=click.File("rb"), help="Read a file instead of HEX; - is the standard input.")
-@click.option("--from", "form", type=click.Choice(FORMATS), default="auto", help="How the input is written [auto].")
-@click.option("--framed/--unframed", default=None, help="Whether sizes of 4 bytes stand before [found out].")
-@click.option("--records", "open_records", is_flag=True, help="Open the record batches inside.")
-@click.option("--compact", is_flag=True, help="Each document on one line.")
+@click.option("--request", is_flag=True, help="Decode a request with its header, which names API and version.")
+@click.option("--response", is_flag=True, help="Decode a response with its header; MESSAGE is the API's name or key.")
+@click.option(
+    "--record", is_flag=True, help="Decode a framed record; MESSAGE is its name or group.  [default: metadata]"
+)
+@click.option("--api", help="API name or key with --response, instead of MESSAGE.")
+@click.option("--version", "api_version", type=int, help="API version with --response, instead of VERSION.")
+@click.option("-f", "--file", type=click.File("rb"), help="File to read instead of HEX; - is standard input.")
+@click.option(
+    "--from", "form", type=click.Choice(FORMATS), default="auto", show_default=True, help="Format of the input."
+)
+@click.option(
+    "--framed/--unframed", default=None, help="Whether a 4-byte size precedes each message.  [default: detected]"
+)
+@click.option("--records", "open_records", is_flag=True, help="Also decode the record batches in the message.")
+@click.option("--compact", is_flag=True, help="Print each JSON document on one line.")
 def decode(
     message: str | None,
     version: str | None,
@@ -82,10 +88,10 @@ def decode(
     open_records: bool,
     compact: bool,
 ) -> None:
-    """Show bytes of the Kafka protocol as JSON.
+    """Decode bytes of the Kafka protocol as JSON.
 
-    Bytes are given as HEX (spaces, colons and 0x between them do not matter), in a file, or on the standard input; a
-    file may also hold the bytes themselves. Names may be written in any case.
+    The input is HEX (spaces, colons and 0x are ignored), a file, or standard input. Files and standard input may hold hex
+    or binary data. Names are not case-sensitive.
 
     \b
     Examples:
@@ -98,18 +104,18 @@ def decode(
     """
     words = [word for word in (message, version, *hex) if word is not None]
     if request + response + record > 1:
-        raise click.UsageError("Only one of --request, --response and --record can be meant.")
+        raise click.UsageError("Only one of --request, --response and --record can be given.")
     if framed is not None and not (request or response):
-        raise click.UsageError("--framed goes with --request and --response: only they have frames.")
+        raise click.UsageError("--framed and --unframed can only be used with --request or --response.")
     if (api is not None or api_version is not None) and not response:
-        raise click.UsageError("--api and --version go with --response.")
+        raise click.UsageError("--api and --version can only be used with --response.")
     if not (request or response or record) and words and _is_hex(words[0]) and len(words[0]) > 4:
-        raise click.UsageError(f"Say {WHAT_BYTES_ARE}.")
+        raise click.UsageError(f"Specify {WHAT_BYTES_ARE}.")
     try:
         if request:
             documents = decode_requests(_bytes(words, file, form), framed, open_records)
         elif response:
-            api_name = api or _next(words, "the API's name: barnabas decode --response API VERSION HEX")
+            api_name = api or _next(words, "the API: barnabas decode --response API VERSION HEX")
             number = _version(words) if api_version is None else api_version
             documents = decode_responses(find_api(api_name), number, _bytes(words, file, form), framed, open_records)
         elif record:
@@ -127,14 +133,14 @@ def decode(
 
 def _next(words: list[str], what: str) -> str:
     if not words:
-        raise click.UsageError(f"Say {what}.")
+        raise click.UsageError(f"Specify {what}.")
     return words.pop(0)
 
 
 def _version(words: list[str]) -> int:
-    word = _next(words, "which version the message has")
+    word = _next(words, "the version of the message")
     if not word.isdecimal():
-        raise click.UsageError(f"{word!r} is no version: after the name comes the version, then HEX.")
+        raise click.UsageError(f"{word!r} is not a version: the arguments are MESSAGE VERSION HEX.")
     return int(word)
 
 
@@ -144,18 +150,18 @@ def _is_hex(word: str) -> bool:
 
 def _bytes(words: list[str], file: BinaryIO | None, form: str) -> bytes:
     if file is not None and words:
-        raise click.UsageError(f"{words[0]!r} and --file cannot both be the input.")
+        raise click.UsageError(f"{words[0]!r} and --file cannot both be given.")
     if file is not None:
         return parse(file.read(), form)
     if words and words != ["-"]:
         return parse(" ".join(words).encode("utf-8", "surrogateescape"), "hex" if form == "auto" else form)
     if sys.stdin is None or (not words and sys.stdin.isatty()):
-        raise click.UsageError("There is nothing to decode: give HEX, or --file FILE, or pipe into the command.")
+        raise click.UsageError("Nothing to decode: give HEX or --file FILE, or pipe bytes into the command.")
     return parse(sys.stdin.buffer.read(), form)
 
 
 def _shown(document: Document, compact: bool) -> str:
     encoding = sys.stdout.encoding or "ascii"
     text = json.dumps(document, indent=None if compact else 2, ensure_ascii=not encoding.lower().startswith("utf"))
-    # What a terminal takes for a command is data here.
+    # Control characters are escaped: a terminal would execute them.
     return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,6 +1,7 @@
-"""`barnabas demo`: a node with a small shop in it, the lake over it, and a report to open.
+"""`barnabas demo`: a node with example data of a small shop, a lake of its logs, and an HTML report.
 
-Its one rule: the node comes first. Whatever fails beside it (the shop, Spark that is not there) is said, and the node goes on.
+Its one rule: the node comes first. If anything else fails (loading the shop, Spark), an error is printed and the node keeps
+running.
 """
 
 from __future__ import annotations
@@ -36,47 +37,47 @@ _SETTINGS: Final = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
 }
-"""There are ACLs to look at, and nobody who comes without a login is refused anything; Kafka's own topics are no larger than
-the shop needs them."""
+"""The authorizer is on so that there are ACLs to show; ANONYMOUS is a super user so that no client is rejected. Internal topics
+are as small as the shop allows."""
 
 
-@click.command(short_help="Run a node with something in it, and report on it.")
+@click.command(short_help="Run a node with example data, and write a report on it.")
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("data"),
     show_default=True,
-    help="Where the node keeps its data.",
+    help="Directory for the node's data.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="The port for clients, instead of 9092; 0 takes a free one. The controller then takes a free one too.",
+    help="Port for clients; 0 picks a free one. If given, the controller's port is also a free one.  [default: 9092]",
 )
 @click.option(
     "--lake",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The directory of the lake.  [default: lake, beside the data]",
+    help="Directory of the lake.  [default: lake, beside the data directory]",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The directory of the report.  [default: report, beside the data]",
+    help="Directory of the report.  [default: report, beside the data directory]",
 )
-@click.option("--no-lake", is_flag=True, help="Only the node and the shop: no Spark, no report.")
+@click.option("--no-lake", is_flag=True, help="Run only the node and the shop: no Spark, no report.")
 @click.option(
     "--prepare",
     metavar="COMMAND",
-    help="Run this in a shell beside the node before the lake is made: what installs Spark.",
+    help="Shell command to run before the lake is built, while the node starts; for example to install Spark.",
 )
 def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_lake: bool, prepare: str | None) -> None:
-    """Run a node as `serve` does, fill it with half a day of a small shop, and report on it.
+    """Run a node as `serve` does, load half a day of data from a small example shop, and write a report on it.
 
-    The shop has topics, settings that change, ACLs, quotas, transactions, groups that fall behind, and a restart. It moves only
-    into a directory in which nothing is, and only once; after that, and in a directory with topics of others, the node is
-    served as it is. Then the lake is made of the node's logs, or goes on where it was, and the report is written.
+    The shop has topics, changing settings, ACLs, quotas, transactions, groups that fall behind, and a restart. It is loaded
+    only into an empty data directory; a directory that has data already is served unchanged. Then Spark builds or updates
+    the lake from the node's logs, and the report is written.
 
-    Without Spark or Java, the node runs all the same, and what is missing is said.
+    Without Spark or Java the node still runs, and a message names what is missing.
 
     \b
     Examples:
@@ -112,7 +113,7 @@ def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_l
         if not no_lake:
             await _report(children, places, ready_facts(nodes[0])["bootstrap.servers"], found)
 
-    # A new cluster begins when the shop does. One that exists already stays at the true time.
+    # The clock of a new cluster starts at the shop's first event. An existing cluster uses the real time.
     is_new = not (data / "meta.properties").exists()
     clock = SetBackClock(begin_ms(wall_clock_ms()) if is_new else None, wall_clock_ms)
     raise SystemExit(run_node(build, beside=beside, at_once=children.kill))
@@ -127,7 +128,7 @@ def _config(data: Path, port: int | None) -> ServerConfig:
 
 
 def _node(data: Path, port: int | None, addresses: Mapping[str, tuple[str, int]], clock: SetBackClock) -> RunningNode:
-    from barnabas.broker.node import Node  # only what runs a node knows the broker
+    from barnabas.broker.node import Node  # only commands that run a node import the broker
     from barnabas.broker.surroundings import Surroundings
 
     if port is not None and addresses:
@@ -139,7 +140,7 @@ def _node(data: Path, port: int | None, addresses: Mapping[str, tuple[str, int]]
 
 
 async def _shop(node: Restartable, data: Path, clock: SetBackClock) -> Found | None:
-    """What was found before, after the shop has moved in if that was nothing; None: it failed."""
+    """Load the shop if the node is empty. Return what the node held before, or None if that failed."""
     from barnabas.client import Admin
     from barnabas.demo.workload import Found, found, run
 
@@ -148,23 +149,24 @@ async def _shop(node: Restartable, data: Path, clock: SetBackClock) -> Found | N
         async with Admin({"bootstrap.servers": servers}) as admin:
             before = await found(admin)
         if before is Found.NOTHING:
-            click.echo("\na small shop moves in; this happens once:")
+            click.echo("\nloading the example shop; this happens once:")
             began_s = time.monotonic()
             await run(servers, node, lambda line: click.echo(f"  {line}"), clock)
             click.echo(f"  done in {time.monotonic() - began_s:.0f} s")
             return before
     except (KafkaError, OSError) as error:
-        click.echo(f"the shop could not move in: {error or type(error).__name__}; the node goes on", err=True)
+        click.echo(f"loading the shop failed: {error or type(error).__name__}; the node keeps running", err=True)
         return None
     finally:
         clock.move_to(clock.true_ms())
-    again = f"remove {data} to see it move in again"
+    again = f"remove {data} to load it again"
     click.echo(
         {
-            Found.SHOP: f"\nthe small shop is here already; {again}",
-            Found.PART_OF_SHOP: f"\na part of the small shop is here already, it was interrupted; {again}",
+            Found.SHOP: f"\nthe example shop was loaded before; {again}",
+            Found.PART_OF_SHOP: f"\nthe example shop was loaded only in part, loading was interrupted; {again}",
         }.get(
-            before, f"\n{data} has what is not the demo's: it is served as it is; for the demo: --data DIR, --port PORT"
+            before,
+            f"\n{data} has other data and is served unchanged; to load the shop use another --data DIR and --port",
         )
     )
     return before
@@ -177,7 +179,7 @@ _FOR_LITTLE_DATA: Final = (
     *("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.sql.adaptive.enabled=false"),
     *("--conf", "spark.sql.codegen.wholeStage=false", "--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN"),
 )
-"""Compiling a query takes longer than to run it over so few rows."""
+"""With so few rows, compiling a query takes longer than running it."""
 
 
 class _Places(NamedTuple):
@@ -187,22 +189,22 @@ class _Places(NamedTuple):
 
 
 async def _prepare(children: Children, command: str | None) -> None:
-    """Failing is not fatal: what is missing then is said by those who miss it. Of what went wrong, one line is shown."""
+    """Run the --prepare command. If it fails, print one line of its errors and continue."""
     said: list[str] = []
     if command is not None and await children.run(["sh", "-c", command], click.echo, said.append):
-        wrong = [line for line in said if "ERROR" in line] or said or ["no reason was given"]
-        click.echo(f"not all could be set up: {wrong[-1].strip()}")
+        wrong = [line for line in said if "ERROR" in line] or said or ["it printed nothing"]
+        click.echo(f"the --prepare command failed: {wrong[-1].strip()}")
 
 
 async def _report(children: Children, places: _Places, servers: str, found: Found | None) -> None:
     from barnabas.demo.workload import Found
 
     click.echo(
-        f"\nthe lake: Spark makes tables of the node's logs in {places.lake}, and then the report; a minute or more"
+        f"\nbuilding the lake in {places.lake} from the node's logs, then the report; Spark needs a minute or more"
     )
     lake = ["--lake", str(places.lake), *_FOR_LITTLE_DATA]
     run = ["lake", "run", str(places.data), "--observe", "--bootstrap-server", servers, *lake]
-    if found is not Found.OTHERS:  # which may be as large as they like
+    if found is not Found.OTHERS:  # data of others may be large
         run.append("--traffic")
     said: list[str] = []
 
@@ -215,8 +217,8 @@ async def _report(children: Children, places: _Places, servers: str, found: Foun
     command = [*run, in_turn.THEN, "lake", "report", "--out", str(places.out), *lake]
     if await children.run([sys.executable, "-P", "-m", in_turn.__name__, *command], click.echo, note):
         wrong = [line.partition(":")[2].strip() for line in said if line.startswith(("Error:", "Try:"))] or said[-1:]
-        click.echo(f"no report: {'; try: '.join(wrong) or 'it ended without a word'}")
-        click.echo("the node runs on; when that is mended, start the demo again")
+        click.echo(f"no report: {'; try: '.join(wrong) or 'the process ended without a message'}")
+        click.echo("the node keeps running; fix this and start the demo again to get the report")
         return
     click.echo(f"  done in {time.monotonic() - began_s:.0f} s")
     _show_next(places)
@@ -227,8 +229,8 @@ def _show_next(places: _Places) -> None:
     click.echo("while the node runs, in another terminal:")
     of_lake = "" if places.lake == Path("lake") else f" --lake {places.lake}"
     for command, answer in (
-        ("changes --kind configs", "which settings were changed, in words"),
-        ("audit acls", "which ACLs are too wide, without effect, or for what is gone"),
+        ("changes --kind configs", "changes of settings, as sentences"),
+        ("audit acls", "ACLs that allow too much, have no effect or name deleted resources"),
         ("plan partitions", "how many partitions topics should have, and why"),
     ):
         text = f"{_program()} lake {command}{of_lake}"
@@ -236,7 +238,7 @@ def _show_next(places: _Places) -> None:
 
 
 def _program() -> str:
-    """How the command is called from here."""
+    """Return how to call this command in the user's shell."""
     program = Path(sys.argv[0])
     if shutil.which("barnabas") or program.name != "barnabas":
         return "barnabas"

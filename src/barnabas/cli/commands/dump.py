@@ -36,14 +36,14 @@ _CHECKED_COLUMNS = columns(
 )
 
 
-@click.command(short_help="Show what is in files of logs.")
+@click.command(short_help="Show the contents of log segments, indexes, snapshots and checkpoints.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
-@click.option("--offsets", metavar="START[:END]", help="Only records from this offset on, to before END.")
-@click.option("--max-records", "-n", type=click.IntRange(1), help="No more than so many rows of each file or log.")
-@click.option("--batches", is_flag=True, help="The batches, without opening them.")
-@click.option("--keys", "keys_only", is_flag=True, help="Leave values and headers out.")
-@click.option("--kind", type=click.Choice(list(_KINDS)), help="What the records are, where the path does not say it.")
-@click.option("--verify", is_flag=True, help="Check everything and show only what is wrong, and where.")
+@click.option("--offsets", metavar="START[:END]", help="Only records from offset START (inclusive) to END (exclusive).")
+@click.option("--max-records", "-n", type=click.IntRange(1), help="Maximum number of rows per file or log.")
+@click.option("--batches", is_flag=True, help="Show batch headers only, without decoding records.")
+@click.option("--keys", "keys_only", is_flag=True, help="Omit values and headers of records.")
+@click.option("--kind", type=click.Choice(list(_KINDS)), help="Type of the records, if the path does not tell.")
+@click.option("--verify", is_flag=True, help="Check all files and show only which are damaged, and where.")
 @output_options
 def dump(
     paths: tuple[Path, ...],
@@ -55,10 +55,10 @@ def dump(
     verify: bool,
     output: Output,
 ) -> None:
-    """Show what is in files of logs, as Kafka and barnabas write them: segments, snapshots of the metadata, indexes,
-    checkpoints, the files of producers, meta.properties, partition.metadata, quorum-state.
+    """Show the contents of files written by Kafka or barnabas: segments, metadata snapshots, indexes, checkpoints,
+    producer snapshots, meta.properties, partition.metadata, quorum-state.
 
-    PATH is such a file, the directory of a partition, which is read as one log, or a log dir. Records of Kafka's own topics
+    PATH is such a file, a partition's directory, which is read as one log, or a log dir. Records of internal topics
     (metadata, __consumer_offsets, __transaction_state, __share_group_state) are decoded. Nothing is written or locked.
 
     \b
@@ -83,7 +83,7 @@ def dump(
     for path in paths:
         with failures():
             for section in _open(path, wanted):
-                # A program gets one list of everything, people and columns a table for each.
+                # JSON and YAML are one list of all rows; tables and TSV are one list per file.
                 if rows is None or output.format in (Format.TABLE, Format.TSV):
                     rows = output.table(section.columns)
                 output.title(f"{section.path} ({section.kind})")
@@ -107,12 +107,12 @@ def _open(path: Path, wanted: Wanted) -> Iterator[Section]:
 
 
 def _show(section: Section, rows: Rows, output: Output, max_records: int | None) -> int:
-    """How many problems there were."""
+    """Show the section and return the number of problems found."""
     if max_records is not None:
         return _show_items(section, _first(_with_damage(section, section.items), max_records), rows, output)
     if section.chunks is None or (count := processes()) < 2:
         return _show_items(section, _with_damage(section, section.items), rows, output)
-    # The first chunks decide how wide columns are; a log that has more of them is long enough for help.
+    # The first chunks determine the column widths; only a log with more chunks is worth several processes.
     damaged = 0
     chunks = _chunks_with_damage(section, section.chunks)
     for number, chunk in enumerate(chunks, 1):
@@ -151,7 +151,7 @@ def _show_items(section: Section, items: Iterator[Item], rows: Rows, output: Out
 
 
 def _text_of(section: Section, chunk: Chunk, rows: Rows, output: Output) -> Made:
-    """The text of a chunk in which nothing is wrong."""
+    """Return the text and row count of a chunk, or None if it has problems."""
     before = rows.count
     with output.captured() as text:
         items = list(_with_damage(section, chunk()))
@@ -196,14 +196,14 @@ def _range(text: str | None) -> tuple[int, int | None]:
         return 0, None
     start, colon, end = text.partition(":")
     if not (start or "0").isdecimal() or not (end or "0").isdecimal() or not (start or end):
-        raise click.UsageError(f"--offsets {text}: it takes START, START:END or :END.")
+        raise click.UsageError(f"--offsets {text}: must be START, START:END or :END.")
     return int(start or 0), int(end) if colon and end else None
 
 
 def _verify(paths: tuple[Path, ...], output: Output) -> None:
     files = [file for path in paths for file in _files_under(path)]
     if not files:
-        raise Failure("there are no files of logs", resource=", ".join(map(str, paths)))
+        raise Failure("no log files found", resource=", ".join(map(str, paths)))
     total, before, wrong = sum(file.stat().st_size for file in files), 0, 0
     segments = {file for file in files if file.suffix == LOG_SUFFIX}
     with output.table(_CHECKED_COLUMNS) as rows, Progress("checking", total, "bytes") as progress, failures():
@@ -223,7 +223,7 @@ def _verify(paths: tuple[Path, ...], output: Output) -> None:
                     rows.add({"file": str(good), "status": "ok", "where": None, "problem": None})
             before += file.stat().st_size
     if output.is_for_people:
-        note(f"{len(files)} files, {total:,} bytes: {f'problems: {wrong}' if wrong else 'all is well'}")
+        note(f"{len(files)} files, {total:,} bytes: {f'problems: {wrong}' if wrong else 'no problems'}")
     if wrong:
         raise SystemExit(EXIT_FAILED)
 

@@ -1,4 +1,4 @@
-"""`barnabas elect-leaders`: make preferred replicas leaders, or any that is left."""
+"""`barnabas elect-leaders`: preferred and unclean leader elections."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from barnabas.client.state import ClusterState
 
 _SHOWN_KEYS = 5
-_LOSS = "Records that only the lost replicas had are lost for ever. Elect unclean leaders?"
+_LOSS = "Records that are only on the unavailable replicas will be lost permanently. Elect unclean leaders?"
 
 
-@click.command("elect-leaders", short_help="Make preferred, or any, replicas leaders.")
+@click.command("elect-leaders", short_help="Trigger preferred or unclean leader elections.")
 @partitions_argument
 @click.option("--all", "all_", is_flag=True, help="All partitions of the cluster.")
 @click.option(
     "--preferred/--unclean",
     default=True,
-    help="The first replica, if it is in sync [the default]; or any replica, where no leader is left: records may be lost.",
+    help="Elect the first replica, if it is in sync; or any live replica where there is no leader, which may lose records."
+    "  [default: preferred]",
 )
 @dry_run_option
 @yes_option
@@ -44,10 +45,10 @@ def elect_leaders(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Make preferred, or any, replicas leaders.
+    """Trigger preferred or unclean leader elections.
 
-    A preferred election gives partitions back to the broker that stands first among their replicas, if it is in sync; nothing
-    is lost by it. An unclean one is for partitions that have no leader, when those that were in sync will not come back.
+    A preferred election makes the first replica of a partition its leader, if it is in sync. No records are lost. An unclean
+    election is for partitions without a leader whose in-sync replicas will not come back. It may lose records.
 
     \b
     Examples:
@@ -56,7 +57,7 @@ def elect_leaders(
       barnabas elect-leaders --unclean orders:3
     """
     if bool(partitions) == all_:
-        raise click.UsageError("Name topics or partitions, or say --all.")
+        raise click.UsageError("Give either topics or partitions, or --all.")
     run(connection, lambda cluster: _elect(cluster, partitions, preferred, dry_run, yes, output))
 
 
@@ -102,7 +103,7 @@ def _needs(state: ClusterState, key: Key, preferred: bool) -> bool:
 
 
 def _is_not_needed(result: KafkaError | None) -> bool:
-    """Someone, or the controller by itself, was faster."""
+    """Return whether the leader was already elected by someone else or by the controller itself."""
     return result is not None and result.code is ErrorCode.ELECTION_NOT_NEEDED
 
 

@@ -1,6 +1,6 @@
-"""`barnabas export`: the present state of a cluster as a file that `plan` and `apply` take.
+"""`barnabas export`: write the current state of a cluster as a file for `plan` and `apply`.
 
-The text is made by `declared.render`. Passwords are not in it: brokers do not tell them.
+`declared.render` makes the text. It has no passwords, because brokers do not return them.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
 _SECTIONS = ("topics", "acls", "quotas", "users", "brokers")  # as in `declared.document`, which is slow to import
 
 
-@click.command("export", short_help="Write the cluster's present state as such a file.")
+@click.command("export", short_help="Write the current state of a cluster as a file for plan and apply.")
 @click.option(
     "--section",
     "sections",
     multiple=True,
     type=click.Choice(_SECTIONS),
-    help="Only this; may be repeated [all of them].",
+    help="Only this section; may be repeated.  [default: all]",
 )
 @click.option(
-    "--file", "-f", type=click.Path(dir_okay=False, path_type=Path), help="Where to write it [standard output]."
+    "--file", "-f", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: standard output]"
 )
 @click.option(
     "--descriptions",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="Take over the descriptions of ACLs from this cluster.yaml: clusters do not keep them.",
+    help="Copy descriptions of ACLs from this cluster.yaml, because clusters do not store them.",
 )
 @connection_options
 def export(connection: Connection, sections: tuple[str, ...], file: Path | None, descriptions: str | None) -> None:
-    """Write the cluster's present state as a file that `plan` and `apply` take.
+    """Write the current state of a cluster as a file for `plan` and `apply`.
 
-    Internal topics are left out, and passwords, which brokers do not tell.
+    Internal topics are omitted, and so are passwords, because brokers do not return them.
 
     \b
     Examples:
       barnabas export > cluster.yaml
       barnabas export --section acls --descriptions cluster.yaml
-      barnabas export -f cluster.yaml && barnabas plan -f cluster.yaml     no drift
+      barnabas export -f cluster.yaml && barnabas plan -f cluster.yaml     reports no drift
     """
     from barnabas.declared.render import document_of, document_text
 
@@ -64,7 +64,7 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
     for name, configs in (observed.brokers or {}).items():
         hidden = [key for key, value in configs.items() if value is None]
         if hidden:
-            note(f"note: broker {name}: not told by the broker, and left out: {', '.join(hidden)}")
+            note(f"note: broker {name}: omitted, because the broker does not return their values: {', '.join(hidden)}")
     text = document_text(document_of(observed, known))
     if file is None:
         output = Output()
@@ -81,5 +81,5 @@ async def _observe(cluster: Cluster, sections: tuple[str, ...]) -> Observed:
     from barnabas.declared.observe import observe
 
     if cluster.settings.bootstrap_controllers:
-        raise Failure("controllers do not know of topics and users: use --bootstrap-server")
+        raise Failure("controllers do not list topics and users", advice="use --bootstrap-server")
     return await observe(cluster, sections)

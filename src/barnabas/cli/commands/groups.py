@@ -1,4 +1,4 @@
-"""`barnabas groups`: consumer groups, their offsets and lag, and how to change them.
+"""`barnabas groups`: show and change consumer groups, their members, offsets and lag.
 
 Parses arguments and prints; the work is in `client.admin.groups` and `operations.groups`.
 """
@@ -49,7 +49,7 @@ _TYPES = ("Classic", "Consumer", "Share", "Streams")
 
 _GROUP = click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
 _GROUPS = click.argument("group_ids", metavar="GROUP...", nargs=-1, shell_complete=complete_group)
-_ALL_GROUPS = click.option("--all", "all_groups", is_flag=True, help="All groups of consumers.")
+_ALL_GROUPS = click.option("--all", "all_groups", is_flag=True, help="All consumer groups.")
 _TOPICS = click.option(
     "--topic",
     "topics",
@@ -57,7 +57,7 @@ _TOPICS = click.option(
     metavar="TOPIC[:0,1]",
     callback=parse_partitions,
     shell_complete=complete_topic,
-    help="A topic, or some of its partitions; may be repeated.",
+    help="Topic, or some of its partitions; may be repeated.",
 )
 
 
@@ -89,14 +89,14 @@ _DESCRIBED = columns(
 )
 
 
-@click.group(short_help="Groups of consumers: members, lag, offsets.")
+@click.group(short_help="Show consumer groups and their lag; reset and delete offsets.")
 def groups() -> None:
-    """Groups of consumers: who is in them, how far they are, and how far behind.
+    """Show consumer groups, their members, offsets and lag; reset and delete their offsets.
 
     \b
     Examples:
       barnabas groups list --state Empty
-      barnabas groups describe orders-app                       offsets and lag, in records and in time
+      barnabas groups describe orders-app                       offsets, and lag in records and in time
       barnabas groups describe --all --watch 2
       barnabas groups members orders-app
       barnabas groups reset orders-app --topic orders --to-datetime 2026-01-31T12:00:00Z --dry-run
@@ -106,14 +106,26 @@ def groups() -> None:
 
 
 @groups.command("list")
-@click.option("--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False), help="Only these.")
-@click.option("--type", "types", multiple=True, type=click.Choice(_TYPES, case_sensitive=False), help="Only these.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES, case_sensitive=False),
+    help="Only groups in this state; may be repeated.",
+)
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    type=click.Choice(_TYPES, case_sensitive=False),
+    help="Only groups of this type; may be repeated.",
+)
 @watch_option
 @common_options
 def list_(
     states: tuple[str, ...], types: tuple[str, ...], watch: float | None, connection: Connection, output: Output
 ) -> None:
-    """List groups, of all brokers and of all types."""
+    """List groups of all types, from all brokers."""
 
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.groups import Groups
@@ -137,10 +149,16 @@ def list_(
 # --- describing
 
 
-@groups.command("describe", short_help="Offsets of groups, and their lag in records and time.")
+@groups.command("describe", short_help="Show committed offsets, and lag in records and time.")
 @_GROUPS
 @_ALL_GROUPS
-@click.option("--time/--no-time", "with_time", default=True, help="Also show lag in time (one Fetch per partition).")
+@click.option(
+    "--time/--no-time",
+    "with_time",
+    default=True,
+    show_default=True,
+    help="Also show lag in time (one Fetch per lagging partition).",
+)
 @watch_option
 @common_options
 def describe(
@@ -151,9 +169,9 @@ def describe(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Show where groups are in each partition, and how far behind its end.
+    """Show the committed offset and the lag of groups in each partition.
 
-    Lag in time is the age of the oldest record that the group has not read. A dash: it is not known.
+    Lag in time is the age of the oldest record that the group has not consumed. A dash means unknown.
     """
     _need_groups(group_ids, all_groups)
 
@@ -172,7 +190,7 @@ def describe(
     run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
-@groups.command("members", short_help="Members, and what each is assigned.")
+@groups.command("members", short_help="Show members and their assigned partitions.")
 @_GROUPS
 @_ALL_GROUPS
 @watch_option
@@ -180,7 +198,7 @@ def describe(
 def members(
     group_ids: tuple[str, ...], all_groups: bool, watch: float | None, connection: Connection, output: Output
 ) -> None:
-    """Show the members of groups, and what each is assigned."""
+    """Show the members of groups and the partitions assigned to each."""
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
@@ -191,7 +209,7 @@ def members(
     run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
-@groups.command("state", short_help="State, protocol, coordinator, assignor, epochs.")
+@groups.command("state", short_help="Show state, type, coordinator, assignor and epochs.")
 @_GROUPS
 @_ALL_GROUPS
 @watch_option
@@ -199,7 +217,7 @@ def members(
 def state(
     group_ids: tuple[str, ...], all_groups: bool, watch: float | None, connection: Connection, output: Output
 ) -> None:
-    """Show the state of groups: protocol, coordinator, assignor, epochs."""
+    """Show the state of groups, with type, coordinator, assignor, epochs and number of members."""
     _need_groups(group_ids, all_groups)
 
     async def show(cluster: Cluster) -> None:
@@ -212,7 +230,7 @@ def state(
 
 def _need_groups(group_ids: tuple[str, ...], all_groups: bool) -> None:
     if bool(group_ids) == all_groups:
-        raise click.UsageError("Name groups, or say --all.")
+        raise click.UsageError("Give either groups or --all.")
 
 
 async def _described(
@@ -245,7 +263,7 @@ async def _positions(
 
 
 def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -> None:
-    """What could not be shown is said, and makes the command fail."""
+    """Print the errors. Exit with 1 if there are any, unless the command repeats with --watch."""
     for group_id, error in failures.items():
         note(f"Error: group {group_id}: {error.code.name}: {error.message}")
     for code in dict.fromkeys(error.code for error in failures.values()):
@@ -258,21 +276,29 @@ def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -
 # --- resetting
 
 
-@groups.command("reset", short_help="Set the offsets of a group that has no members.")
+@groups.command("reset", short_help="Reset the offsets of a group without members.")
 @_GROUP
 @_TOPICS
-@click.option("--all-topics", is_flag=True, help="All partitions that the group has offsets in.")
-@click.option("--to-earliest", is_flag=True, help="To the first record that is there.")
-@click.option("--to-latest", is_flag=True, help="To the end: what is there now is not read.")
-@click.option("--to-current", is_flag=True, help="Where it is; to the end where it has no offset.")
-@click.option("--to-offset", type=click.IntRange(0), metavar="OFFSET", help="To this offset.")
-@click.option("--shift-by", type=int, metavar="N", help="By so many records, forward or back (-N).")
-@click.option("--to-datetime", metavar="TIME", help="To the first record at or after a time (ISO 8601, or ms).")
-@click.option("--by-duration", metavar="DURATION", help="To what was written so long ago: 90m, 7d, PT1H30M.")
+@click.option("--all-topics", is_flag=True, help="All partitions in which the group has committed offsets.")
+@click.option("--to-earliest", is_flag=True, help="Reset to the first offset of the partition.")
+@click.option("--to-latest", is_flag=True, help="Reset to the end of the partition.")
+@click.option("--to-current", is_flag=True, help="Keep the committed offset; the end where there is none.")
+@click.option("--to-offset", type=click.IntRange(0), metavar="OFFSET", help="Reset to this offset.")
+@click.option("--shift-by", type=int, metavar="N", help="Shift by N records, forward or (with -N) backward.")
+@click.option(
+    "--to-datetime",
+    metavar="TIME",
+    help="Reset to the first record at or after TIME (ISO 8601, or milliseconds since 1970).",
+)
+@click.option(
+    "--by-duration",
+    metavar="DURATION",
+    help="Reset to the first record that is not older than DURATION: 90m, 7d, PT1H30M.",
+)
 @click.option(
     "--from-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="To what a CSV file says: topic,partition,offset, or group,topic,partition,offset.",
+    help="Reset to the offsets of a CSV file: topic,partition,offset or group,topic,partition,offset.",
 )
 @dry_run_option
 @yes_option
@@ -288,9 +314,9 @@ def reset(
     output: Output,
     **rules: Any,
 ) -> None:
-    """Set the offsets of a group that has no members; a group that does not exist yet may be given its first.
+    """Reset the offsets of a group without members. A group that does not exist is created.
 
-    Shows old and new offsets, and asks. An offset that the log does not have becomes the nearest that it has.
+    Shows the old and new offsets and asks for confirmation. An offset outside the log is replaced by the nearest valid one.
 
     \b
     Examples:
@@ -304,15 +330,15 @@ def reset(
 
     wanted = _reset_asked({**rules, "from_file": from_file})
     if from_file is not None and (topics or all_topics):
-        raise click.UsageError("--from-file names the partitions itself.")
+        raise click.UsageError("--from-file cannot be combined with --topic or --all-topics.")
     if from_file is None and bool(topics) == all_topics:
-        raise click.UsageError("Say which partitions: --topic, or --all-topics.")
+        raise click.UsageError("Give either --topic or --all-topics.")
     try:
         file = None if from_file is None else parse_file(from_file.read_text(), group_id)
     except (ValueError, OSError) as error:
         raise Failure(str(error), resource=str(from_file)) from None
     if file == {}:
-        raise Failure(f"has nothing for group {group_id}", resource=str(from_file))
+        raise Failure(f"contains no offsets for group {group_id}", resource=str(from_file))
 
     async def work(cluster: Cluster) -> Mapping[TopicPartition, OffsetChange]:
         proposal = await propose_reset(cluster, group_id, wanted, topics, file)
@@ -349,7 +375,7 @@ def _reset_asked(rules: Mapping[str, Any]) -> Reset:
     given = {name: value for name, value in rules.items() if value is not None and value is not False}
     if len(given) != 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in _RULES)
-        raise click.UsageError(f"Say where to, by one of {names}.")
+        raise click.UsageError(f"Give exactly one of {names}.")
     ((name, value),) = given.items()
     now_ms = int(time.time() * 1000)
     try:
@@ -369,13 +395,13 @@ def _partition(key: TopicPartition) -> dict[str, Any]:
 # --- deleting
 
 
-@groups.command("delete", short_help="Delete groups that have no members.")
+@groups.command("delete", short_help="Delete groups without members.")
 @click.argument("group_ids", metavar="GROUP...", nargs=-1, required=True, shell_complete=complete_group)
 @dry_run_option
 @yes_option
 @common_options
 def delete(group_ids: tuple[str, ...], dry_run: bool, yes: bool, connection: Connection, output: Output) -> None:
-    """Delete groups that have no members, with all their offsets."""
+    """Delete groups without members, and all their offsets."""
 
     async def work(cluster: Cluster) -> None:
         from barnabas.client.admin.groups import Groups
@@ -403,7 +429,7 @@ async def _would_delete(cluster: Cluster, group_ids: Iterable[str]) -> dict[str,
     }
 
 
-@groups.command("delete-offsets", short_help="Forget offsets of a group in some topics.")
+@groups.command("delete-offsets", short_help="Delete offsets of a group for topics.")
 @_GROUP
 @_TOPICS
 @dry_run_option
@@ -412,9 +438,9 @@ async def _would_delete(cluster: Cluster, group_ids: Iterable[str]) -> dict[str,
 def delete_offsets(
     group_id: str, topics: tuple[Selection, ...], dry_run: bool, yes: bool, connection: Connection, output: Output
 ) -> None:
-    """Forget how far a group has come in topics that none of its members is subscribed to."""
+    """Delete the committed offsets of a group for topics that none of its members subscribes to."""
     if not topics:
-        raise click.UsageError("Say which: --topic.")
+        raise click.UsageError("Give at least one --topic.")
     from barnabas.operations.groups.resets import committed_offsets
 
     async def work(cluster: Cluster) -> None:
@@ -424,9 +450,9 @@ def delete_offsets(
         wanted = [each for each in sorted(committed) if any(topic.covers(*each) for topic in topics)]
         if not wanted:
             names = ", ".join(dict.fromkeys(each.topic for each in topics))
-            raise Failure(f"has no offsets in {names}", resource=f"group {group_id}")
+            raise Failure(f"no committed offsets in {names}", resource=f"group {group_id}")
         announce(
-            (f"delete the offset of {group_id} in {each}, which is {committed[each]}" for each in wanted),
+            (f"delete the offset {committed[each]} of group {group_id} in {each}" for each in wanted),
             dry_run=dry_run,
         )
         results: dict[TopicPartition, KafkaError | None] = dict.fromkeys(wanted)
@@ -445,10 +471,12 @@ def delete_offsets(
 
 @groups.command("remove-members")
 @_GROUP
-@click.option("--member-id", "member_ids", multiple=True, help="A member; may be repeated.")
-@click.option("--instance-id", "instance_ids", multiple=True, help="A static member, by its group.instance.id.")
-@click.option("--all", "all_members", is_flag=True, help="All that there are.")
-@click.option("--reason", help="Why, for the broker's log.")
+@click.option("--member-id", "member_ids", multiple=True, help="Member id; may be repeated.")
+@click.option(
+    "--instance-id", "instance_ids", multiple=True, help="Static member (group.instance.id); may be repeated."
+)
+@click.option("--all", "all_members", is_flag=True, help="All members.")
+@click.option("--reason", help="Reason for the broker's log.")
 @dry_run_option
 @yes_option
 @common_options
@@ -463,9 +491,9 @@ def remove_members(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Make members leave a group. One that still runs joins again; for those that do not, and still hold partitions."""
+    """Remove members from a group, such as dead static members that still hold partitions. A running member joins again."""
     if bool(member_ids or instance_ids) == all_members:
-        raise click.UsageError("Name members by --member-id or --instance-id, or say --all.")
+        raise click.UsageError("Give either members with --member-id or --instance-id, or --all.")
 
     async def work(cluster: Cluster) -> None:
         from barnabas.client.admin.groups import Groups, MemberToRemove
@@ -506,7 +534,7 @@ async def _members_of(cluster: Cluster, group_id: str) -> list[MemberToRemove]:
     ]
 
 
-# --- rows, with Kafka's names of fields
+# --- rows, with Kafka's field names
 
 
 def _headline(group: GroupDescription, rows: Iterable[PartitionPosition]) -> str:
