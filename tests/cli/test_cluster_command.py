@@ -156,14 +156,14 @@ def test_status_is_no_when_more_must_be_lost_than_can(broker: Broker) -> None:
 
 def test_voters_that_are_wrong_are_refused(broker: Broker) -> None:
     removed = ask(broker, "quorum", "remove", "7", "--yes")
-    assert (removed.exit_code, "it is no voter; voters are 1 (" in removed.stderr) == (1, True)
+    assert (removed.exit_code, "is not a voter; voters are 1 (" in removed.stderr) == (1, True)
     added = ask(broker, "quorum", "add", "4", "--directory-id", SOME_ID, "--endpoint", "CONTROLLER://localhost:1")
     assert (added.exit_code, "voter" in added.stderr) == (1, True)
     unasked = ask(broker, "quorum", "remove", "1")
     assert (unasked.exit_code, "say it with --yes" in unasked.stderr) == (1, True)
     dry = ask(broker, "quorum", "remove", "1", "--dry-run")
     assert (dry.exit_code, dry.stdout) == (0, "")
-    assert "voters left: 0; of them work: 0; needed: 1" in dry.stderr
+    assert "remaining voters: 0; working: 0; needed: 1" in dry.stderr
 
 
 def test_a_voter_is_updated_through_controllers(broker: Broker) -> None:
@@ -178,7 +178,7 @@ def test_a_voter_is_updated_through_controllers(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("add", "4"), "Give CONTROLLER, --directory-id and --endpoint, or --config"),
+        (("add", "4"), "Give either CONTROLLER, --directory-id and --endpoint, or --config"),
         (("add", "4", "--directory-id", "short"), "not a uuid"),
         (("update", "4", "--directory-id", SOME_ID, "--endpoint", "C://h:1", "--kraft-versions", "x"), "FIRST-LAST"),
     ],

@@ -74,7 +74,7 @@ def test_diff_of_two_files(log_dir: Path) -> None:
         (("cat", "topics"), 1, "image/topics is a directory"),
         (("ls", "--as-of", "yesterday"), 2, "is not an offset, milliseconds, or a time"),
         (("diff", "--nonsense"), 1, "No such option"),
-        (("diff",), 1, "there is nothing to compare it with"),
+        (("diff",), 1, "nothing to compare with"),
     ],
 )
 def test_what_is_wrong_is_said(log_dir: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -119,7 +119,7 @@ def test_a_live_quorum_is_shown_as_of_an_offset_and_compared_with_itself(broker:
     assert live(broker, "ls", "topics/byName", "--as-of", 5).stdout == ""
     assert "topic orders created with 2 partitions" in live(broker, "diff", "--from", 5).stdout
     nothing = live(broker, "diff")
-    assert (nothing.exit_code, "there is nothing to compare it with" in nothing.stderr) == (1, True)
+    assert (nothing.exit_code, "nothing to compare with" in nothing.stderr) == (1, True)
 
 
 def test_a_live_log_that_was_cut_begins_with_its_snapshot() -> None:

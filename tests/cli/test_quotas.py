@@ -35,7 +35,7 @@ def rows(broker: Broker, *args: str, code: int = 0) -> list[dict[str, Any]]:
 
 def test_quotas_are_set_shown_and_removed(broker: Broker) -> None:
     said = quotas(broker, "set", "--user", "ann", "producer_byte_rate=1e6", "request_percentage=12.5")
-    assert "set producer_byte_rate of user ann to 1000000; it is not set" in said.stderr
+    assert "set producer_byte_rate of user ann to 1000000; currently not set" in said.stderr
     assert quotas(broker, "describe", "--user", "ann", "-o", "tsv").stdout == (
         "user ann\tproducer_byte_rate\t1000000.0\nuser ann\trequest_percentage\t12.5\n"
     )
@@ -75,10 +75,10 @@ def test_a_dry_run_is_checked_by_the_broker_and_sets_nothing(broker: Broker) -> 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("describe",), "Say whose"),
-        (("set", "producer_byte_rate=1"), "Say whose"),
+        (("describe",), "Give an entity with --user"),
+        (("set", "producer_byte_rate=1"), "Give an entity with --user"),
         (("set", "--user", "u", "producer_byte_rate"), "KEY=VALUE"),
-        (("set", "--user", "u", "producer_byte_rate=fast"), "no number"),
+        (("set", "--user", "u", "producer_byte_rate=fast"), "'fast' is not a number"),
         (("set", "--user", "u", "--user-default", "producer_byte_rate=1"), "cannot both"),
         (("set", "--user", "", "producer_byte_rate=1"), "--user-default"),
         (("unset", "--user", "u"), "or --all"),

@@ -70,7 +70,7 @@ def test_the_request_comes_from_a_file_or_the_standard_input(broker: Broker, tmp
     assert from_file["groups"][0]["groupState"] == "Dead"
     assert body(raw(broker, "DescribeGroups", "-", "--version", "5", "--to", "group:g", stdin=content)) == from_file
     both = raw(broker, "DescribeGroups", content, "-f", str(tmp_path / "request.json"))
-    assert (both.exit_code, "cannot both be the request" in both.stderr) == (2, True)
+    assert (both.exit_code, "JSON and --file cannot both be given" in both.stderr) == (2, True)
 
 
 def test_a_document_of_decode_is_taken_with_its_version(broker: Broker) -> None:
@@ -117,7 +117,7 @@ def test_a_dry_run_shows_the_bytes(broker: Broker) -> None:
         (("Metadata", "--to", "moon"), 1, "'moon' is none of any, controller"),
         (("Metadata", "--to", "node:9"), 1, "node 9 is not known"),
         (("Metadata", "--to", "leader:nowhere:0"), 1, "UNKNOWN_TOPIC_OR_PARTITION"),
-        (("Vote",), 1, "Vote is not served there"),
+        (("Vote",), 1, "serves no version of Vote"),
         (("Vote", "--version", "1"), 1, "closed the connection"),
     ],
 )

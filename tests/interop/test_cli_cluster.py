@@ -335,7 +335,7 @@ def test_a_quorum_of_three_is_judged_while_it_loses_its_voters() -> None:
         next(each for each in nodes if each.properties["node.id"] not in (str(lost_id), str(found["leaderId"]))).stop()
         deadline = time.monotonic() + 60
         while (
-            "no leader of the quorum answers"
+            "the quorum has no leader that answers"
             not in (alone := barnabas("quorum", "status", *where, "-X", "default.api.timeout.ms=3000")).stderr
         ):
             assert time.monotonic() < deadline, alone.output
@@ -371,7 +371,7 @@ def test_a_controller_is_added_to_a_quorum_updated_and_removed(tmp_path: Path) -
         updated = ("quorum", "update", "2", "--directory-id", directory, "--endpoint", endpoint, *where)
         assert barnabas(*updated).exit_code == 0
         removed = _retried("quorum", "remove", "2", "--yes", *where)
-        assert "voters left: 1; of them work: 1; needed: 1" in removed.stderr
+        assert "remaining voters: 1; working: 1; needed: 1" in removed.stderr
         assert [voter["role"] for voter in document("quorum", "status", *where)["replicas"]][1:] in ([], ["observer"])
         added = _retried("kafka-metadata-quorum", *where, "--command-config", second, "add-controller")
         assert added.stdout == f"Added controller 2 with directory id {directory} and endpoints: {endpoint}\n"

@@ -456,4 +456,4 @@ def test_replicas_move_between_log_dirs(three: Three) -> None:
     assert [(row["partition"], row["logDir"], row["isFuture"]) for row in rows] == [(i, to, False) for i in range(3)]
     refused = three.ours(*("log-dirs", "move", "moved", "--broker", "1", "--to", "/nowhere", "-b", three.bootstrap))
     assert refused.code == 1
-    assert "it has no log dir /nowhere; it has" in refused.err
+    assert "no log dir /nowhere; its log dirs are" in refused.err

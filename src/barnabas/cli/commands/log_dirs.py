@@ -1,7 +1,7 @@
-"""`barnabas log-dirs`: what lies on the disks of brokers, and moving replicas from one to another.
+"""`barnabas log-dirs`: show the log dirs of brokers, and move replicas between them.
 
-Reads arguments and shows. The one rule: a broker that does not answer, or a disk that has failed, is a row, and the command
-ends with 1.
+Parses arguments and prints. Its one rule: a broker that does not answer or a failed log dir is a row with an error, and the
+command exits with 1.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _COLUMNS = {
 }
 
 
-@click.group("log-dirs", short_help="Disks of brokers, and moving replicas between them.")
+@click.group("log-dirs", short_help="Show log dirs of brokers, and move replicas between them.")
 def log_dirs() -> None:
-    """Disks of brokers, and moving replicas between them.
+    """Show log dirs of brokers and their disk usage, and move replicas between them.
 
     \b
     Examples:
@@ -64,7 +64,9 @@ def log_dirs() -> None:
 @partitions_argument
 @click.option("--broker", "brokers", type=int, multiple=True, metavar="ID", help="Only this broker; may be repeated.")
 @click.option(
-    "--by", type=click.Choice(list(_COLUMNS)), help="A row for each of these [dir; replica if partitions are named]."
+    "--by",
+    type=click.Choice(list(_COLUMNS)),
+    help="Show one row for each of these.  [default: dir; replica if topics or partitions are given]",
 )
 @watch_option
 @common_options
@@ -76,7 +78,7 @@ def describe(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Show sizes, room that is left, lag and replicas that move, by log dir, broker, topic or replica.
+    """Show sizes, free space, lag and moving (future) replicas per log dir, broker, topic or replica.
 
     \b
     Examples:
@@ -102,7 +104,7 @@ def describe(
 async def _describe(
     cluster: Cluster, partitions: tuple[Selection, ...], brokers: tuple[int, ...], kind: str, output: Output
 ) -> bool:
-    """Whether something could not be told."""
+    """Print the rows and the errors. Return whether there were errors."""
     from barnabas.client.admin.log_dirs import LogDirs
 
     require_brokers(cluster)
@@ -209,10 +211,10 @@ def _total(sizes: Iterable[int | None]) -> int | None:
 
 @log_dirs.command("move")
 @partitions_argument
-@click.option("--broker", type=int, required=True, metavar="ID", help="The broker whose replicas move.")
-@click.option("--to", required=True, metavar="PATH", help="The log dir, as the broker names it.")
+@click.option("--broker", type=int, required=True, metavar="ID", help="Broker whose replicas to move.")
+@click.option("--to", required=True, metavar="PATH", help="Target log dir, as in log.dirs of the broker.")
 @throttle_option
-@click.option("--wait", is_flag=True, help="Wait until they have moved.")
+@click.option("--wait", is_flag=True, help="Wait until the replicas have moved.")
 @dry_run_option
 @common_options
 def move(
@@ -225,7 +227,7 @@ def move(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Move replicas of a broker to another of its log dirs. Clients notice nothing.
+    """Move replicas of a broker to another of its log dirs. Clients are not affected.
 
     \b
     Examples:
@@ -233,7 +235,7 @@ def move(
       barnabas log-dirs move orders payments --broker 1 --to /data/second --throttle 50MB --wait
     """
     if not partitions:
-        raise click.UsageError("Name topics or partitions.")
+        raise click.UsageError("Give at least one topic or partition.")
     run(connection, lambda cluster: _move(cluster, partitions, broker, to, throttle, wait, dry_run, output))
 
 
@@ -252,7 +254,7 @@ async def _move(
 
     moving = await _to_move(cluster, partitions, broker, to)
     if not moving:
-        note(f"all of them are in {to} already")
+        note(f"nothing to move: all replicas are in {to} already")
         return
     size = bytes_text(sum(moving.values()))
     lines = [f"move {len(moving)} replica{'s' if len(moving) != 1 else ''} ({size}) of broker {broker} to {to}"]
@@ -277,7 +279,7 @@ async def _move(
 
 
 async def _to_move(cluster: Cluster, partitions: tuple[Selection, ...], broker: int, to: str) -> dict[Replica, int]:
-    """The replicas of the broker that are not there yet, with their sizes."""
+    """Return the broker's replicas that are in another log dir, with their sizes. Raises Failure if it has none of them."""
     from barnabas.client.admin.log_dirs import LogDirs, Replica
 
     state, keys = await find_partitions(cluster, partitions)
@@ -285,10 +287,10 @@ async def _to_move(cluster: Cluster, partitions: tuple[Selection, ...], broker: 
     if isinstance(found, KafkaError):
         raise Failure(f"{found.code.name}: {found.message}", resource=f"broker {broker}")
     if to not in found:
-        raise Failure(f"it has no log dir {to}; it has {', '.join(found)}", resource=f"broker {broker}")
+        raise Failure(f"no log dir {to}; its log dirs are {', '.join(found)}", resource=f"broker {broker}")
     wanted = [key for key in keys if broker in _replica_ids(state.partition(*key))]
     if not wanted:
-        raise Failure("it has no replica of them", resource=f"broker {broker}")
+        raise Failure("has no replica of these partitions", resource=f"broker {broker}")
     there: dict[Key, tuple[str, int]] = {}
     for path, dir_ in found.items():
         there |= {(each.topic, each.partition): (path, each.size) for each in dir_.replicas if not each.is_future}
@@ -311,7 +313,7 @@ async def _wait(cluster: Cluster, replicas: list[Replica], to: str) -> None:
             left = [each for each in found.values() if each.log_dir != to]
             gone = [replica for replica, each in found.items() if to not in (each.log_dir, each.future_log_dir)]
             if gone:
-                raise Failure("it is not moving any more", resource=f"replica {gone[0]}")
+                raise Failure("the move was cancelled or failed", resource=f"replica {gone[0]}")
             if not left:
                 return
             behind = sum(max(each.size - each.future_size, 0) for each in left)

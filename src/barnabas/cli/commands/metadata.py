@@ -1,7 +1,7 @@
-"""`barnabas metadata`: what a cluster is, from its metadata log or a snapshot of it, as a tree to look around in.
+"""`barnabas metadata`: browse the metadata of a cluster as a tree, from its metadata log or a snapshot.
 
-Reads arguments and shows; sources are in `operations.metadata_image`, the tree in `metadata.tree`, differences in
-`metadata.changes`. Passwords among settings are not shown.
+Parses arguments and prints; sources are in `operations.metadata_image`, the tree in `metadata.tree`, differences in
+`metadata.changes`. Passwords in settings are not shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from barnabas.operations.configs.history import is_hidden
 from barnabas.operations.metadata_image import Loaded, load_files, read_image
 
 Source = Path | Connection
-"""A file or a directory, or how to reach controllers."""
+"""A file, a directory, or the connection to running controllers."""
 
 _ROOT = "image"
 _NEVER_SHOWN = "[hidden]"
@@ -41,7 +41,7 @@ _MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": moment_of}
 _AS_OF = click.option(
     "--as-of",
     **_MOMENT,
-    help="After this offset of the log, or at this time (ISO 8601, or ms).",
+    help="Offset of the metadata log, or time (ISO 8601, or milliseconds since 1970).  [default: end of the log]",
 )
 
 
@@ -49,9 +49,9 @@ _AS_OF = click.option(
 def metadata() -> None:
     """Browse and compare the metadata of a cluster.
 
-    SOURCE is a snapshot (a *.checkpoint file), the directory of a metadata log (__cluster_metadata-0), or a log dir that has
-    it. With --bootstrap-controller it is left out: the source is the quorum that runs there, of Apache Kafka or barnabas.
-    Paths are those of Kafka's metadata shell; image/ in front of them may be left out.
+    SOURCE is a snapshot (a *.checkpoint file), the directory of a metadata log (__cluster_metadata-0), or a log dir that
+    contains one. With --bootstrap-controller, omit it: the metadata is read from the running controllers of Apache Kafka or
+    barnabas. Paths are those of Kafka's metadata shell; the leading image/ is optional.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def metadata() -> None:
 @_AS_OF
 @common_options
 def ls(words: tuple[str, ...], as_of: AsOf, connection: Connection, output: Output) -> None:
-    """List the names in a directory of the tree."""
+    """List the entries of a directory in the tree."""
     source, path = _source_and_path(words, connection)
     image = _image(source, as_of)
     with _paths():
@@ -82,7 +82,7 @@ def ls(words: tuple[str, ...], as_of: AsOf, connection: Connection, output: Outp
 @_AS_OF
 @common_options
 def cat(words: tuple[str, ...], as_of: AsOf, connection: Connection, output: Output) -> None:
-    """Show what is in files of the tree."""
+    """Show the contents of files in the tree."""
     source, paths = _source(words, connection)
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.")
@@ -99,13 +99,11 @@ def cat(words: tuple[str, ...], as_of: AsOf, connection: Connection, output: Out
 
 @metadata.command("find")
 @click.argument("words", nargs=-1, metavar="[SOURCE] [PATH]")
-@click.option(
-    "--name", default="*", metavar="PATTERN", help="What the last name of a path has to fit, as in the shell."
-)
+@click.option("--name", default="*", metavar="PATTERN", help="Only paths whose last name matches this shell pattern.")
 @_AS_OF
 @common_options
 def find(words: tuple[str, ...], name: str, as_of: AsOf, connection: Connection, output: Output) -> None:
-    """List a path and all paths below it."""
+    """List PATH and all paths below it."""
     source, path = _source_and_path(words, connection)
     image = _image(source, as_of)
     with _paths():
@@ -121,19 +119,19 @@ def find(words: tuple[str, ...], name: str, as_of: AsOf, connection: Connection,
 def diff(
     words: tuple[str, ...], from_: AsOf, to: AsOf, exit_code: bool, connection: Connection, output: Output
 ) -> None:
-    """Say what has changed, between two moments of one log, or from SOURCE to OTHER.
+    """Show what changed between two offsets or times of SOURCE, or from SOURCE to OTHER.
 
-    With --bootstrap-controller the quorum that runs there is the OTHER, or, without SOURCE, the log itself.
+    With --bootstrap-controller, the running quorum is OTHER, or without SOURCE, the only source.
     """
     sources: list[Source] = [_path(word) for word in words]
     if _is_live(connection):
         sources.append(connection)
     if not 1 <= len(sources) <= 2:
-        raise Misunderstood("give one source, or two to compare", click.get_current_context())
+        raise Misunderstood("Give one source, or two to compare.", click.get_current_context())
     before_source, after_source = sources[0], sources[-1]
     if len(sources) == 1 and from_ == to:
         name = connection.address if isinstance(before_source, Connection) else str(before_source)
-        raise Failure("there is nothing to compare it with", resource=name, advice="give --from, or another source")
+        raise Failure("nothing to compare with", resource=name, advice="pass --from, or give a second source")
     before, after = _image(before_source, from_), _image(after_source, to)
     count = output.listing("text", _change_rows(before, after))
     if exit_code and count:
@@ -158,7 +156,7 @@ def _is_hidden(resource: ConfigResource, name: str) -> bool:
 
 
 def _is_live(connection: Connection) -> bool:
-    """Whether controllers are named on the command line; those of a profile do not take the place of SOURCE."""
+    """Return whether controllers are given on the command line. Those of a profile do not replace SOURCE."""
     return _is_given(connection, BOOTSTRAP_CONTROLLERS)
 
 
@@ -168,15 +166,13 @@ def _is_given(connection: Connection, name: str) -> bool:
 
 
 def _source(words: tuple[str, ...], connection: Connection) -> tuple[Source, tuple[str, ...]]:
-    """The source, and the words behind it."""
+    """Return the source, and the arguments after it."""
     if _is_live(connection):
         return connection, words
     if _is_given(connection, BOOTSTRAP_SERVERS):
-        raise Failure(
-            "brokers do not hand out the metadata log", advice="name a controller with --bootstrap-controller"
-        )
+        raise Failure("brokers do not serve the metadata log", advice="pass a controller with --bootstrap-controller")
     if not words:
-        raise click.UsageError("Missing argument 'SOURCE'; or name a quorum with --bootstrap-controller.")
+        raise click.UsageError("Missing argument 'SOURCE' or option '--bootstrap-controller'.")
     return _path(words[0]), words[1:]
 
 
@@ -195,7 +191,7 @@ def _source_and_path(words: tuple[str, ...], connection: Connection) -> tuple[So
 
 
 def _image(source: Source, as_of: AsOf) -> MetadataImage:
-    """Read the metadata of a source, with a warning if something is wrong with it. Raises Failure."""
+    """Read the metadata of a source, with a warning if it is damaged. Raises Failure."""
     if isinstance(source, Connection):
         return run(source, lambda cluster: read_image(cluster, as_of))
     with failures():
@@ -216,8 +212,8 @@ def _value(text: str) -> Any:
 
 @contextmanager
 def _paths() -> Iterator[None]:
-    """What is not in the tree is a failure."""
+    """Turn an unknown path into a Failure."""
     try:
         yield
     except tree.NoSuchPathError as error:
-        raise Failure(str(error), advice="look around with: barnabas metadata ls SOURCE PATH") from None
+        raise Failure(str(error), advice="list paths with: barnabas metadata ls SOURCE PATH") from None

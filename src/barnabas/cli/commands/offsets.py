@@ -1,6 +1,6 @@
-"""`barnabas offsets`: where partitions begin and end, and which record was the first at or after a time.
+"""`barnabas offsets`: first and end offsets of partitions, and offsets by time.
 
-Reads arguments and shows; what is asked is in `client.admin.records`.
+Parses arguments and prints; the requests are in `client.admin.records`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _ISOLATION = click.option(
     type=click.Choice(["read_uncommitted", "read_committed"]),
     default="read_uncommitted",
     show_default=True,
-    help="With read_committed, partitions end where the first open transaction begins.",
+    help="With read_committed, the latest offset is the last stable offset.",
 )
 
 
-@click.group(short_help="Where partitions begin and end, and what was written when.")
+@click.group(short_help="Show offsets of partitions, and find offsets by time.")
 def offsets() -> None:
-    """Where partitions begin and end, and what was written when.
+    """Show the first and end offsets of partitions, and find offsets by time.
 
     \b
     Examples:
@@ -59,8 +59,8 @@ def offsets() -> None:
 @offsets.command("list")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topic)
 @_PARTITION
-@click.option("--at", callback=time_ms, metavar="TIME|AGE", help="Also the first offset at or after this time.")
-@click.option("--internal", is_flag=True, help="Internal topics too, if none are named.")
+@click.option("--at", callback=time_ms, metavar="TIME|AGE", help="Also show the first offset at or after this time.")
+@click.option("--internal", is_flag=True, help="Include internal topics if no topic is given.")
 @_ISOLATION
 @watch_option
 @common_options
@@ -74,9 +74,9 @@ def list_(
     isolation_level: str,
     watch: float | None,
 ) -> None:
-    """List the first and the next offset of partitions, and the newest timestamp in them.
+    """List the earliest and latest offset of partitions, and their newest timestamp.
 
-    The number of records is what lies between the offsets: transactions and compaction leave gaps, so that it may be less.
+    RECORDS is the difference between the offsets. The true number may be lower, because transactions and compaction leave gaps.
 
     \b
     Examples:
@@ -109,7 +109,7 @@ def list_(
 async def _ends(
     cluster: Cluster, partitions: Iterable[TopicPartition], at: int | None, isolation_level: IsolationLevel
 ) -> dict[TopicPartition, dict[str, Any]]:
-    """A row for each partition, or one with the error of it."""
+    """Return one row per partition; a row with `error` if the partition failed."""
     from barnabas.client.admin.records import OffsetSpec, Records
     from barnabas.client.errors import UnsupportedByNodeError
 
@@ -150,9 +150,10 @@ async def _ends(
 @_PARTITION
 @common_options
 def find(connection: Connection, output: Output, topic: str, moment: int, numbers: tuple[int, ...]) -> None:
-    """Find the first record at or after a time, in each partition of a topic.
+    """Find the first record at or after a time in each partition of a topic.
 
-    Where there is none, the offset is absent. TIME is as in ISO 8601, or milliseconds; an age such as 2h counts back from now.
+    A partition without such a record has no offset. TIME is ISO 8601 or milliseconds since 1970; AGE, such as 2h, counts back
+    from now.
 
     \b
     Examples:
@@ -190,7 +191,7 @@ def find(connection: Connection, output: Output, topic: str, moment: int, number
 async def _partitions(
     cluster: Cluster, topics: tuple[str, ...], numbers: tuple[int, ...], internal: bool
 ) -> list[TopicPartition]:
-    """The partitions that are asked for. Raises Failure for topics and partitions that are not there."""
+    """Return the selected partitions. Raises Failure if a topic or partition does not exist."""
     from barnabas.client.records import TopicPartition
 
     state = await cluster.metadata(topics or None)
@@ -205,7 +206,7 @@ async def _partitions(
                 found.append(TopicPartition(name, number))
             elif topics:
                 count = len(topic.partitions)
-                raise Failure(f"there is no partition {number}; it has {count}", resource=f"topic {name}")
+                raise Failure(f"no partition {number}; number of partitions: {count}", resource=f"topic {name}")
     return found
 
 

@@ -1,6 +1,6 @@
-"""`barnabas plan`: what would change to make a cluster as a file declares it. Nothing is changed.
+"""`barnabas plan`: show how a cluster differs from what a file declares. Nothing is changed.
 
-The file is read by `declared.document`, the difference found by `declared.difference`; what to declare is in its help.
+`declared.document` reads the file, `declared.difference` finds the difference; the help has an example of a file.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from barnabas.cli.terminal.failures import JudgingCommand
 from barnabas.cli.terminal.output import Output
 
 
-@click.command("plan", cls=JudgingCommand, short_help="What would change to make the cluster as a file declares it.")
+@click.command("plan", cls=JudgingCommand, short_help="Show how a cluster differs from what a file declares.")
 @file_option
 @delete_option
 @common_options
 def plan(connection: Connection, output: Output, file: str, delete: bool) -> None:
-    """Show what would change to make the cluster as a file declares it, value by value, in the order of `apply`.
+    """Show the changes that `apply` would make, value by value and in its order. Nothing is changed.
 
-    Ends with 0 if nothing would, with 2 if the cluster has drifted from the file, with 1 if that could not be found out
-    or cannot be done. What the file does not name is left alone.
+    Exits with 0 if the cluster matches the file, with 2 if it differs, with 1 if the comparison failed or the plan cannot
+    be carried out. What the file does not mention is ignored.
 
     \b
     A file:
@@ -49,11 +49,11 @@ def plan(connection: Connection, output: Output, file: str, delete: bool) -> Non
     \b
     Examples:
       barnabas plan -f cluster.yaml
-      barnabas plan -f cluster.yaml --delete           count what is not declared as drift
+      barnabas plan -f cluster.yaml --delete           also report what is not declared
       barnabas export | barnabas plan -f - -b other:9092
     """
     from barnabas.operations.declared import compare
 
     document = load(file)
     found = run(connection, lambda cluster: compare(cluster, document, delete=delete))
-    judge(output, found, f"no drift: the cluster is as {document.file} declares it")
+    judge(output, found, f"no drift: the cluster matches {document.file}")

@@ -1,6 +1,6 @@
-"""`barnabas producers`: who writes to the partitions of a topic, as their leaders remember it.
+"""`barnabas producers`: list the producers of partitions, as their replicas track them.
 
-Reads arguments and shows; what is asked is in `client.admin.producers`.
+Parses arguments and prints; the requests are in `client.admin.producers`.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ _COLUMNS = columns(
 )
 
 
-@click.group(short_help="Who writes to a partition.")
+@click.group(short_help="List the producers of partitions.")
 def producers() -> None:
-    """Producers that write to a partition, and the transactions that they have open there.
+    """List the producers of partitions, and their open transactions.
 
     \b
     Examples:
       barnabas producers list orders
       barnabas producers list orders --partition 0 --partition 3
-      barnabas producers list orders --broker-id 2              as the replica on broker 2 knows them
+      barnabas producers list orders --broker-id 2              from the replicas on broker 2
     """
 
 
-@producers.command("list", short_help="The producers of a topic's partitions.")
+@producers.command("list", short_help="List the producers of a topic's partitions.")
 @click.argument("topic", shell_complete=complete_topic)
-@click.option("--partition", "partitions", multiple=True, type=click.IntRange(0), help="Only this; may be repeated.")
-@click.option("--broker-id", type=int, help="Ask the replica there, in place of the leader.")
-@click.option("--open", "only_open", is_flag=True, help="Only those that have a transaction open.")
+@click.option(
+    "--partition", "partitions", multiple=True, type=click.IntRange(0), help="Only this partition; may be repeated."
+)
+@click.option("--broker-id", type=int, help="Ask the replicas on this broker instead of the leaders.")
+@click.option("--open", "only_open", is_flag=True, help="Only producers with an open transaction.")
 @watch_option
 @common_options
 def list_(
@@ -59,7 +61,7 @@ def list_(
     connection: Connection,
     output: Output,
 ) -> None:
-    """List the producers of a topic's partitions: idempotent and transactional ones, those that brokers keep track of."""
+    """List the idempotent and transactional producers of a topic's partitions. Brokers do not track other producers."""
 
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.producers import Producers
@@ -87,7 +89,7 @@ def list_(
 async def topic_partitions(
     cluster: Cluster, topic: str, partitions: tuple[int, ...] = (), broker_id: int | None = None
 ) -> list[TopicPartition]:
-    """The partitions of a topic, or those that are named, which exist; with `broker_id` those with a replica there."""
+    """Return the given partitions of a topic, or all; with `broker_id`, only those with a replica there. Raises Failure."""
     from barnabas.client.records import TopicPartition
 
     state = await cluster.metadata([topic])
@@ -96,10 +98,10 @@ async def topic_partitions(
     there = state.topics[topic].partitions
     missing = [number for number in partitions if number not in there]
     if missing:
-        raise Failure(f"has no partition {missing[0]}, only {len(there)}", resource=f"topic {topic}")
+        raise Failure(f"no partition {missing[0]}; number of partitions: {len(there)}", resource=f"topic {topic}")
     if broker_id is not None and broker_id not in state.nodes:
         known = ", ".join(map(str, sorted(state.nodes)))
-        raise Failure(f"is not there; there are {known}", resource=f"broker {broker_id}")
+        raise Failure(f"is not in the cluster; its brokers are {known}", resource=f"broker {broker_id}")
     return [
         TopicPartition(topic, number)
         for number in partitions or sorted(there)

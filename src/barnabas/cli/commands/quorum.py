@@ -1,6 +1,6 @@
-"""`barnabas quorum`: how the metadata quorum is, and who votes in it.
+"""`barnabas quorum`: health and voters of the metadata quorum.
 
-Reads arguments and shows; the verdict is that of `operations.quorum.health`.
+Parses arguments and prints; `operations.quorum.health` judges the health.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _COLUMNS = columns(
 )
 
 
-@click.group(short_help="Health and voters of the metadata quorum.")
+@click.group(short_help="Show the health of the metadata quorum; add and remove voters.")
 def quorum() -> None:
-    """Health and voters of the metadata quorum.
+    """Show the health of the metadata quorum; add, remove and update voters.
 
     \b
     Examples:
@@ -74,22 +74,27 @@ def quorum() -> None:
 
 @quorum.command("status", cls=JudgingCommand)
 @click.option(
-    "--max-lag-ms", type=click.IntRange(1), default=_MAX_LAG_MS, help=f"How late a voter may be [{_MAX_LAG_MS}]."
+    "--max-lag-ms",
+    type=click.IntRange(1),
+    default=_MAX_LAG_MS,
+    show_default=True,
+    help="Maximum time in milliseconds since a healthy voter was caught up.",
 )
 @click.option(
     "--can-lose",
     type=click.IntRange(0),
     default=0,
     metavar="N",
-    help="Unhealthy unless it can lose so many voters [0].",
+    show_default=True,
+    help="Report as unhealthy unless N voters can be lost.",
 )
 @watch_option
 @common_options
 def status(max_lag_ms: int, can_lose: int, watch: float | None, connection: Connection, output: Output) -> None:
-    """Show leader, voters and observers, and say whether the quorum is healthy: 0 if it is, else 2.
+    """Show the leader, voters and observers, and whether the quorum is healthy. Exits with 0 if it is, with 2 if not.
 
-    Healthy is a quorum with a leader, of which every voter has had all of the log within --max-lag-ms. A majority of the
-    voters has to work; what is more than that it can lose.
+    A quorum is healthy if it has a leader and every voter was caught up within --max-lag-ms. It needs a majority of its
+    voters; it can lose the others.
 
     \b
     Examples:
@@ -121,7 +126,7 @@ async def _show_status(cluster: Cluster, max_lag_ms: int, can_lose: int, output:
         last = error.last_error if isinstance(error, CallTimeoutError) else error
         if not isinstance(last, KafkaError) or last.code not in _NO_LEADER:
             raise
-        note(f"unhealthy: no leader of the quorum answers ({last.code.name}: {last.message})")
+        note(f"unhealthy: the quorum has no leader that answers ({last.code.name}: {last.message})")
         return False
     health = judge(info, _now_ms(), max_lag_ms=max_lag_ms, can_lose=can_lose)
     _show(cluster.state.cluster_id, info, health, output)
@@ -175,16 +180,23 @@ def _directory(directory_id: Uuid) -> str | None:
 
 
 _DIRECTORY = click.option(
-    "--directory-id", callback=parsed_by(Uuid.parse), metavar="UUID", help="The id of its metadata directory."
+    "--directory-id",
+    callback=parsed_by(Uuid.parse),
+    metavar="UUID",
+    help="Directory id of the controller's metadata log dir.",
 )
 _ENDPOINTS = click.option(
-    "--endpoint", "endpoints", multiple=True, metavar="NAME://HOST:PORT", help="Where it is reached; may be repeated."
+    "--endpoint",
+    "endpoints",
+    multiple=True,
+    metavar="NAME://HOST:PORT",
+    help="Endpoint of the controller; may be repeated.",
 )
 _CONFIG = click.option(
     "--config",
     "-c",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The server.properties of the controller, on this machine, for all of it.",
+    help="Local server.properties of the controller, to read id, directory id and endpoints from.",
 )
 
 
@@ -204,7 +216,7 @@ def add(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Make a controller that follows the quorum a voter of it.
+    """Make a controller that is an observer of the quorum a voter.
 
     \b
     Examples:
@@ -234,7 +246,7 @@ def add(
 def remove(
     controller: int, directory_id: Uuid | None, yes: bool, dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Take a controller out of the voters. Says before how the quorum would be without it.
+    """Remove a controller from the voters, after showing what the quorum would be without it.
 
     \b
     Examples:
@@ -250,11 +262,11 @@ def remove(
         found = info.voter(controller, directory_id)
         if found is None:
             known = ", ".join(f"{each.replica_id} ({each.replica_directory_id})" for each in info.voters)
-            raise Failure(f"it is no voter; voters are {known}", resource=f"controller {controller}")
+            raise Failure(f"is not a voter; voters are {known}", resource=f"controller {controller}")
         left = len(info.voters) - 1
         works = sum(each.works for each in judge(info, _now_ms()).voters if each.state is not found)
-        announce([f"take controller {controller} ({found.replica_directory_id}) out of the voters"], dry_run=dry_run)
-        note(f"voters left: {left}; of them work: {works}; needed: {majority(left)}")
+        announce([f"remove controller {controller} ({found.replica_directory_id}) from the voters"], dry_run=dry_run)
+        note(f"remaining voters: {left}; working: {works}; needed: {majority(left)}")
         if not dry_run:
             confirm(f"Remove voter {controller}?", yes=yes)
             await Quorum(cluster).remove_raft_voter(controller, found.replica_directory_id)
@@ -270,7 +282,13 @@ def remove(
 @_DIRECTORY
 @_ENDPOINTS
 @_CONFIG
-@click.option("--kraft-versions", default="0-1", metavar="FIRST-LAST", help="The kraft.versions that it can do [0-1].")
+@click.option(
+    "--kraft-versions",
+    default="0-1",
+    metavar="FIRST-LAST",
+    show_default=True,
+    help="Range of kraft.version it supports.",
+)
 @dry_run_option
 @common_options
 def update(
@@ -283,7 +301,7 @@ def update(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Tell the quorum where a voter is reached. Voters do so themselves when they start; needs --bootstrap-controller.
+    """Update the endpoints of a voter. Needs --bootstrap-controller. Voters normally do this themselves when they start.
 
     \b
     Examples:
@@ -293,12 +311,12 @@ def update(
     wanted = _controller(controller, directory_id, endpoints, config)
     first, _, last = kraft_versions.partition("-")
     if not (first.isdecimal() and last.isdecimal()):
-        raise click.UsageError(f"--kraft-versions {kraft_versions}: it takes FIRST-LAST, such as 0-1.")
+        raise click.UsageError(f"--kraft-versions {kraft_versions}: must be FIRST-LAST, such as 0-1.")
 
     async def work(cluster: Cluster) -> None:
         from barnabas.client.admin.quorum import Quorum
 
-        announce([f"tell that voter {wanted} is reached there"], dry_run=dry_run)
+        announce([f"update the endpoints of voter {wanted}"], dry_run=dry_run)
         if not dry_run:
             await Quorum(cluster).update_raft_voter(
                 wanted.id, wanted.directory_id, wanted.endpoints, kraft_versions=(int(first), int(last))
@@ -317,10 +335,10 @@ def _controller(
     try:
         if config is not None:
             if controller is not None or directory_id is not None or endpoints:
-                raise click.UsageError("--config says id, directory and endpoints: leave those out.")
+                raise click.UsageError("--config cannot be combined with CONTROLLER, --directory-id or --endpoint.")
             return load_controller(config)
         if controller is None or directory_id is None or not endpoints:
-            raise click.UsageError("Give CONTROLLER, --directory-id and --endpoint, or --config for all of them.")
+            raise click.UsageError("Give either CONTROLLER, --directory-id and --endpoint, or --config.")
         return Controller(controller, directory_id, tuple(map(parse_endpoint, endpoints)))
     except ControllerError as error:
         raise Failure(str(error), resource=None if config is None else str(config)) from None

@@ -1,6 +1,6 @@
-"""`barnabas quotas`: quotas of users, clients and addresses.
+"""`barnabas quotas`: list and change quotas of users, client ids and IP addresses.
 
-Reads arguments and shows; the work is in `client.admin.quotas`.
+Parses arguments and prints; the work is in `client.admin.quotas`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _TYPES = ("user", "client-id", "ip")
 
 
 def _entity_options(command: F) -> F:
-    """--user, --user-default and their like; the command gets `user`, `user_default`, and so on."""
+    """Add --user, --user-default and so on; the command receives `user`, `user_default` and so on."""
     for kind in reversed(_TYPES):
         command = click.option(
-            f"--{kind}-default", is_flag=True, help=f"The default {kind}: for all without their own."
+            f"--{kind}-default", is_flag=True, help=f"The default for every {kind} without quotas of its own."
         )(command)
-        command = click.option(f"--{kind}", metavar="NAME", help=f"The {kind}.")(command)
+        command = click.option(f"--{kind}", metavar="NAME", help=f"Name of the {kind}.")(command)
     return command
 
 
-@click.group(short_help="Quotas of users, clients and addresses.")
+@click.group(short_help="List and change quotas of users, client ids and IP addresses.")
 def quotas() -> None:
-    """Quotas of users, clients and addresses.
+    """List and change quotas of users, client ids and IP addresses.
 
-    Kinds: producer_byte_rate, consumer_byte_rate (bytes a second), request_percentage, controller_mutation_rate of users and
-    client ids; connection_creation_rate (a second) of addresses.
+    Users and client ids have producer_byte_rate and consumer_byte_rate (bytes per second), request_percentage and
+    controller_mutation_rate (per second). IP addresses have connection_creation_rate (per second).
 
     \b
     Examples:
@@ -56,16 +56,18 @@ def quotas() -> None:
 
 @quotas.command("list")
 @_entity_options
-@click.option("--with", "with_", multiple=True, type=click.Choice(_TYPES), help="Whatever its name; may be repeated.")
-@click.option("--strict", is_flag=True, help="Only entities that have no type but those that were named.")
+@click.option(
+    "--with", "with_", multiple=True, type=click.Choice(_TYPES), help="Only entities with this type; may be repeated."
+)
+@click.option("--strict", is_flag=True, help="Only entities that have no other types than the given ones.")
 @common_options
 def list_(with_: tuple[str, ...], strict: bool, connection: Connection, output: Output, **given: Any) -> None:
-    """List quotas of all entities, or of those that fit.
+    """List the quotas of all entities, or of those selected by the options.
 
     \b
     Examples:
-      barnabas quotas list --user alice                    also those of alice with one client id
-      barnabas quotas list --user alice --strict           those of alice alone
+      barnabas quotas list --user alice                    quotas of alice, also with a client id
+      barnabas quotas list --user alice --strict           quotas of alice without a client id
       barnabas quotas list --with client-id
     """
     from barnabas.client.admin.quotas import QuotaFilter
@@ -100,7 +102,7 @@ def describe(connection: Connection, output: Output, **given: Any) -> None:
 @dry_run_option
 @common_options
 def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: Output, **given: Any) -> None:
-    """Set quotas of an entity; its others stay as they are.
+    """Set quotas of an entity. Its other quotas are not changed.
 
     \b
     Example:
@@ -119,28 +121,28 @@ def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: 
 def unset(
     keys: tuple[str, ...], unset_all: bool, dry_run: bool, connection: Connection, output: Output, **given: Any
 ) -> None:
-    """Remove quotas of an entity: the default, if there is one, counts again.
+    """Remove quotas of an entity, so that the default applies again, if there is one.
 
     \b
     Example:
       barnabas quotas unset --user alice --all
     """
     if bool(keys) == unset_all:
-        raise click.UsageError("Give the quotas to remove, or --all.")
+        raise click.UsageError("Give either the quotas to remove or --all.")
     _alter(_needed(given), dict.fromkeys(keys), dry_run, connection, output)
 
 
 def _alter(
     entity: QuotaEntity, values: Mapping[str, float | None], dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Without values, all that there are are removed."""
+    """Set or remove (None) the quotas of an entity; without values, remove all of them."""
     from barnabas.client.admin.quotas import QuotaFilter, Quotas, entity_text
 
     async def work(cluster: Cluster) -> tuple[dict[str, float], Mapping[str, float | None], KafkaError | None]:
         before = (await _described(cluster, QuotaFilter.of(entity), True)).get(entity, {})
         asked = values or dict.fromkeys(sorted(before))
         if not asked:
-            raise Failure("there are no quotas to remove", resource=entity_text(entity))
+            raise Failure("has no quotas to remove", resource=entity_text(entity))
         announce((_sentence(entity_text(entity), key, value, before) for key, value in asked.items()), dry_run=dry_run)
         results = await Quotas(cluster).alter_client_quotas({entity: asked}, validate_only=dry_run)
         return before, asked, results[entity]
@@ -155,7 +157,7 @@ def _alter(
 
 
 def _sentence(entity: str, key: str, value: float | None, before: Mapping[str, float]) -> str:
-    now = f"; it is {_number(before[key])}" if key in before else "; it is not set"
+    now = f"; currently {_number(before[key])}" if key in before else "; currently not set"
     return f"{f'set {key} of {entity} to {_number(value)}' if value is not None else f'remove {key} of {entity}'}{now}"
 
 
@@ -175,7 +177,7 @@ def _entity(given: Mapping[str, Any]) -> QuotaEntity:
         if name is not None and is_default:
             raise click.UsageError(f"--{kind} and --{kind}-default cannot both be given.")
         if name == "":
-            raise click.UsageError(f"--{kind} is empty; the default is --{kind}-default.")
+            raise click.UsageError(f"--{kind} must not be empty; use --{kind}-default for the default.")
         named[word] = DEFAULT if is_default else name
     return quota_entity(**named)
 
@@ -183,18 +185,18 @@ def _entity(given: Mapping[str, Any]) -> QuotaEntity:
 def _needed(given: Mapping[str, Any]) -> QuotaEntity:
     entity = _entity(given)
     if not entity:
-        raise click.UsageError("Say whose: --user, --client-id, --ip, or their defaults.")
+        raise click.UsageError("Give an entity with --user, --client-id or --ip, or their defaults.")
     return entity
 
 
 def _parse_pair(pair: str) -> tuple[str, float]:
     key, sign, text = pair.partition("=")
     if not sign or not key:
-        raise click.UsageError(f"{pair!r}: quotas are given as KEY=VALUE.")
+        raise click.UsageError(f"{pair!r}: must be KEY=VALUE.")
     try:
         return key, float(text)
     except ValueError:
-        raise click.UsageError(f"{pair!r}: {text!r} is no number.") from None
+        raise click.UsageError(f"{pair!r}: {text!r} is not a number.") from None
 
 
 def _entity_row(entity: QuotaEntity) -> dict[str, Any]:

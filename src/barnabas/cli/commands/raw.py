@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.routing import Destination
 
-_WHOM = "any, controller, node:ID, leader:TOPIC:PARTITION, group:ID, transaction:ID [any]."
-
 
 def _complete_api(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from barnabas.wire import APIS
@@ -34,23 +32,31 @@ def _complete_api(ctx: click.Context, param: click.Parameter, incomplete: str) -
     return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
 
 
-@click.command(no_args_is_help=True, short_help="Send any request as JSON, see the response.")
+@click.command(no_args_is_help=True, short_help="Send any request as JSON, and show the response.")
 @click.argument("api", shell_complete=_complete_api)
 @click.argument("body", required=False, metavar="[JSON]")
-@click.option("-f", "--file", type=click.File("r"), help="Read the request from a file; - is the standard input.")
+@click.option("-f", "--file", type=click.File("r"), help="File with the request; - is standard input.")
 @click.option(
     "--to",
     "to",
     default="any",
-    metavar="WHOM",
-    help="any, controller, node:ID, leader:TOPIC:PARTITION, group:ID, transaction:ID [any].",
+    show_default=True,
+    metavar="TARGET",
+    help="Node to send to: any, controller, node:ID, leader:TOPIC:PARTITION, or the coordinator of group:ID,"
+    " transaction:ID or share:KEY.",
 )
-@click.option("--version", type=click.IntRange(0), help="The version to speak [the newest that both know].")
-@click.option("--records", "open_records", is_flag=True, help="Open the record batches in the response.")
-@click.option("--compact", is_flag=True, help="The response on one line.")
-@click.option("--timeout-ms", type=click.IntRange(1), help="How long to wait for the answer [request.timeout.ms].")
-@click.option("--example", is_flag=True, help="Show such a request with all its fields, and send nothing.")
-@click.option("--dry-run", is_flag=True, help="Show the bytes that would be sent, and to whom, and send nothing.")
+@click.option(
+    "--version",
+    type=click.IntRange(0),
+    help="API version.  [default: the newest that client, node and the given fields allow]",
+)
+@click.option("--records", "open_records", is_flag=True, help="Also decode the record batches in the response.")
+@click.option("--compact", is_flag=True, help="Print the response on one line.")
+@click.option(
+    "--timeout-ms", type=click.IntRange(1), help="Timeout in milliseconds.  [default: request.timeout.ms of the client]"
+)
+@click.option("--example", is_flag=True, help="Print an example request with all fields, without sending it.")
+@click.option("--dry-run", is_flag=True, help="Print the request and its bytes as hex, without sending it.")
 @connection_options
 def raw(
     api: str,
@@ -65,11 +71,11 @@ def raw(
     dry_run: bool,
     connection: Connection,
 ) -> None:
-    """Send a request, given as JSON, and show the response as JSON.
+    """Send a request given as JSON, and show the response as JSON.
 
-    API is a name or a number. The JSON is that of barnabas decode: fields that are left out have their defaults, bytes are
-    base64. It is an argument, a file, or comes on the standard input; without any the request is empty. The request is sent
-    once, whatever is answered; the exit code is 1 if there are error codes in the answer.
+    API is a name or an API key. The JSON has the form that barnabas decode prints: omitted fields have their defaults, bytes
+    are base64. Give it as an argument, as a file, or with - on standard input; without it, all fields have their defaults.
+    The request is sent once and never retried. Exits with 1 if the response contains error codes.
 
     \b
     Examples:
@@ -125,13 +131,13 @@ async def _exchange(
     from barnabas.client.versions import common_range
 
     if isinstance(to, Coordinator):
-        await cluster.coordinators([to.key], to.type)  # waits until there is one
+        await cluster.coordinators([to.key], to.type)  # wait until there is a coordinator
     key = wire.message_class(api.request).schema().key
     if version is None:
         common = common_range(api, (await cluster.versions(to)).ranges.get(key or 0))
         if common.first > common.last:
             raise RawError(
-                f"{api.name} is not served there in a version that is known here; --version sends it all the same"
+                f"the node serves no version of {api.name} that this client supports; --version sends it anyway"
             )
         request, version = best_request(api, content, common)
     else:
@@ -141,7 +147,7 @@ async def _exchange(
         return {"message": api.request, "version": version, "hex": wire.encode(request, version).hex(" ")}
     if api.name == "Produce" and getattr(request, "acks", None) == 0:
         await cluster.post(request, to, version=version)
-        note("with acks 0 there is no answer")
+        note("no response: acks is 0")
         return None
     response = await cluster.send(request, to, version=version, timeout_ms=timeout_ms)
     return message_document(response, version, open_records)
@@ -149,7 +155,7 @@ async def _exchange(
 
 def _text(body: str | None, file: TextIO | None) -> str:
     if file is not None and body not in (None, "-"):
-        raise click.UsageError("JSON and --file cannot both be the request.")
+        raise click.UsageError("JSON and --file cannot both be given.")
     if file is not None:
         return file.read()
     return sys.stdin.read() if body == "-" else body or ""
