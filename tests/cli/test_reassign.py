@@ -87,7 +87,10 @@ def test_a_plan_is_saved_run_watched_and_cancelled(broker: Broker, tmp_path: Pat
     assert run(broker, "reassign", "cancel", "--all").exit_code == 1
     cancelled = run(broker, "reassign", "cancel", "--all", "--yes", "-o", "json")
     assert [(row["topic"], row["replicas"]) for row in rows(cancelled)] == [("saved", [1])] * 2
-    assert "nothing of it is being reassigned" in run(broker, "reassign", "cancel", "--all", "--yes").stderr
+    assert (
+        "nothing to cancel: none of the partitions is being reassigned"
+        in run(broker, "reassign", "cancel", "--all", "--yes").stderr
+    )
     assert "nothing is being reassigned" in run(broker, "reassign", "status", "--watch", 0.1).stderr
 
 
@@ -96,7 +99,7 @@ def test_what_moves_nothing_is_done_at_once_and_waited_for(broker: Broker) -> No
     result = run(broker, "reassign", "run", "shrunk", "--replication-factor", 1, "--yes", "--wait", "-o", "json")
     assert result.exit_code == 0, result.output
     assert [row["replicas"] for row in rows(result)] == [[1], [1]]
-    assert "nothing has to move" in run(broker, "reassign", "run", "shrunk", "--replication-factor", 1).stderr
+    assert "nothing to move" in run(broker, "reassign", "run", "shrunk", "--replication-factor", 1).stderr
 
 
 def test_the_throttle_needs_a_reassignment_and_is_cleared(broker: Broker) -> None:
@@ -127,15 +130,15 @@ def test_a_throttle_is_set_for_those_that_take_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("plan",), 2, "Say what to achieve"),
+        (("plan",), 2, "Give at least one of --rebalance"),
         (("plan", "missing", "--rebalance"), 1, "topic missing: UNKNOWN_TOPIC_OR_PARTITION"),
         (("plan", "bad:7", "--rebalance"), 1, "topic bad: it has partitions 0 to 0, not 7"),
         (("plan", "bad:x", "--rebalance"), 2, "partitions are numbers"),
-        (("plan", "bad", "--drain", "one"), 2, "brokers are numbers"),
+        (("plan", "bad", "--drain", "one"), 2, "broker ids are numbers"),
         (("plan", "bad", "--drain", "9"), 1, "cannot drain broker 9: not running, and without replicas"),
         (("plan", "bad", "--add", "9"), 1, "Try: running brokers: 1, 2, 3"),
         (("plan", "bad", "--replication-factor", "4"), 1, "bad-0 needs 4 replicas, but only 3 brokers are available"),
-        (("run",), 2, "Give the file of a plan"),
+        (("run",), 2, "Give either one plan file"),
         (("run", "/no/such/file"), 1, "/no/such/file: No such file or directory"),
         (("run", "bad", "--rebalance", "--throttle", "fast"), 2, "'fast' is no size"),
         (("cancel",), 2, "Give either topics or partitions, or --all."),
@@ -250,7 +253,7 @@ def test_replicas_move_and_the_command_waits(broker: Broker, dirs: tuple[str, st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("still", "--broker", "1", "--to", "/nowhere"), "broker 1: it has no log dir /nowhere; it has "),
+        (("still", "--broker", "1", "--to", "/nowhere"), "broker 1: no log dir /nowhere; its log dirs are "),
         (("still", "--broker", "77", "--to", "/nowhere"), "broker 77: BROKER_NOT_AVAILABLE"),
         (("missing", "--broker", "1", "--to", "/nowhere"), "topic missing: UNKNOWN_TOPIC_OR_PARTITION"),
     ],

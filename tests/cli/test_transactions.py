@@ -56,8 +56,8 @@ def test_what_is_not_there_is_named(broker: Broker) -> None:
     assert "Error: transactional id nobody: TRANSACTIONAL_ID_NOT_FOUND" in result.stderr
     for arguments, says in (
         (["producers", "list", "nowhere"], "topic nowhere: UNKNOWN_TOPIC_OR_PARTITION"),
-        (["producers", "list", "quiet", "--partition", "3"], "topic quiet: has no partition 3, only 1"),
-        (["producers", "list", "quiet", "--broker-id", "9"], "broker 9: is not there; there are 1"),
+        (["producers", "list", "quiet", "--partition", "3"], "topic quiet: no partition 3; number of partitions: 1"),
+        (["producers", "list", "quiet", "--broker-id", "9"], "broker 9: is not in the cluster; its brokers are 1"),
         (["transactions", "find-hanging", "--topic", "nowhere"], "topic nowhere: UNKNOWN_TOPIC_OR_PARTITION"),
     ):
         result = run(broker, *arguments)
@@ -74,7 +74,7 @@ def test_a_hanging_transaction_is_found_with_exit_code_2_and_aborted(broker: Bro
     assert rows(broker, "transactions", "find-hanging", "--max-transaction-timeout", "2h") == []
     abort = ("transactions", "abort", "--topic", "hung", "--partition", "0", "--start-offset")
     wrong = run(broker, *abort, offset + 1, "--yes")
-    assert (wrong.exit_code, "no transaction is open that begins at offset" in wrong.stderr) == (1, True)
+    assert (wrong.exit_code, "no open transaction starts at offset" in wrong.stderr) == (1, True)
     dry = run(broker, *abort, offset, "--dry-run")
     assert (dry.exit_code, dry.stderr) == (0, "would abort the transaction of producer 4711 (epoch 0) in hung-0\n")
     unanswered = run(broker, *abort, offset)
@@ -96,7 +96,7 @@ def test_a_hanging_transaction_is_aborted_by_its_producer(broker: Broker) -> Non
 def test_a_transaction_is_aborted_by_its_id(broker: Broker) -> None:
     producer = transaction(broker.bootstrap_servers, "fenced", ("fenced", 0))
     dry = run(broker, "transactions", "abort", "--transactional-id", "fenced", "--dry-run")
-    assert dry.stderr == "would fence the producer of fenced, whose transaction is Ongoing\n"
+    assert dry.stderr == "would fence the producer of fenced; its transaction is Ongoing\n"
     assert len(rows(broker, "producers", "list", "fenced", "--open")) == 1
     assert run(broker, "transactions", "abort", "--transactional-id", "fenced", "--yes").exit_code == 0
     assert rows(broker, "producers", "list", "fenced", "--open") == []

@@ -1,6 +1,6 @@
-"""`barnabas reassign`: move replicas between brokers; plan it, begin it, see how far it is, cancel it.
+"""`barnabas reassign`: plan, start, watch, throttle and cancel reassignments of partitions.
 
-Reads arguments and shows. Plans are made in `client.reassignment_plan`; files are those of Kafka's own tool.
+Parses arguments and prints. Plans are made in `client.reassignment_plan`; the files are those of kafka-reassign-partitions.
 """
 
 from __future__ import annotations
@@ -57,19 +57,23 @@ def _broker_ids(ctx: click.Context, param: click.Parameter, values: Iterable[str
     try:
         return tuple(int(each) for value in values for each in value.split(","))
     except ValueError:
-        raise click.BadParameter("brokers are numbers, as in 4 or 4,5.", ctx, param) from None
+        raise click.BadParameter("broker ids are numbers, such as 4 or 4,5.", ctx, param) from None
 
 
 def _goal_options(command: F) -> F:
-    """The options that say what to achieve; the command gets them as `goal`."""
+    """Add the options for the goal of a plan; the command receives them as `goal`."""
 
-    @click.option("--rebalance", is_flag=True, help="As many replicas and leaders on each broker; mend racks.")
     @click.option(
-        "--add", multiple=True, metavar="ID,...", callback=_broker_ids, help="Give these new brokers their share."
+        "--rebalance", is_flag=True, help="Spread replicas and leaders evenly over brokers, and replicas over racks."
     )
-    @click.option("--drain", multiple=True, metavar="ID,...", callback=_broker_ids, help="Take all from these brokers.")
-    @click.option("--replication-factor", type=click.IntRange(1), help="Another number of replicas.")
-    @click.option("--disable-rack-aware", is_flag=True, help="Do not look at racks.")
+    @click.option(
+        "--add", multiple=True, metavar="ID,...", callback=_broker_ids, help="Move a fair share to these new brokers."
+    )
+    @click.option(
+        "--drain", multiple=True, metavar="ID,...", callback=_broker_ids, help="Move all replicas off these brokers."
+    )
+    @click.option("--replication-factor", type=click.IntRange(1), help="New number of replicas per partition.")
+    @click.option("--disable-rack-aware", is_flag=True, help="Ignore racks.")
     @functools.wraps(command)
     def wrapped(
         *args: Any,
@@ -86,11 +90,12 @@ def _goal_options(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-@click.group(short_help="Move replicas between brokers: plan, run, watch, cancel.")
+@click.group(short_help="Move replicas between brokers: plan, run, watch and cancel.")
 def reassign() -> None:
-    """Move replicas between brokers: plan, run, watch, cancel.
+    """Move replicas between brokers: plan, run, watch and cancel reassignments.
 
-    Plans look at racks, move as little as they can, and level replicas and leaders. Files are those of Kafka's own tool.
+    Plans respect racks, move as few replicas as possible, and balance replicas and leaders. Plan files have the format of
+    kafka-reassign-partitions.
 
     \b
     Examples:
@@ -108,12 +113,12 @@ def reassign() -> None:
 @reassign.command("plan")
 @partitions_argument
 @_goal_options
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the plan to this file, as JSON.")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="File to write the plan to, as JSON.")
 @common_options
 def plan(
     partitions: tuple[Selection, ...], goal: Goal, save: Path | None, connection: Connection, output: Output
 ) -> None:
-    """Show what would move, with bytes, for these topics or all; nothing is changed.
+    """Show which replicas of the given topics, or of all, would move, and how many bytes. Nothing is changed.
 
     \b
     Examples:
@@ -131,7 +136,7 @@ def plan(
 
 def _check(goal: Goal) -> None:
     if goal.is_empty:
-        raise click.UsageError("Say what to achieve: --rebalance, --add, --drain or --replication-factor.")
+        raise click.UsageError("Give at least one of --rebalance, --add, --drain and --replication-factor.")
 
 
 async def _plan(cluster: Cluster, partitions: tuple[Selection, ...], goal: Goal) -> PlannedMoves:
@@ -139,7 +144,7 @@ async def _plan(cluster: Cluster, partitions: tuple[Selection, ...], goal: Goal)
 
     planned = await plan_moves(cluster, partitions, goal)
     if planned.left_out:
-        note(f"warning: {_are_moving(planned.left_out)} now, and left out; see: barnabas reassign status")
+        note(f"warning: {_are_moving(planned.left_out)} now and left out of the plan; see: barnabas reassign status")
     _warn(planned)
     return planned
 
@@ -156,13 +161,13 @@ def _save(made: Plan, path: Path) -> None:
         path.write_text(format_reassignment(made.targets) + "\n", encoding="utf-8")
     except OSError as error:
         raise Failure(error.strerror or str(error), resource=str(path)) from error
-    note(f"wrote {path}: begin it with: barnabas reassign run {path}")
+    note(f"wrote {path}; run it with: barnabas reassign run {path}")
 
 
 def _show_plan(planned: PlannedMoves, output: Output) -> None:
     made = planned.plan
     if not made.targets:
-        note("nothing has to move")
+        note("nothing to move")
     if made.targets or not output.is_for_people:
         output.rows(_MOVES, move_rows(made))
     if made.targets and output.is_for_people:
@@ -172,7 +177,7 @@ def _show_plan(planned: PlannedMoves, output: Output) -> None:
 
 
 def move_rows(made: Plan) -> list[dict[str, Any]]:
-    """One row per partition that changes."""
+    """Return one row per partition that changes."""
     return [
         {
             "topic": key[0],
@@ -220,8 +225,8 @@ def _summary(made: Plan) -> str:
 @click.argument("what", nargs=-1, metavar="[FILE | TOPIC[:PARTITION,...]...]", shell_complete=complete_topic)
 @_goal_options
 @throttle_option
-@click.option("--wait", is_flag=True, help="Wait until it is done.")
-@click.option("--additional", is_flag=True, help="Also while other reassignments go on.")
+@click.option("--wait", is_flag=True, help="Wait until the reassignment is complete.")
+@click.option("--additional", is_flag=True, help="Start even if other reassignments are in progress.")
 @dry_run_option
 @yes_option
 @common_options
@@ -238,10 +243,10 @@ def run_(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Begin a reassignment, from a file or as a plan that is made now. It asks first.
+    """Start a reassignment from a plan file, or plan it now. Asks for confirmation.
 
-    Without --wait it goes on by itself: see `barnabas reassign status`. A throttle stays then until it is cleared with
-    `barnabas reassign throttle --clear`.
+    Without --wait the command returns while the reassignment continues: see `barnabas reassign status`. A throttle then stays
+    until it is cleared with `barnabas reassign throttle --clear`.
 
     \b
     Examples:
@@ -253,7 +258,9 @@ def run_(
     partitions: tuple[Selection, ...] = ()
     if goal.is_empty:
         if len(what) != 1:
-            raise click.UsageError("Give the file of a plan, or say what to achieve: --rebalance, --add, --drain, ...")
+            raise click.UsageError(
+                "Give either one plan file, or at least one of --rebalance, --add, --drain and --replication-factor."
+            )
         targets = _load(Path(what[0]))
     else:
         partitions = parse_partitions(ctx, ctx.command.params[0], what)
@@ -282,10 +289,10 @@ def _load(path: Path) -> dict[Key, tuple[int, ...]]:
     except OSError as error:
         raise Failure(error.strerror or str(error), resource=str(path)) from error
     except (ReassignmentFileError, UnicodeDecodeError) as error:
-        advice = 'a file as of: barnabas reassign plan --save FILE, {"version": 1, "partitions": [...]}'
+        advice = 'write a plan with: barnabas reassign plan --save FILE; it has {"version": 1, "partitions": [...]}'
         raise Failure(str(error), resource=str(path), advice=advice) from None
     if reassignment.log_dirs:
-        note("warning: log dirs in the file are not looked at; see: barnabas log-dirs move")
+        note("warning: log dirs in the file are ignored; see: barnabas log-dirs move")
     return reassignment.targets
 
 
@@ -305,7 +312,7 @@ async def _run(
     if ongoing and not job.additional:
         raise Failure(
             f"{_are_moving(list(ongoing))} now",
-            advice="wait for it (barnabas reassign status), or say --additional",
+            advice="wait until it is complete (barnabas reassign status), or pass --additional",
         )
     if targets is None:
         planned = await _plan(cluster, partitions, goal)
@@ -314,19 +321,19 @@ async def _run(
         _warn(planned)
     made = planned.plan
     if not made.targets:
-        note("nothing has to move")
+        note("nothing to move")
         return
     if output.is_for_people:
         _show_plan(planned, output)
     lines = [f"reassign {_names(list(made.targets))}"]
     if job.throttle is not None:
-        lines.append(f"throttle it to {bytes_text(job.throttle)}/s on each broker that takes part")
+        lines.append(f"throttle it to {bytes_text(job.throttle)}/s on each broker involved")
     announce(lines, dry_run=job.dry_run)
     if job.dry_run:
         if not output.is_for_people:
             output.rows(_MOVES, move_rows(made))
         return
-    confirm("Begin to move replicas?", yes=job.yes)
+    confirm("Start moving replicas?", yes=job.yes)
     results = await begin(cluster, made.targets, made.current, job.throttle)
     started = [key for key, result in results.items() if result is None]
     await _follow(cluster, started, job, {topic for topic, _ in made.targets})
@@ -342,9 +349,9 @@ async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: I
     from barnabas.client.admin.reassignments import Reassignments
     from barnabas.operations.reassignments.execution import follow, unthrottle
 
-    stays = "the throttle stays until it is cleared, when all is done: barnabas reassign throttle --clear"
+    stays = "the throttle stays; clear it when the reassignment is complete: barnabas reassign throttle --clear"
     if started and not job.wait:
-        note("see how far it is: barnabas reassign status --watch 2")
+        note("see the progress with: barnabas reassign status --watch 2")
         if job.throttle is not None:
             note(stays)
         return
@@ -358,7 +365,7 @@ async def _follow(cluster: Cluster, started: Sequence[Key], job: _Job, topics: I
             await unthrottle(cluster, topics)
             return
     except asyncio.CancelledError:
-        note("it goes on: barnabas reassign status")
+        note("the reassignment continues; see: barnabas reassign status")
         if job.throttle is not None:
             note(stays)
         raise
@@ -385,17 +392,18 @@ def _are_moving(keys: Sequence[Key]) -> str:
     "--sample",
     type=click.FloatRange(min=0),
     default=1.0,
+    show_default=True,
     metavar="SECONDS",
-    help="How long to measure the rate; 0 does not [1].",
+    help="Time over which to measure the rate; 0 skips it.",
 )
 @watch_option
 @common_options
 def status(
     partitions: tuple[Selection, ...], sample: float, watch: float | None, connection: Connection, output: Output
 ) -> None:
-    """Show the reassignments that go on: how far, how fast, and how long still.
+    """Show reassignments in progress, with progress, rate and remaining time.
 
-    How far is by the bytes that new replicas have, beside those of the leader. With --watch it ends when all is done.
+    Progress compares the size of the new replicas with the leader's. With --watch, exits when no reassignment is left.
 
     \b
     Examples:
@@ -468,14 +476,14 @@ def _status_row(key: Key, now: Look, progress: Progress) -> dict[str, Any]:
 
 @reassign.command("cancel")
 @partitions_argument
-@click.option("--all", "all_", is_flag=True, help="All that go on.")
+@click.option("--all", "all_", is_flag=True, help="All reassignments in progress.")
 @dry_run_option
 @yes_option
 @common_options
 def cancel(
     partitions: tuple[Selection, ...], all_: bool, dry_run: bool, yes: bool, connection: Connection, output: Output
 ) -> None:
-    """Cancel reassignments: partitions keep the replicas they had, and what was copied so far is thrown away. It asks first.
+    """Cancel reassignments. Partitions keep their old replicas, and data copied so far is discarded. Asks for confirmation.
 
     \b
     Examples:
@@ -483,7 +491,7 @@ def cancel(
       barnabas reassign cancel --all --yes
     """
     if bool(partitions) == all_:
-        raise click.UsageError("Name topics or partitions, or say --all.")
+        raise click.UsageError("Give either topics or partitions, or --all.")
     run(connection, lambda cluster: _cancel(cluster, partitions, dry_run, yes, output))
 
 
@@ -497,15 +505,15 @@ async def _cancel(
     part = Reassignments(cluster)
     ongoing = await part.list_partition_reassignments(keys)
     if not ongoing:
-        note("nothing of it is being reassigned")
+        note("nothing to cancel: none of the partitions is being reassigned")
         return
     announce((_cancelling(key, each) for key, each in ongoing.items()), dry_run=dry_run)
     if dry_run:
         return
-    confirm("Cancel, and throw away what was copied?", yes=yes)
+    confirm("Cancel and discard the data copied so far?", yes=yes)
     results = await part.alter_partition_reassignments(dict.fromkeys(ongoing))
     if cluster.state.brokers and await throttled_topics(cluster, {topic for topic, _ in ongoing}):
-        note("there is a throttle: clear it with: barnabas reassign throttle --clear")
+        note("a throttle is still set; clear it with: barnabas reassign throttle --clear")
 
     def row(key: Key, _: object) -> dict[str, Any]:
         each = ongoing[key]
@@ -523,13 +531,13 @@ def _cancelling(key: Key, each: PartitionReassignment) -> str:
 
 @reassign.command("throttle")
 @click.option(
-    "--rate", metavar="RATE", callback=parse_rate, help="Bytes a second on each broker that takes part, as 50MB."
+    "--rate", metavar="RATE", callback=parse_rate, help="Bytes per second on each broker involved, such as 50MB."
 )
 @click.option("--clear", is_flag=True, help="Clear the throttles of all brokers and topics.")
 @dry_run_option
 @connection_options
 def throttle_(rate: int | None, clear: bool, dry_run: bool, connection: Connection) -> None:
-    """Set the throttle of the reassignments that go on, or clear all throttles when they are done.
+    """Throttle the reassignments in progress, or clear all throttles after they are complete.
 
     \b
     Examples:
@@ -561,7 +569,7 @@ async def _throttle(cluster: Cluster, rate: int | None, dry_run: bool) -> None:
             await unthrottle(cluster, throttled)
         return
     if not ongoing:
-        raise Failure("nothing is being reassigned", advice="give --throttle when you begin: barnabas reassign run")
+        raise Failure("nothing is being reassigned", advice="pass --throttle to: barnabas reassign run")
     moves = throttles.proposed_moves(ongoing, {}, {})
     brokers = ", ".join(map(str, throttles.brokers_of(moves.values())))
     announce([f"throttle {len(ongoing)} reassignments to {bytes_text(rate)}/s on brokers {brokers}"], dry_run=dry_run)

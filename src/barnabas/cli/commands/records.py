@@ -1,8 +1,8 @@
-"""`barnabas records`: write, read and delete records.
+"""`barnabas records`: produce, consume and delete records.
 
-Reads arguments and shows rows; lines become records in `cli.records.input`, records rows in `cli.records.output`; they are
-written by `cli.records.writing`, read by `cli.records.reading`, and deleted by `client.admin.records`. Exit code 1: not all of
-it could be done.
+Parses arguments and prints. `cli.records.input` parses lines into records, `cli.records.output` formats and filters records;
+`cli.records.writing` produces, `cli.records.reading` consumes, `client.admin.records` deletes. Exit code 1: some records
+could not be produced, consumed or deleted.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     Place = tuple[str, int]
 
 
-@click.group(short_help="Write, read and delete records.")
+@click.group(short_help="Produce, consume and delete records.")
 def records() -> None:
-    """Write, read and delete records.
+    """Produce, consume and delete records.
 
     \b
     Examples:
@@ -61,17 +61,26 @@ def records() -> None:
     type=click.Choice(["lines", "json", "tsv"]),
     default="lines",
     show_default=True,
-    help="What a line is: a value, an object with key, value, headers, partition and timestamp, or cells with tabs.",
+    help="Format of a line: a value; a JSON object with key, value, headers, partition and timestamp; or tab-separated.",
 )
-@click.option("--key-separator", "-K", metavar="TEXT", help="In lines, what stands between key and value.")
-@click.option("--key", "-k", metavar="TEXT", help="The key of all records that have none.")
-@click.option("--partition", "-p", type=click.IntRange(0), help="The partition, where the record does not say it.")
-@click.option("--header", "-H", "headers", multiple=True, metavar="NAME=VALUE", help="A header of all records.")
-@click.option("--null", metavar="TEXT", help="A key or value of this text is none, as tombstones have it.")
+@click.option("--key-separator", "-K", metavar="TEXT", help="Separator of key and value, with --format lines.")
+@click.option("--key", "-k", metavar="TEXT", help="Key of records that have none.")
+@click.option("--partition", "-p", type=click.IntRange(0), help="Partition of records that do not name one.")
 @click.option(
-    "--compression", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), help="Codec of batches [none]."
+    "--header",
+    "-H",
+    "headers",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Header to add to all records; may be repeated.",
 )
-@click.option("--transactional-id", metavar="ID", help="Write all or nothing, in a transaction of this id.")
+@click.option("--null", metavar="TEXT", help="Text that stands for a null key or value (a tombstone).")
+@click.option(
+    "--compression",
+    type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
+    help="Compression of batches.  [default: none]",
+)
+@click.option("--transactional-id", metavar="ID", help="Produce all records in one transaction with this id.")
 @dry_run_option
 @common_options
 def produce(
@@ -89,7 +98,7 @@ def produce(
     transactional_id: str | None,
     dry_run: bool,
 ) -> None:
-    """Write the lines of files, or of the standard input, to a topic. What is shown is where they went.
+    """Produce each line of files, or of standard input, as a record to a topic. Shows the partitions and offsets written.
 
     \b
     Examples:
@@ -99,7 +108,7 @@ def produce(
       echo 'alice:-' | barnabas records produce users -K : --null -
     """
     if key_separator is not None and form != "lines":
-        raise click.UsageError("--key-separator is for --format lines.")
+        raise click.UsageError("--key-separator can only be used with --format lines.")
     more = tuple(_header(each) for each in headers)
     parse: Parser = _parser(form, key_separator, null)
 
@@ -129,13 +138,15 @@ def produce(
 
 
 def _said(written: record_writing.Written) -> str | None:
-    return f"what came before it was written: {written.count:,} records" if written.count else None
+    return (
+        f"the {written.count:,} records before it were written: fix it and produce the rest" if written.count else None
+    )
 
 
 def _header(text: str) -> tuple[str, bytes | None]:
     name, sign, value = text.partition("=")
     if not name:
-        raise click.UsageError(f"--header {text}: it takes NAME=VALUE.")
+        raise click.UsageError(f"--header {text}: must be NAME=VALUE, or NAME for a null value.")
     return name, value.encode() if sign else None
 
 
@@ -157,38 +168,50 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
     callback=parse_partitions,
     shell_complete=complete_topic,
 )
-@click.option("--from-beginning", is_flag=True, help="Begin with the first record; so it is without a group.")
-@click.option("--offset", metavar="OFFSET", help="Begin at this offset; -5 is five before the end.")
+@click.option("--from-beginning", is_flag=True, help="Start at the first record; the default without --group.")
+@click.option("--offset", metavar="OFFSET", help="Start at this offset; -5 is five before the end.")
 @click.option(
-    "--from", "from_ms", callback=time_ms, metavar="TIME|AGE", help="Begin with what came at or after this time."
+    "--from", "from_ms", callback=time_ms, metavar="TIME|AGE", help="Start at the first record at or after this time."
 )
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Only the last N records of each partition.")
-@click.option("--max", "-n", "max_records", type=click.IntRange(1), metavar="N", help="No more than N records.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Start at the last N records of each partition.")
+@click.option("--max", "-n", "max_records", type=click.IntRange(1), metavar="N", help="Stop after N records.")
 @click.option(
-    "--until-end/--follow", "until_end", default=True, help="End where partitions ended, or go on [until-end]."
+    "--until-end/--follow",
+    "until_end",
+    default=True,
+    help="Stop at the current end of the partitions, or wait for more records.  [default: until-end]",
 )
-@click.option(
-    "--until", "until_ms", callback=time_ms, metavar="TIME|AGE", help="Nothing that came at or after this time."
-)
+@click.option("--until", "until_ms", callback=time_ms, metavar="TIME|AGE", help="Only records before this time.")
 @click.option("--key", metavar="REGEX", help="Only records whose key matches.")
 @click.option("--value", metavar="REGEX", help="Only records whose value matches.")
-@click.option("--header", "headers", multiple=True, metavar="NAME[=VALUE]", help="Only records with this header.")
+@click.option(
+    "--header", "headers", multiple=True, metavar="NAME[=VALUE]", help="Only records with this header; may be repeated."
+)
 @click.option(
     "--where",
     "conditions",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Only JSON in which this holds; also != ~ > < >= <=.",
+    help="Only records whose value is JSON with this field; also with != ~ > < >= <=; may be repeated.",
 )
-@click.option("--format", "-f", "form", type=click.Choice(FORMATS), default="text", help="How values are shown [text].")
-@click.option("--key-format", type=click.Choice(FORMATS), help="How keys are shown, if not as values.")
-@click.option("--values", "values_only", is_flag=True, help="Values alone, as they are, a line to each.")
-@click.option("--group", "-g", metavar="GROUP", shell_complete=complete_group, help="Read as a member of this group.")
+@click.option(
+    "--format", "-f", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of values."
+)
+@click.option("--key-format", type=click.Choice(FORMATS), help="Format of keys.  [default: as --format]")
+@click.option("--values", "values_only", is_flag=True, help="Print only the raw values, one per line.")
+@click.option(
+    "--group",
+    "-g",
+    metavar="GROUP",
+    shell_complete=complete_group,
+    help="Consume as a member of this group, from its committed offsets, and commit at the end.",
+)
 @click.option(
     "--isolation-level",
     type=click.Choice(["read_uncommitted", "read_committed"]),
     default="read_uncommitted",
-    help="With read_committed, nothing of open or aborted transactions.",
+    show_default=True,
+    help="With read_committed, skip records of open and aborted transactions.",
 )
 @common_options
 def consume(
@@ -212,7 +235,7 @@ def consume(
     group: str | None,
     isolation_level: str,
 ) -> None:
-    """Show the records of topics, of all their partitions or of some: from the beginning to the end, unless told otherwise.
+    """Show the records of topics or of some of their partitions. By default, from the beginning to the current end.
 
     \b
     Examples:
@@ -235,7 +258,7 @@ def consume(
     if len(begins) > 1:
         raise click.UsageError(f"{begins[0]} and {begins[1]} cannot both be given.")
     if group is not None and (any(each.partitions for each in partitions) or begins not in ([], ["--from-beginning"])):
-        raise click.UsageError("--group reads whole topics from where it was: no partitions, offsets or times with it.")
+        raise click.UsageError("--group cannot be combined with partitions, --offset, --from or --tail.")
     wanted = _filters(key, value, headers, conditions)
     begin = record_reading.Begin(_offset(offset), from_ms, tail)
     stop = record_reading.Stop(max_records, not until_end, until_ms)
@@ -261,7 +284,7 @@ def _offset(text: str | None) -> int | None:
     try:
         return None if text is None else int(text)
     except ValueError:
-        raise click.UsageError(f"--offset {text}: it takes a number; negative ones count from the end.") from None
+        raise click.UsageError(f"--offset {text}: must be a number; negative numbers count from the end.") from None
 
 
 # --- delete
@@ -276,9 +299,9 @@ def _offset(text: str | None) -> int | None:
     callback=parse_partitions,
     shell_complete=complete_topic,
 )
-@click.option("--before-offset", type=click.IntRange(0), metavar="OFFSET", help="Delete what comes before this offset.")
-@click.option("--before", "before_ms", callback=time_ms, metavar="TIME|AGE", help="Delete what came before this time.")
-@click.option("--all", "everything", is_flag=True, help="Delete all there is.")
+@click.option("--before-offset", type=click.IntRange(0), metavar="OFFSET", help="Delete records before this offset.")
+@click.option("--before", "before_ms", callback=time_ms, metavar="TIME|AGE", help="Delete records before this time.")
+@click.option("--all", "everything", is_flag=True, help="Delete all records.")
 @yes_option
 @dry_run_option
 @common_options
@@ -292,7 +315,7 @@ def delete(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Delete the oldest records of topics, of all their partitions or of some. They cannot be had back.
+    """Delete the oldest records of topics or of some of their partitions. This cannot be undone. Asks for confirmation.
 
     \b
     Examples:
@@ -302,7 +325,7 @@ def delete(
     """
     given = [before_offset is not None, before_ms is not None, everything]
     if sum(given) != 1:
-        raise click.UsageError("One of --before-offset, --before and --all is needed.")
+        raise click.UsageError("Give exactly one of --before-offset, --before and --all.")
 
     async def work(cluster: Cluster) -> None:
         from barnabas.client.admin.records import Records
@@ -315,16 +338,16 @@ def delete(
         announce(
             (
                 f"delete {target - first[place]:,} records of {place}: {first[place]} to {target - 1}"
-                f"{', all there are' if target == last[place] else ''}"
+                f"{', all of them' if target == last[place] else ''}"
                 for place, target in plan.items()
             ),
             dry_run=dry_run,
         )
         if not plan:
-            note("there is nothing to delete")
+            note("nothing to delete")
         if dry_run or not plan:
             return
-        confirm(f"Delete up to {total:,} records for good?", yes=yes)
+        confirm(f"Permanently delete up to {total:,} records?", yes=yes)
         results = await Records(cluster).delete_records(plan)
         show_results(
             output,
@@ -339,7 +362,7 @@ def delete(
 async def _targets(
     records: Any, keys: list[Place], before_offset: int | None, before_ms: int | None
 ) -> tuple[dict[Any, int], dict[Any, int], dict[Any, int]]:
-    """Where partitions begin and end, and up to where records go."""
+    """Return the first and end offsets of partitions, and the offsets before which to delete. Raises Failure."""
     from barnabas.client.admin.records import OffsetSpec
 
     first = _offsets(await records.list_offsets(dict.fromkeys(keys, OffsetSpec.EARLIEST)))
@@ -348,7 +371,7 @@ async def _targets(
         for place, end in last.items():
             if before_offset > end:
                 raise Failure(
-                    f"it ends at {end}, before offset {before_offset}", resource=f"partition {place[0]}-{place[1]}"
+                    f"offset {before_offset} is after its end offset {end}", resource=f"partition {place[0]}-{place[1]}"
                 )
         return first, last, dict.fromkeys(keys, before_offset)
     if before_ms is None:

@@ -1,4 +1,4 @@
-"""`barnabas serve`: run a node until it is told to stop."""
+"""`barnabas serve`: run a node until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_overr
 from barnabas.config.server_config import ServerConfig
 
 
-@click.command(short_help="Run a node.")
+@click.command(short_help="Run a node: a broker, a controller or both.")
 @click.argument("properties", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--override",
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting that wins over the file; may be repeated.",
+    help="Setting that overrides the file; may be repeated.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="The port of the first listener for clients, instead of the one in listeners; 0 takes a free one.",
+    help="Port of the first client listener, instead of the one in listeners; 0 picks a free one.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that exists while the node answers, with its bootstrap.servers, cluster.id and pid.",
+    help="File that exists while the node is ready, with its bootstrap.servers, cluster.id and pid.",
 )
 @click.option(
     "--read-only",
@@ -42,16 +42,20 @@ from barnabas.config.server_config import ServerConfig
     multiple=True,
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Show what is in log dirs that any Kafka node left, without writing a byte; may be repeated.",
+    help="Serve the log dirs of a stopped Kafka or barnabas node without writing to them; may be repeated.",
 )
 @click.option(
     "--as-of",
     metavar="OFFSET|TIME",
-    help="With --read-only: the metadata after this offset of its log, or at this time (ISO 8601, or milliseconds); "
-    "logs are shown whole.",
+    help="With --read-only, serve the metadata as of this offset of the metadata log, or this time (ISO 8601, or "
+    "milliseconds since 1970). Records of topics are served in full.",
 )
 @click.option(
-    "--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True
+    "--log-level",
+    default="info",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    show_default=True,
+    help="Level of messages on standard error.",
 )
 def serve(
     properties: Path | None,
@@ -64,21 +68,22 @@ def serve(
 ) -> None:
     """Run a node with the settings of a Kafka server.properties.
 
-    Without a file, one node is broker and controller at once: it listens on 127.0.0.1:9092, keeps its data in ./data,
-    and creates internal topics with one replica.
+    Without a file, the node is both broker and controller. It listens on 127.0.0.1:9092, stores its data in ./data, and
+    creates internal topics with one replica.
 
     \b
-    barnabas serve
-    barnabas serve --override listeners=PLAINTEXT://:19092,CONTROLLER://:19093
-    barnabas serve config/server.properties
-    barnabas serve --port 0 --ready-file ready.properties --override log.dirs=data-of-this-test
-    barnabas serve --read-only /backup/kafka-logs --as-of 2026-01-31T12:30:00Z
+    Examples:
+      barnabas serve
+      barnabas serve --override listeners=PLAINTEXT://:19092,CONTROLLER://:19093
+      barnabas serve config/server.properties
+      barnabas serve --port 0 --ready-file ready.properties --override log.dirs=data-of-this-test
+      barnabas serve --read-only /backup/kafka-logs --as-of 2026-01-31T12:30:00Z
     """
     logging.basicConfig(
         level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     if as_of is not None and not read_only:
-        raise click.UsageError("--as-of is for --read-only.")
+        raise click.UsageError("--as-of can only be used with --read-only.")
     if ready_file is not None:
         prepare_ready_file(ready_file)
     if read_only:
@@ -87,13 +92,13 @@ def serve(
         given = None if properties is None else loads(properties.read_text(encoding="utf-8"))
         config = load(given, _chosen(overrides, port, given))
     except (ConfigError, UnicodeDecodeError) as error:
-        where = "the embedded default" if properties is None else str(properties)
+        where = "default settings" if properties is None else str(properties)
         raise click.ClickException(f"{where}: {error}") from None
     for warning in config.warnings:
         click.echo(f"warning: {warning}", err=True)
     if properties is None:
         _show_embedded(config)
-    from barnabas.broker.node import Node  # only this command knows the broker
+    from barnabas.broker.node import Node  # only commands that run a node import the broker
 
     raise SystemExit(run_node(lambda: Node(config), ready_file))
 
@@ -128,4 +133,4 @@ def _show_embedded(config: ServerConfig) -> None:
         for key in EMBEDDED_DEFAULTS
         if "replication" in key or "isr" in key or "delay" in key
     ]
-    click.echo("no server.properties given: one node, fitted with " + ", ".join(fitted))
+    click.echo("no server.properties given; defaults for a single node: " + ", ".join(fitted))

@@ -1,4 +1,4 @@
-"""`barnabas storage`: format the directories of a node and show their state; the commands are those of kafka-storage."""
+"""`barnabas storage`: format the log dirs of a node and show their state, with the commands of kafka-storage."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import click
 from barnabas.cli.kafka.kafka_storage.command import kafka_storage
 
 
-@click.group(commands=kafka_storage.commands, short_help="Format the directories of a node.")
+@click.group(commands=kafka_storage.commands, short_help="Format the log dirs of a node, and show their state.")
 def storage() -> None:
-    """Format the directories of a node, and show their state: the same options, output and files as kafka-storage.
+    """Format the log dirs of a node, and show their state. Options, output and files are those of kafka-storage.
 
     \b
     Examples:

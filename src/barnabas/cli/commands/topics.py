@@ -1,7 +1,7 @@
-"""`barnabas topics`: what topics there are, how they are, and changes of them.
+"""`barnabas topics`: list, describe, create, alter and delete topics.
 
-Reads arguments and shows; what is asked is in `client.admin.topics`, judging in `operations.topics.facts`, changing in
-`operations.topics.changes`, counting in `operations.topics.partition_count`.
+Parses arguments and prints. Requests are in `client.admin.topics`, the status of partitions in `operations.topics.facts`,
+changes in `operations.topics.changes`, partition counts in `operations.topics.partition_count`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> r
     try:
         return None if value is None else re.compile(value)
     except re.error as error:
-        raise click.BadParameter(f"{value!r} is no regular expression: {error}", ctx, param) from None
+        raise click.BadParameter(f"{value!r} is not a regular expression: {error}", ctx, param) from None
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -52,7 +52,7 @@ def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from None
     if found == 0:
-        raise click.BadParameter("it must be more than nothing", ctx, param)
+        raise click.BadParameter("must be greater than 0", ctx, param)
     return found
 
 
@@ -72,23 +72,28 @@ def _assignments(ctx: click.Context, param: click.Parameter, value: str | None) 
     try:
         found = [[int(broker) for broker in brokers.split(":")] for brokers in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not as 1:2,2:3, which are the brokers of two partitions") from None
+        raise click.BadParameter(
+            f"{value!r} is not an assignment such as 1:2,2:3 (the brokers of two partitions)", ctx, param
+        ) from None
     for brokers in found:
         if len(set(brokers)) < len(brokers):
-            raise click.BadParameter(f"{':'.join(map(str, brokers))} has a broker twice", ctx, param)
+            raise click.BadParameter(f"{':'.join(map(str, brokers))} contains a broker twice", ctx, param)
     return found
 
 
 _PATTERN = click.option(
-    "--pattern", callback=_pattern, metavar="REGEX", help="Only topics whose whole name fits this regular expression."
+    "--pattern",
+    callback=_pattern,
+    metavar="REGEX",
+    help="Only topics whose whole name matches this regular expression.",
 )
-_INTERNAL = click.option("--internal", is_flag=True, help="Internal topics too.")
+_INTERNAL = click.option("--internal", is_flag=True, help="Include internal topics.")
 _ASSIGNMENT = click.option(
     "--replica-assignment",
     "assignments",
     callback=_assignments,
     metavar="BROKER:BROKER,...",
-    help="The brokers of each (new) partition, the preferred leader first.",
+    help="Broker ids of each new partition, preferred leader first.",
 )
 
 
@@ -109,7 +114,7 @@ def topics() -> None:
     """
 
 
-# --- looking
+# --- showing
 
 
 @topics.command("list")
@@ -152,18 +157,20 @@ def list_(
 
 @topics.command("describe", cls=JudgingCommand)
 @_TOPICS
-@click.option("--id", "by_id", is_flag=True, help="Topics are given by their ids.")
+@click.option("--id", "by_id", is_flag=True, help="Treat TOPIC as a topic id.")
 @_PATTERN
 @_INTERNAL
-@click.option("--under-replicated", is_flag=True, help="Only partitions of which a replica is not in sync.")
-@click.option("--unavailable", is_flag=True, help="Only partitions without a leader that is alive.")
+@click.option("--under-replicated", is_flag=True, help="Only partitions with a replica that is not in sync.")
+@click.option("--unavailable", is_flag=True, help="Only partitions without a live leader.")
 @click.option(
-    "--under-min-isr", is_flag=True, help="Only partitions with fewer replicas in sync than min.insync.replicas."
+    "--under-min-isr", is_flag=True, help="Only partitions with fewer in-sync replicas than min.insync.replicas."
 )
-@click.option("--at-min-isr", is_flag=True, help="Only partitions with just as many as min.insync.replicas.")
-@click.option("--configs/--no-configs", default=True, help="Ask for settings, or do not [ask].")
+@click.option("--at-min-isr", is_flag=True, help="Only partitions with exactly min.insync.replicas in-sync replicas.")
+@click.option("--configs/--no-configs", default=True, show_default=True, help="Also request the settings of topics.")
 @click.option(
-    "--exit-code", is_flag=True, help="Exit with 2 if a partition is not well; with filters, if one is shown."
+    "--exit-code",
+    is_flag=True,
+    help="Exit with 2 if the status of a partition is not ok; with filters, if one is shown.",
 )
 @watch_option
 @common_options
@@ -182,9 +189,9 @@ def describe(
     exit_code: bool,
     watch: float | None,
 ) -> None:
-    """Show topics with their partitions: all, or those that are named, then with their settings.
+    """Show the partitions of topics: of all, or of the given ones with their settings.
 
-    The status of a partition is the worst that can be said of it: offline, under-min-isr, under-replicated, or ok.
+    STATUS is the first of these that applies: offline, under-min-isr, under-replicated, ok.
 
     \b
     Examples:
@@ -203,7 +210,7 @@ def describe(
         if is_asked
     ]
     with_configs = configs or under_min_isr or at_min_isr
-    # Tables judge by one setting, and show the others only above topics that were named.
+    # For the status one setting is enough. Tables show the others only above topics given by name.
     shows_configs = output.format not in (Format.TABLE, Format.TSV) or (output.is_for_people and topics and not filters)
     config_keys = None if shows_configs else ("min.insync.replicas",)
     exit_codes = [0]
@@ -329,7 +336,7 @@ def _ids(texts: Iterable[str]) -> list[Uuid]:
     try:
         return [Uuid.parse(text) for text in texts]
     except ValueError as error:
-        raise Failure(f"{error}; ids are as barnabas topics list shows them") from None
+        raise Failure(str(error), advice="see the ids of topics with: barnabas topics list") from None
 
 
 @topics.command("idle")
@@ -339,11 +346,11 @@ def _ids(texts: Iterable[str]) -> list[Uuid]:
     default="7d",
     show_default=True,
     metavar="TIME|AGE",
-    help="No record is newer than this.",
+    help="Only topics without a record newer than this.",
 )
 @_PATTERN
 @_INTERNAL
-@click.option("--all", "show_all", is_flag=True, help="All topics, also those that are in use.")
+@click.option("--all", "show_all", is_flag=True, help="Include topics that are not idle.")
 @common_options
 def idle(
     connection: Connection,
@@ -353,9 +360,9 @@ def idle(
     internal: bool,
     show_all: bool,
 ) -> None:
-    """List topics into which nothing was written since a time, by the newest timestamp of their records.
+    """List topics whose newest record is older than a time.
 
-    Sizes are those of all replicas. Where there are no records (any more), nothing is known of the last one.
+    SIZE is the sum of all replicas. A topic without records, for example after retention, has no LAST-RECORD.
 
     \b
     Examples:
@@ -395,25 +402,29 @@ def idle(
 
 @topics.command("plan-partitions")
 @click.option(
-    "--throughput", required=True, callback=_bytes, metavar="BYTES", help="What comes in at most, in a second."
+    "--throughput", required=True, callback=_bytes, metavar="BYTES", help="Peak throughput of the topic, per second."
 )
 @click.option(
     "--producer-throughput",
     callback=_bytes,
     metavar="BYTES",
-    help="What one partition takes from producers, in a second.",
+    help="Maximum that producers can write to one partition, per second.",
 )
 @click.option(
     "--consumer-throughput",
     callback=_bytes,
     metavar="BYTES",
-    help="What a consumer reads of one partition, in a second.",
+    help="Maximum that one consumer can read from a partition, per second.",
 )
-@click.option("--consumers", type=click.IntRange(1), help="How many members the largest group has.")
+@click.option("--consumers", type=click.IntRange(1), help="Number of members of the largest group.")
 @click.option(
-    "--growth", type=click.FloatRange(min=1), default=1.0, show_default=True, help="Room to grow, as a factor."
+    "--growth",
+    type=click.FloatRange(min=1),
+    default=1.0,
+    show_default=True,
+    help="Factor by which throughput may grow.",
 )
-@click.option("--topic", shell_complete=complete_topic, help="A topic that is there already, to compare with.")
+@click.option("--topic", shell_complete=complete_topic, help="Existing topic to compare with.")
 @common_options
 def plan_partitions(
     connection: Connection,
@@ -425,10 +436,10 @@ def plan_partitions(
     growth: float,
     topic: str | None,
 ) -> None:
-    """Compute how many partitions a topic should have, and say why.
+    """Compute how many partitions a topic should have, and explain why.
 
-    Measure what one partition takes and gives with the records, the compression and the machines that you have. A cluster is
-    asked only with --topic.
+    Measure the throughput of one partition with your own records, compression and machines. Connects to a cluster only with
+    --topic.
 
     \b
     Examples:
@@ -462,11 +473,13 @@ def plan_partitions(
 
 @topics.command("create")
 @click.argument("names", nargs=-1, required=True, metavar="TOPIC...")
-@click.option("--partitions", type=click.IntRange(1), help="How many [the cluster's num.partitions].")
+@click.option(
+    "--partitions", type=click.IntRange(1), help="Number of partitions.  [default: num.partitions of the cluster]"
+)
 @click.option(
     "--replication-factor",
     type=click.IntRange(1, 32767),
-    help="How many replicas [the cluster's default.replication.factor].",
+    help="Number of replicas per partition.  [default: default.replication.factor of the cluster]",
 )
 @_ASSIGNMENT
 @click.option(
@@ -476,9 +489,9 @@ def plan_partitions(
     callback=_configs,
     metavar="NAME=VALUE",
     shell_complete=complete_topic_config,
-    help="A setting of the topic; may be repeated.",
+    help="Topic setting; may be repeated.",
 )
-@click.option("--if-not-exists", is_flag=True, help="A topic that is there already is no failure.")
+@click.option("--if-not-exists", is_flag=True, help="Ignore topics that exist already.")
 @dry_run_option
 @common_options
 def create(
@@ -492,7 +505,7 @@ def create(
     if_not_exists: bool,
     dry_run: bool,
 ) -> None:
-    """Create topics, all alike. The cluster is asked first whether it would: if it refuses one, none is created.
+    """Create topics with the same settings. The cluster validates them first: if it rejects one, none is created.
 
     \b
     Examples:
@@ -504,7 +517,7 @@ def create(
     from barnabas.operations.topics.changes import propose_creation
 
     if assignments is not None and (partitions is not None or replication_factor is not None):
-        raise click.UsageError("--replica-assignment says how many partitions and replicas there are: leave those out.")
+        raise click.UsageError("--replica-assignment cannot be combined with --partitions or --replication-factor.")
     new = [NewTopic(name, partitions, replication_factor, configs, assignments) for name in dict.fromkeys(names)]
 
     async def work(cluster: Cluster) -> Mapping[str, CreatedTopic | KafkaError]:
@@ -529,12 +542,8 @@ def _told(number: int) -> int | None:
 
 @topics.command("alter")
 @_SOME_TOPICS
-@click.option(
-    "--partitions", type=click.IntRange(1), help="How many there shall be in all; never fewer than there are."
-)
-@click.option(
-    "--replication-factor", type=click.IntRange(1, 32767), help="How many replicas each partition shall have."
-)
+@click.option("--partitions", type=click.IntRange(1), help="New total number of partitions; it can only be increased.")
+@click.option("--replication-factor", type=click.IntRange(1, 32767), help="New number of replicas per partition.")
 @_ASSIGNMENT
 @dry_run_option
 @yes_option
@@ -549,10 +558,10 @@ def alter(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Add partitions, or change how many replicas there are. For settings, see: barnabas configs set.
+    """Add partitions, or change the replication factor. For settings, see: barnabas configs set.
 
-    Adding partitions moves keys: records of one key go to another partition from then on, so it asks before it does. Another
-    replication factor is a reassignment, which copies what new replicas need: barnabas reassign status shows how far it is.
+    After partitions are added, records with the same key may go to another partition than before; the command asks for
+    confirmation. Changing the replication factor starts a reassignment: see its progress with barnabas reassign status.
 
     \b
     Examples:
@@ -563,7 +572,7 @@ def alter(
     if (partitions is None) == (replication_factor is None):
         raise click.UsageError("Give either --partitions or --replication-factor.")
     if assignments is not None and partitions is None:
-        raise click.UsageError("--replica-assignment goes with --partitions: it says where the new ones are.")
+        raise click.UsageError("--replica-assignment can only be used with --partitions.")
     from barnabas.operations.reassignments.replication_factor import propose_replication_factor
     from barnabas.operations.topics.changes import propose_partitions
 
@@ -595,9 +604,9 @@ def alter(
 
 @topics.command("delete")
 @_TOPICS
-@click.option("--id", "by_id", is_flag=True, help="Topics are given by their ids.")
+@click.option("--id", "by_id", is_flag=True, help="Treat TOPIC as a topic id.")
 @_PATTERN
-@click.option("--if-exists", is_flag=True, help="A topic that is not there is no failure.")
+@click.option("--if-exists", is_flag=True, help="Ignore topics that do not exist.")
 @dry_run_option
 @yes_option
 @common_options
@@ -611,7 +620,8 @@ def delete(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Delete topics with all their records. This cannot be undone, so it asks first. A pattern leaves internal topics alone.
+    """Delete topics and all their records. This cannot be undone. Asks for confirmation. A pattern never matches internal
+    topics.
 
     \b
     Examples:
@@ -620,7 +630,7 @@ def delete(
       barnabas topics delete --id 4TpA1PLsQSOmQ3ASGk7SnQ --yes
     """
     if not topics and pattern is None:
-        raise click.UsageError("Name topics, or give --pattern.")
+        raise click.UsageError("Give topics or --pattern.")
     from barnabas.operations.topics.changes import propose_deletion
 
     wanted: list[str | Uuid] = [*(_ids(topics) if by_id else topics)]
@@ -640,13 +650,13 @@ def delete(
 @topics.command("copy-settings")
 @click.argument("source", metavar="FROM", shell_complete=complete_topic)
 @click.argument("targets", nargs=-1, required=True, metavar="TO...", shell_complete=complete_topic)
-@click.option("--exact", is_flag=True, help="Also unset what is set for TO and not for FROM.")
+@click.option("--exact", is_flag=True, help="Also unset settings of TO that are not set for FROM.")
 @dry_run_option
 @common_options
 def copy_settings(
     connection: Connection, output: Output, source: str, targets: tuple[str, ...], exact: bool, dry_run: bool
 ) -> None:
-    """Give topics the settings that are set for another. Throttled replicas are not copied: they name partitions.
+    """Copy the settings of one topic to others. Throttled replicas are not copied, because they name partitions.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
-"""`barnabas transactions`: what is open, what hangs, and how to end it.
+"""`barnabas transactions`: list, describe and abort transactions, and find hanging ones.
 
-Reads arguments and shows; what is asked is in `client.admin.transactions`.
+Parses arguments and prints; the requests are in `client.admin.transactions`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,11 @@ _HANGING = columns(
 )
 
 
-@click.group(short_help="Transactions: find, describe and abort them.")
+@click.group(short_help="List, describe and abort transactions; find hanging ones.")
 def transactions() -> None:
-    """Transactions: what is open, who has it open, and what hangs because nobody will end it.
+    """List, describe and abort transactions; find hanging ones.
+
+    A hanging transaction is open in a partition, but its coordinator does not know it and will not end it.
 
     \b
     Examples:
@@ -71,11 +73,19 @@ def transactions() -> None:
     """
 
 
-@transactions.command("list", short_help="Transactional ids and the state of each.")
-@click.option("--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False), help="Only these.")
-@click.option("--producer-id", "producer_ids", multiple=True, type=int, help="Only of this producer; may be repeated.")
-@click.option("--longer-than", metavar="DURATION", help="Only what is open for longer: 30s, 10m, PT1H.")
-@click.option("--transactional-id-pattern", metavar="REGEX", help="Only ids that it matches as a whole.")
+@transactions.command("list", short_help="List transactional ids and their state.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES, case_sensitive=False),
+    help="Only this state; may be repeated.",
+)
+@click.option("--producer-id", "producer_ids", multiple=True, type=int, help="Only this producer id; may be repeated.")
+@click.option("--longer-than", metavar="DURATION", help="Only transactions open for longer than this: 30s, 10m, PT1H.")
+@click.option(
+    "--transactional-id-pattern", metavar="REGEX", help="Only ids that match this regular expression entirely."
+)
 @watch_option
 @common_options
 def list_(
@@ -87,10 +97,10 @@ def list_(
     connection: Connection,
     output: Output,
 ) -> None:
-    """List transactional ids that coordinators know, with the state of their last transaction."""
+    """List the transactional ids of all coordinators, with the state of their last transaction."""
     longer_than_ms = -1 if longer_than is None else _duration_ms(longer_than)
     if longer_than is not None and not states:
-        states = _OPEN  # for brokers, what never began has run since 1970
+        states = _OPEN  # brokers treat an id without a transaction as open since 1970
 
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.transactions import Transactions
@@ -122,7 +132,7 @@ def _duration_ms(text: str) -> int:
         raise click.UsageError(f"{error}.") from None
 
 
-@transactions.command("describe", short_help="Producer, state and partitions of transactional ids.")
+@transactions.command("describe", short_help="Show producer, state and partitions of transactional ids.")
 @click.argument("transactional_ids", metavar="TRANSACTIONAL-ID...", nargs=-1, required=True)
 @watch_option
 @common_options
@@ -160,16 +170,20 @@ def _description_row(each: TransactionDescription) -> dict[str, Any]:
     }
 
 
-@transactions.command("find-hanging", cls=JudgingCommand, short_help="Find what is open and nobody will end.")
-@click.option("--topic", shell_complete=complete_topic, help="Look there; without it at all topics.")
-@click.option("--partition", "partitions", multiple=True, type=click.IntRange(0), help="Of the topic; may be repeated.")
-@click.option("--broker-id", type=int, help="Look at the replicas there, in place of the leaders.")
+@transactions.command(
+    "find-hanging", cls=JudgingCommand, short_help="Find open transactions that no coordinator will end."
+)
+@click.option("--topic", shell_complete=complete_topic, help="Topic to search.  [default: all]")
+@click.option(
+    "--partition", "partitions", multiple=True, type=click.IntRange(0), help="Partition of the topic; may be repeated."
+)
+@click.option("--broker-id", type=int, help="Search the replicas on this broker instead of the leaders.")
 @click.option(
     "--max-transaction-timeout",
     default="15m",
     show_default=True,
     metavar="DURATION",
-    help="What is younger is not looked at: transaction.max.timeout.ms of the brokers.",
+    help="Ignore younger transactions; use transaction.max.timeout.ms of the brokers.",
 )
 @common_options
 def find_hanging(
@@ -180,12 +194,12 @@ def find_hanging(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Find transactions that are open in a partition, but that no coordinator will end. Exit code 2 if there are some.
+    """Find transactions that are open in a partition, but that no coordinator will end. Exits with 2 if there are any.
 
-    They hold up every consumer that reads committed records alone. End them with: barnabas transactions abort.
+    They block every consumer with isolation.level=read_committed. End them with: barnabas transactions abort.
     """
     if partitions and topic is None:
-        raise click.UsageError("--partition is of a --topic.")
+        raise click.UsageError("--partition can only be used with --topic.")
     timeout_ms = _duration_ms(max_transaction_timeout)
 
     async def look(cluster: Cluster) -> list[OpenTransaction]:
@@ -207,17 +221,19 @@ def _hanging_row(found: OpenTransaction) -> dict[str, Any]:
     return {**row, "durationMs": int(time.time() * 1000) - found.producer.last_timestamp}
 
 
-# --- ending them
+# --- aborting
 
 
-@transactions.command("abort", short_help="Abort a transaction, by its place or its id.")
-@click.option("--transactional-id", help="Abort what is open under this id, by fencing its producer.")
-@click.option("--topic", shell_complete=complete_topic, help="Where a transaction hangs.")
-@click.option("--partition", type=click.IntRange(0), help="Where a transaction hangs.")
-@click.option("--start-offset", type=click.IntRange(0), help="Where in the partition it begins.")
-@click.option("--producer-id", type=int, help="Its producer, where brokers are older than Kafka 3.0.")
-@click.option("--producer-epoch", type=int, help="Of that producer.")
-@click.option("--coordinator-epoch", type=int, help="Of the coordinator that knew it [0].")
+@transactions.command("abort", short_help="Abort a transaction, by partition and offset or by transactional id.")
+@click.option("--transactional-id", help="Abort the open transaction of this id by fencing its producer.")
+@click.option("--topic", shell_complete=complete_topic, help="Topic of a hanging transaction.")
+@click.option("--partition", type=click.IntRange(0), help="Partition of a hanging transaction.")
+@click.option("--start-offset", type=click.IntRange(0), help="First offset of the hanging transaction.")
+@click.option(
+    "--producer-id", type=int, help="Producer id of the hanging transaction, for brokers older than Kafka 3.0."
+)
+@click.option("--producer-epoch", type=int, help="Producer epoch of the hanging transaction.")
+@click.option("--coordinator-epoch", type=int, help="Coordinator epoch of the hanging transaction.  [default: 0]")
 @dry_run_option
 @yes_option
 @common_options
@@ -234,19 +250,19 @@ def abort(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Abort a transaction: one that hangs in a partition, or whatever is open under a transactional id.
+    """Abort a hanging transaction in a partition, or the open transaction of a transactional id.
 
-    A transaction that hangs is named by --topic, --partition and --start-offset, as find-hanging shows them; only a
-    marker is written there, so a transaction that its coordinator still knows should be ended by its id.
+    Give a hanging transaction by --topic, --partition and --start-offset, as find-hanging shows them. This writes only an
+    abort marker to that partition. If the coordinator still knows the transaction, abort it by --transactional-id.
     """
     if (transactional_id is None) == (topic is None or partition is None):
-        raise click.UsageError("Say which: --transactional-id, or --topic, --partition and --start-offset.")
+        raise click.UsageError("Give either --transactional-id, or --topic, --partition and --start-offset.")
     if transactional_id is not None:
         _abort_by_id(connection, output, transactional_id, dry_run=dry_run, yes=yes)
         return
     by_producer = producer_id is not None and producer_epoch is not None
     if (start_offset is None) == (not by_producer):
-        raise click.UsageError("Say which: --start-offset, or --producer-id and --producer-epoch.")
+        raise click.UsageError("Give either --start-offset, or --producer-id and --producer-epoch.")
 
     async def work(cluster: Cluster) -> Mapping[str, Any]:
         from barnabas.client.admin.producers import ProducerState
@@ -267,7 +283,7 @@ def abort(
             dry_run=dry_run,
         )
         if not dry_run:
-            confirm("What it has written there will not be read. Abort it?", yes=yes)
+            confirm("Consumers that read committed records will not see its records. Abort it?", yes=yes)
             await Transactions(cluster).abort_transaction(
                 topic,
                 partition,
@@ -297,9 +313,9 @@ async def _open_at(cluster: Cluster, topic: str, partition: int, start_offset: i
     found = [state for state in states if state.current_txn_start_offset == start_offset]
     if not found:
         raise Failure(
-            f"no transaction is open that begins at offset {start_offset}",
+            f"no open transaction starts at offset {start_offset}",
             resource=str(wanted),
-            advice=f"barnabas producers list {topic} --partition {partition} --open",
+            advice=f"list open transactions with: barnabas producers list {topic} --partition {partition} --open",
         )
     return found[0]
 
@@ -309,11 +325,11 @@ def _abort_by_id(connection: Connection, output: Output, transactional_id: str, 
         from barnabas.client.admin.transactions import Transactions
 
         found = (await Transactions(cluster).describe_transactions([transactional_id]))[transactional_id]
-        if isinstance(found, KafkaError):  # to fence an id that nobody knows would make it
+        if isinstance(found, KafkaError):  # fencing an unknown id would create it
             raise failure_of(found, f"transactional id {transactional_id}")
-        announce([f"fence the producer of {transactional_id}, whose transaction is {found.state}"], dry_run=dry_run)
+        announce([f"fence the producer of {transactional_id}; its transaction is {found.state}"], dry_run=dry_run)
         if not dry_run:
-            confirm("A producer that uses this id now will fail. Fence it?", yes=yes)
+            confirm("A running producer with this id will fail. Fence it?", yes=yes)
             await Transactions(cluster).force_terminate_transaction(transactional_id)
         return _description_row(found)
 

@@ -1,7 +1,7 @@
-"""`barnabas users`: SCRAM credentials of users.
+"""`barnabas users`: list and change SCRAM credentials of users.
 
-Reads arguments and shows; the work is in `client.admin.users`. A password is read from a terminal or from the standard input,
-never from an argument, which others could see; it is hashed here, and shown nowhere.
+Parses arguments and prints; the work is in `client.admin.users`. A password is read from the terminal or standard input,
+never from an argument, which other processes could see. It is hashed here and never shown.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 16384
 
 
-@click.group(short_help="SCRAM credentials of users.")
+@click.group(short_help="List and change SCRAM credentials of users.")
 def users() -> None:
-    """SCRAM credentials of users: by which mechanisms they can log in.
+    """List and change SCRAM credentials of users.
 
-    Brokers keep no passwords, and tell of a credential its mechanism and iterations alone.
+    Brokers do not store passwords. Of a credential they return only the mechanism and the number of iterations.
 
     \b
     Examples:
@@ -48,7 +48,7 @@ def users() -> None:
 @users.command("list")
 @common_options
 def list_(connection: Connection, output: Output) -> None:
-    """List all users that have credentials."""
+    """List all users with credentials."""
     _show(output, run(connection, lambda cluster: _described(cluster, None)))
 
 
@@ -73,16 +73,16 @@ def describe(names: tuple[str, ...], connection: Connection, output: Output) -> 
     type=click.Choice(_MECHANISMS),
     default="SCRAM-SHA-512",
     show_default=True,
-    help="How the user logs in.",
+    help="SCRAM mechanism.",
 )
 @click.option(
     "--iterations",
     type=click.IntRange(_LEAST_ITERATIONS, _MOST_ITERATIONS),
     default=_LEAST_ITERATIONS,
     show_default=True,
-    help="How often the password is hashed.",
+    help="Number of hash iterations.",
 )
-@click.option("--password-stdin", is_flag=True, help="Read the password from the first line of the standard input.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from the first line of standard input.")
 @dry_run_option
 @common_options
 def set_(
@@ -94,9 +94,9 @@ def set_(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Give a user a password, new or in place of the old one.
+    """Set the password of a user, as a new credential or in place of the old one.
 
-    The password is asked for on the terminal, or read with --password-stdin. It is hashed before it is sent.
+    Prompts for the password on the terminal, or reads it with --password-stdin. It is hashed before it is sent.
 
     \b
     Examples:
@@ -119,12 +119,12 @@ def set_(
 
 @users.command("delete")
 @click.argument("name", metavar="USER")
-@click.option("--mechanism", type=click.Choice(_MECHANISMS), help="Only this one; without it all that the user has.")
+@click.option("--mechanism", type=click.Choice(_MECHANISMS), help="Mechanism to delete.  [default: all of the user]")
 @yes_option
 @dry_run_option
 @common_options
 def delete(name: str, mechanism: str | None, yes: bool, dry_run: bool, connection: Connection, output: Output) -> None:
-    """Remove credentials of a user, who then cannot log in with them; connections that are open stay.
+    """Delete credentials of a user. The user can no longer log in with them; open connections stay open.
 
     \b
     Example:
@@ -136,7 +136,7 @@ def delete(name: str, mechanism: str | None, yes: bool, dry_run: bool, connectio
         present = [info.mechanism for info in _infos((await _described(cluster, [name])).get(name))]
         wanted = present if mechanism is None else [ScramMechanism.of(mechanism)]
         if not present:
-            raise Failure("there are no credentials to delete", resource=f"user {name}", advice="barnabas users list")
+            raise Failure("has no credentials", resource=f"user {name}", advice="list users with: barnabas users list")
         texts = [f"delete the {each.sasl_name} credential of user {name}" for each in wanted]
         announce(texts, dry_run=dry_run)
         if not dry_run:
@@ -157,7 +157,7 @@ async def _altered(
 ) -> dict[ScramCredentialKey, KafkaError | None]:
     from barnabas.client.admin.users import ScramCredentialKey, Users
 
-    if dry_run:  # brokers cannot be asked to only look at it
+    if dry_run:  # the API has no validate_only
         return {ScramCredentialKey(each.user, each.mechanism): None for each in alterations}
     return await Users(cluster).alter_user_scram_credentials(alterations)
 
@@ -176,7 +176,11 @@ def _read_password(name: str, from_stdin: bool) -> str:
     elif sys.stdin.isatty():
         password = click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True)
     else:
-        raise Failure("nobody is there to type the password", resource=f"user {name}", advice="give --password-stdin")
+        raise Failure(
+            "cannot prompt for the password: standard input is not a terminal",
+            resource=f"user {name}",
+            advice="pass --password-stdin",
+        )
     if not password:
         raise Failure("the password is empty", resource=f"user {name}")
     return password
@@ -201,4 +205,4 @@ def _show_results(output: Output, results: dict[ScramCredentialKey, KafkaError |
 
 def _advice(missing: Iterable[KafkaError]) -> str | None:
     known = any(error.code is ErrorCode.RESOURCE_NOT_FOUND for error in missing)
-    return "see who there is with: barnabas users list" if known else None
+    return "list users with: barnabas users list" if known else None

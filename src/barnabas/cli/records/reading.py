@@ -137,7 +137,7 @@ async def _placed(consumer: Consumer, keys: list[Place], begin: Begin, stop: Sto
         starts = {place: end - begin.tail for place, end in ends.items()}
     for place, start in starts.items():
         if begin.offset is not None and start > ends[place]:
-            text = f"it ends at {ends[place]}, before offset {start}"
+            text = f"offset {start} is after its end offset {ends[place]}"
             raise Failure(text, resource=f"partition {place[0]}-{place[1]}")
         consumer.seek(place, max(start, first[place]))
     if stop.until_ms is not None and not stop.follow:
