@@ -82,7 +82,7 @@ def test_features_are_shown_and_changed_after_a_check(broker: Broker) -> None:
         (("upgrade",), 2, "Give either FEATURE=LEVEL or --release-version"),
         (("downgrade", "group.version=0", "--release-version", "4.0"), 2, "Give either FEATURE=LEVEL or"),
         (("unregister", "77", "--yes"), 1, "BROKER_ID_NOT_REGISTERED"),
-        (("unregister", "77"), 1, "say it with --yes"),
+        (("unregister", "77"), 1, "pass --yes"),
         (("safe-to-stop", "7"), 1, "there is no such broker; there are 1"),
         (("safe-to-stop", "one"), 1, "'one' is not a valid integer"),
         (("api-versions", "Nonsense"), 2, "there is no API 'Nonsense'"),
@@ -160,7 +160,7 @@ def test_voters_that_are_wrong_are_refused(broker: Broker) -> None:
     added = ask(broker, "quorum", "add", "4", "--directory-id", SOME_ID, "--endpoint", "CONTROLLER://localhost:1")
     assert (added.exit_code, "voter" in added.stderr) == (1, True)
     unasked = ask(broker, "quorum", "remove", "1")
-    assert (unasked.exit_code, "say it with --yes" in unasked.stderr) == (1, True)
+    assert (unasked.exit_code, "pass --yes" in unasked.stderr) == (1, True)
     dry = ask(broker, "quorum", "remove", "1", "--dry-run")
     assert (dry.exit_code, dry.stdout) == (0, "")
     assert "remaining voters: 0; working: 0; needed: 1" in dry.stderr

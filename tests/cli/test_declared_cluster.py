@@ -145,7 +145,10 @@ acls: [{principal: User:late, operation: READ, resource: topic:done}]
 
 
 def test_adding_partitions_warns_that_keys_move(shared: Broker) -> None:
-    assert "records with keys go to other partitions" in plan(shared, "topics: {shared: {partitions: 9}}").stderr
+    assert (
+        "records with the same key may go to another partition"
+        in plan(shared, "topics: {shared: {partitions: 9}}").stderr
+    )
 
 
 def test_partitions_cannot_be_taken_away(shared: Broker) -> None:
@@ -159,7 +162,7 @@ def test_what_is_not_declared_stays_unless_told(broker: Broker) -> None:
     text = "topics: {orders: {configs: {}}}"
     quiet = plan(broker, text)
     assert quiet.exit_code == 0
-    assert "what is not declared is left alone (topics 1); --delete would remove it" in quiet.stderr
+    assert "resources that are not declared are ignored (topics 1); --delete would delete them" in quiet.stderr
     drift = plan(broker, text, "--delete", "-o", "json")
     assert drift.exit_code == 2
     assert [(row["action"], row["name"]) for row in rows(drift)] == [("delete", "stock")]

@@ -78,10 +78,10 @@ def test_every_command_of_the_table_exists_and_has_help(name: str) -> None:
 def test_a_misspelt_command_is_a_usage_error_with_a_suggestion() -> None:
     result = CliRunner().invoke(main, ["decod"])
     assert result.exit_code == 2
-    assert "There is no command 'decod'. Did you mean 'decode'?" in result.stderr
+    assert "No such command 'decod'. Did you mean 'decode'?" in result.stderr
     result = CliRunner().invoke(main, ["xyzzy"])
     assert result.exit_code == 2
-    assert "Error: There is no command 'xyzzy'.\n" in result.stderr
+    assert "Error: No such command 'xyzzy'.\n" in result.stderr
 
 
 def test_an_unknown_option_is_a_usage_error() -> None:

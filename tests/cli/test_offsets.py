@@ -82,8 +82,8 @@ def test_an_open_transaction_ends_what_is_committed(broker: Broker) -> None:
         (("list", "nowhere"), 1, "Error: topic nowhere: UNKNOWN_TOPIC_OR_PARTITION: "),
         (("find", "nowhere", "1h"), 1, "Error: topic nowhere: UNKNOWN_TOPIC_OR_PARTITION: "),
         (("list", "written", "-p", "7"), 1, "Error: topic written: no partition 7; number of partitions: 2"),
-        (("find", "written", "noon"), 2, "'noon' is no time such as 2026-01-31T12:30:00Z"),
-        (("list", "--at", "noon"), 2, "'noon' is no time such as 2026-01-31T12:30:00Z"),
+        (("find", "written", "noon"), 2, "'noon' is not a time such as 2026-01-31T12:30:00Z"),
+        (("list", "--at", "noon"), 2, "'noon' is not a time such as 2026-01-31T12:30:00Z"),
     ],
 )
 def test_what_is_wrong_is_said(broker: Broker, arguments: tuple[str, ...], code: int, message: str) -> None:

@@ -96,13 +96,13 @@ def test_controllers_take_the_place_of_the_brokers_of_a_profile(config: Path) ->
 
 
 def test_an_unknown_profile_is_told_what_there_is(config: Path) -> None:
-    with pytest.raises(Failure, match="there is no profile 'x'; there are: local, production"):
+    with pytest.raises(Failure, match="no profile 'x'; profiles: local, production"):
         profiles.load_profile({"BARNABAS_CONFIG": str(config)}, "x")
 
 
 def test_what_is_no_toml_is_told_where(config: Path) -> None:
     config.write_text("default = \n")
-    with pytest.raises(Failure, match=r"config.toml: this is no TOML: Invalid value \(at line 1"):
+    with pytest.raises(Failure, match=r"config.toml: not valid TOML: Invalid value \(at line 1"):
         profiles.load_profile({"BARNABAS_CONFIG": str(config)})
 
 

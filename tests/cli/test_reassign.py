@@ -71,7 +71,7 @@ def test_a_plan_is_saved_run_watched_and_cancelled(broker: Broker, tmp_path: Pat
     assert "would reassign 2 partitions of 1 topic" in dry.stderr
     assert rows(run(broker, "reassign", "status", "saved", "-o", "json")) == []
     refused = run(broker, "reassign", "run", file)
-    assert (refused.exit_code, "say it with --yes" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "pass --yes" in refused.stderr) == (1, True)
     begun = run(broker, "reassign", "run", file, "--yes", "-o", "json")
     assert [row["error"] for row in rows(begun)] == [None, None]
     status = rows(run(broker, "reassign", "status", "saved", "-o", "json", "--sample", 0))
@@ -143,7 +143,7 @@ def test_a_throttle_is_set_for_those_that_take_part(tmp_path: Path) -> None:
         (("run", "bad", "--rebalance", "--throttle", "fast"), 2, "'fast' is no size"),
         (("cancel",), 2, "Give either topics or partitions, or --all."),
         (("throttle",), 2, "Give either --rate or --clear."),
-        (("status", "missing"), 1, "Try: see what there is with: barnabas topics list"),
+        (("status", "missing"), 1, "Try: list topics with: barnabas topics list"),
     ],
 )
 def test_what_is_wrong_is_said(broker: Broker, arguments: tuple[str, ...], code: int, message: str) -> None:

@@ -248,7 +248,7 @@ def test_a_group_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
         (["consume", "history", "--offset", "99"], 1, "partition history-0: offset 99 is after its end offset 10"),
         (["consume", "history", "--offset", "x"], 2, "must be a number"),
         (["consume", "history", "--offset", "1", "--tail", "1"], 2, "--offset and --tail cannot both be given"),
-        (["consume", "history", "--from", "never"], 2, "'never' is no time"),
+        (["consume", "history", "--from", "never"], 2, "'never' is not a time"),
         (["consume", "history", "--value", "("], 2, "'(' is no regular expression"),
         (["consume", "history", "--where", "x"], 2, "is no condition"),
         (["consume", "history:0", "--group", "g"], 2, "--group cannot be combined with partitions"),
@@ -281,7 +281,7 @@ def test_who_may_not_is_told_which_right_is_missing() -> None:
             result = run(guarded, "records", *arguments, stdin="x\n")
             assert result.exit_code == 1
             assert "TOPIC_AUTHORIZATION_FAILED" in result.stderr
-            assert "the principal needs an ACL on this topic" in result.stderr
+            assert "the principal needs an ACL for this topic" in result.stderr
 
 
 # --- delete
@@ -296,7 +296,7 @@ def test_records_are_deleted_up_to_an_offset_or_a_time_after_a_preview(broker: B
     assert dry.stderr == "would delete 4 records of old-0: 0 to 3\n"
     unasked = run(broker, "records", "delete", "old:0", "--before-offset", 4)
     assert unasked.exit_code == 1
-    assert "say it with --yes" in unasked.stderr
+    assert "pass --yes" in unasked.stderr
     done = run(broker, "records", "delete", "old:0", "--before-offset", 4, "--yes", "-o", "json")
     assert json.loads(done.stdout) == [
         {"topic": "old", "partition": 0, "lowWatermark": 4, "error": None, "message": None}

@@ -1,7 +1,7 @@
-"""The command `barnabas`: a group whose commands are imported when they run.
+"""The command `barnabas`: a group that imports a command only when it runs.
 
-Its one rule: help, version and completion of command names import no command, so that they answer at once. A command's
-module says what it does; the table here only how it is found and the one line that lists it.
+Its one rule: help, version and completion of command names import no command, so that they are fast. The table here has the
+one-line help of each command; the rest of the help is in the command's module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barnabas import __version__
 
 
 class Entry(NamedTuple):
-    """Where a command is, and what it does in one line."""
+    """The module and function of a command, and its one-line help."""
 
     target: str
     help: str
@@ -34,11 +34,11 @@ _IN_FOLDERS = {
     "kafka-storage",
     "kafka-topics",
 }
-"""Kafka's scripts that take more than one module: the options are in `command` of their folder."""
+"""Drop-ins that are packages of several modules; the click command is in their module `command`."""
 
 
 def _entry(name: str, line: str) -> Entry:
-    """A command lives in the module of its name: in `kafka/` if Kafka has a script of that name, else in `commands/`."""
+    """Locate a command by its name: in `kafka/` if its name starts with kafka-, else in `commands/`."""
     function = name.replace("-", "_")
     shelf = "kafka" if name.startswith(_KAFKA) else "commands"
     module = f"{function}.command" if name in _IN_FOLDERS else function
@@ -49,49 +49,49 @@ COMMANDS = {
     name: _entry(name, line)
     for name, line in {
         "serve": "Run a node: a broker, a controller or both.",
-        "demo": "Run a node with a small shop in it, and report on it.",
-        "storage": "Format the directories of a node.",
+        "demo": "Run a node with example data, and write a report on it.",
+        "storage": "Format the log dirs of a node, and show their state.",
         "topics": "List, describe, create, alter and delete topics.",
         "records": "Produce, consume and delete records.",
-        "offsets": "Where partitions begin and end, what was written when.",
+        "offsets": "Show offsets of partitions, and find offsets by time.",
         "configs": "Show, change, compare and roll back settings.",
-        "acls": "Show, explain, test, audit and change who may do what.",
-        "users": "SCRAM credentials of users.",
-        "quotas": "Quotas of users, clients and addresses.",
-        "groups": "Groups of consumers: members, lag, offsets.",
-        "transactions": "Transactions: find, describe and abort them.",
-        "producers": "Who writes to a partition.",
-        "cluster": "Brokers, features, whether a broker can be stopped.",
-        "quorum": "Health and voters of the metadata quorum.",
-        "log-dirs": "Disks of brokers, and moving replicas between them.",
-        "reassign": "Move replicas between brokers: plan, run, watch, cancel.",
-        "elect-leaders": "Make preferred, or any, replicas leaders.",
-        "plan": "What would change to make a cluster as declared.",
-        "apply": "Make a cluster as a file declares it.",
-        "export": "Write the cluster's present state as such a file.",
-        "raw": "Send any request as JSON, see the response.",
-        "decode": "Show bytes of the Kafka protocol as JSON.",
-        "dump": "Show what is in segments, indexes, snapshots, checkpoints.",
+        "acls": "List, explain, test, audit and change ACLs.",
+        "users": "List and change SCRAM credentials of users.",
+        "quotas": "List and change quotas of users, client ids and IP addresses.",
+        "groups": "Show consumer groups and their lag; reset and delete offsets.",
+        "transactions": "List, describe and abort transactions; find hanging ones.",
+        "producers": "List the producers of partitions.",
+        "cluster": "Show nodes and features; check if a broker can be stopped.",
+        "quorum": "Show the health of the metadata quorum; change its voters.",
+        "log-dirs": "Show log dirs of brokers, and move replicas between them.",
+        "reassign": "Move replicas between brokers: plan, run, watch and cancel.",
+        "elect-leaders": "Trigger preferred or unclean leader elections.",
+        "plan": "Show how a cluster differs from what a file declares.",
+        "apply": "Change a cluster to what a file declares.",
+        "export": "Write the state of a cluster as a file for plan and apply.",
+        "raw": "Send any request as JSON, and show the response.",
+        "decode": "Decode bytes of the Kafka protocol as JSON.",
+        "dump": "Show segments, indexes, snapshots and checkpoints of logs.",
         "metadata": "Browse and compare the metadata of a cluster.",
-        "lake": "What ever happened to clusters, as tables of Spark.",
-        "completion": "Print the completion script of a shell.",
+        "lake": "Query the history of clusters with Spark.",
+        "completion": "Print the completion script for a shell.",
         "kafka-topics": "Topics.",
-        "kafka-configs": "Settings, users, quotas.",
+        "kafka-configs": "Settings, users and quotas.",
         "kafka-acls": "ACLs.",
-        "kafka-reassign-partitions": "Reassignments.",
-        "kafka-leader-election": "Leader election.",
-        "kafka-log-dirs": "Disks of brokers.",
+        "kafka-reassign-partitions": "Reassignments of partitions.",
+        "kafka-leader-election": "Leader elections.",
+        "kafka-log-dirs": "Log dirs of brokers.",
         "kafka-metadata-quorum": "The metadata quorum.",
-        "kafka-consumer-groups": "Groups of consumers.",
+        "kafka-consumer-groups": "Consumer groups.",
         "kafka-delete-records": "Delete records.",
-        "kafka-get-offsets": "Offsets.",
+        "kafka-get-offsets": "Offsets of partitions.",
         "kafka-features": "Feature levels.",
         "kafka-transactions": "Transactions.",
-        "kafka-storage": "Format directories.",
-        "kafka-dump-log": "Dump segments, indexes, snapshots.",
-        "kafka-broker-api-versions": "Versions of APIs.",
-        "kafka-console-producer": "Lines to records.",
-        "kafka-console-consumer": "Records to lines.",
+        "kafka-storage": "Format log dirs.",
+        "kafka-dump-log": "Dump segments, indexes and snapshots.",
+        "kafka-broker-api-versions": "API versions of brokers.",
+        "kafka-console-producer": "Produce lines as records.",
+        "kafka-console-consumer": "Print records as lines.",
     }.items()
 }
 
@@ -99,7 +99,7 @@ _OBJECTS_PER_COLLECTION = 50_000
 
 
 class LazyGroup(click.Group):
-    """Commands by name, from the table."""
+    """The group of commands in `COMMANDS`; suggests a similar name for an unknown one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -116,16 +116,16 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches  # for mistakes alone
+            from difflib import get_close_matches  # needed only for typing errors
 
             close = get_close_matches(name, COMMANDS, 1)
-            ctx.fail(f"There is no command {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
+            ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if not n.startswith(_KAFKA)])
-        with formatter.section("With the options and lines of Kafka's own scripts"):
+        with formatter.section("Drop-in replacements for Kafka's scripts, with the same options and output"):
             formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if n.startswith(_KAFKA)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -143,13 +143,13 @@ def main() -> None:
       barnabas serve                                        start a node
       barnabas topics create orders --partitions 12
       barnabas groups describe billing                      members, offsets and lag
-      barnabas plan -f cluster.yaml                         what differs from what is declared
-      barnabas decode ApiVersionsRequest 3 036d65023100     bytes of a message, as JSON
+      barnabas plan -f cluster.yaml                         how the cluster differs from the file
+      barnabas decode ApiVersionsRequest 3 036d65023100     a message as JSON
     """
 
 
 def run() -> None:
-    """The command as a process of its own."""
-    # What a command imports makes many objects and no garbage: looking for some takes a fifth of its start.
+    """Run the command as a process: the entry point."""
+    # Imports create many objects and no garbage; collecting during them takes a fifth of the startup time.
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     main(prog_name="barnabas")

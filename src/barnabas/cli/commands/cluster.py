@@ -44,7 +44,7 @@ _STOP_COLUMNS = columns("topic", "partition", _EFFECT, "replicas", "isr", Column
 _TOPICS_AT_ONCE = 500
 
 
-@click.group(short_help="Show nodes and features; check whether a broker can be stopped.")
+@click.group(short_help="Show nodes and features; check if a broker can be stopped.")
 def cluster() -> None:
     """Show brokers, controllers, features and API versions; check whether a broker can be stopped.
 

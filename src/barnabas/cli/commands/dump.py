@@ -36,7 +36,7 @@ _CHECKED_COLUMNS = columns(
 )
 
 
-@click.command(short_help="Show the contents of log segments, indexes, snapshots and checkpoints.")
+@click.command(short_help="Show segments, indexes, snapshots and checkpoints of logs.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(exists=True, path_type=Path))
 @click.option("--offsets", metavar="START[:END]", help="Only records from offset START (inclusive) to END (exclusive).")
 @click.option("--max-records", "-n", type=click.IntRange(1), help="Maximum number of rows per file or log.")

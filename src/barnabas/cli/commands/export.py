@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SECTIONS = ("topics", "acls", "quotas", "users", "brokers")  # as in `declared.document`, which is slow to import
 
 
-@click.command("export", short_help="Write the current state of a cluster as a file for plan and apply.")
+@click.command("export", short_help="Write the state of a cluster as a file for plan and apply.")
 @click.option(
     "--section",
     "sections",

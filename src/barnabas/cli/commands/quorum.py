@@ -58,7 +58,7 @@ _COLUMNS = columns(
 )
 
 
-@click.group(short_help="Show the health of the metadata quorum; add and remove voters.")
+@click.group(short_help="Show the health of the metadata quorum; change its voters.")
 def quorum() -> None:
     """Show the health of the metadata quorum; add, remove and update voters.
 

@@ -1,1 +1,1 @@
-"""From the command line to a cluster: profiles, shared options, completion of names, arguments that name things in it."""
+"""Connections to a cluster: profiles, shared options, completion of names, arguments for partitions and resources."""

@@ -1,6 +1,6 @@
-"""Completion of names that a cluster knows: topics, groups, settings.
+"""Shell completion of names of topics, groups and settings.
 
-Its one rule: a shell waits for it, so it gives up after a moment and completes nothing rather than showing an error.
+Its one rule: the shell waits for it, so it times out after two seconds and returns nothing on any error.
 """
 
 from __future__ import annotations
@@ -56,5 +56,5 @@ def _complete(
             given={"default.api.timeout.ms": str(_PATIENCE_MS), "request.timeout.ms": str(_PATIENCE_MS)},
         )
         return sorted(name for name in run(connection, ask) if name.startswith(incomplete))
-    except Exception:  # a shell has no place to show it
+    except Exception:  # completion cannot show errors
         return []

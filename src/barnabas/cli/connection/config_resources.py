@@ -1,7 +1,7 @@
-"""How a resource that has settings is written on the command line.
+"""Resources with settings as command line arguments.
 
-Its one rule: `TYPE:NAME`, as `topic:orders`, `broker:1`, `broker-logger:1`, `client-metrics:app`, `group:billing`; `brokers` is
-what holds for all brokers, and a word without a colon is a topic. Kafka's own words for types (`topics`) will do as well.
+Its one rule: `TYPE:NAME`, such as `topic:orders`, `broker:1`, `broker-logger:1`, `client-metrics:app`, `group:billing`.
+`brokers` is the default for all brokers, and a name without a colon is a topic. Kafka's plural types (`topics`) work too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TYPES = {kind.name.lower().replace("_", "-"): kind for kind in ConfigResourceTyp
 
 
 def parse_resource(text: str) -> ConfigResource:
-    """Raises ValueError.
+    """Parse a resource. Raises ValueError.
 
     >>> parse_resource("orders"), parse_resource("broker:1").type.name, parse_resource("brokers")
     (ConfigResource(type=<ConfigResourceType.TOPIC: 2>, name='orders'), 'BROKER', \
@@ -34,17 +34,18 @@ ConfigResource(type=<ConfigResourceType.BROKER: 4>, name=''))
         return ConfigResource.topic(text)
     kind = TYPES.get(word) or TYPES.get(word.removesuffix("s"))
     if kind is None:
-        raise ValueError(f"{word!r} is none of {', '.join(TYPES)}")
+        raise ValueError(f"{word!r} is not one of {', '.join(TYPES)}")
     if not name:
-        advice = f"; for all brokers say {ALL_BROKERS!r}" if kind is ConfigResourceType.BROKER else ""
+        advice = f"; use {ALL_BROKERS!r} for all brokers" if kind is ConfigResourceType.BROKER else ""
         raise ValueError(f"{text!r} has no name{advice}")
     if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and not name.isdecimal():
-        raise ValueError(f"{name!r} is no id of a broker")
+        raise ValueError(f"{name!r} is not a broker id")
     return ConfigResource(kind, name)
 
 
 def resource_text(resource: ConfigResource) -> str:
-    """
+    """Format a resource as `parse_resource` reads it.
+
     >>> resource_text(ConfigResource.broker(1)), resource_text(ConfigResource.all_brokers())
     ('broker:1', 'brokers')
     """
@@ -54,27 +55,27 @@ def resource_text(resource: ConfigResource) -> str:
 
 
 def resource_row(resource: ConfigResource) -> dict[str, Any]:
-    """The fields of a row by which a resource is known."""
+    """Return the fields of a row that identify the resource."""
     return {"resource": resource_text(resource), "resourceType": resource.type.name, "resourceName": resource.name}
 
 
 to_resource = parsed_by(parse_resource)
-"""The callback of arguments that are a resource, or several."""
+"""Callback for arguments that take one or several resources."""
 
 
 def complete_resource(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Topics, under both their names, and the words that others begin with."""
+    """Complete topics, with or without `topic:`, and the prefixes of other types."""
     prefix = "topic:" if incomplete.startswith("topic:") else ""
     topics = [prefix + name for name in complete_topic(ctx, param, incomplete.removeprefix(prefix))]
     return topics + [each for each in (ALL_BROKERS, *(f"{kind}:" for kind in TYPES)) if each.startswith(incomplete)]
 
 
 def parse_pairs(pairs: Iterable[str], type: AlterConfigOpType) -> list[AlterConfigOp]:
-    """Settings that are given as KEY=VALUE. Raises click.UsageError."""
+    """Parse settings given as KEY=VALUE. Raises click.UsageError."""
     ops = []
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign or not key.strip():
-            raise click.UsageError(f"{pair!r}: settings are given as KEY=VALUE.")
+            raise click.UsageError(f"{pair!r}: must be KEY=VALUE.")
         ops.append(AlterConfigOp(key.strip(), type, value))
     return ops

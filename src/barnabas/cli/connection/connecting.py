@@ -1,7 +1,7 @@
-"""From a command to a cluster: one event loop, one client, and errors that say whom they are about.
+"""Runs the coroutine of a command with one client in one event loop, and names the cluster in its errors.
 
-Its one rule: commands are plain functions. What asks a cluster is one coroutine, run by `run`, which closes the client whatever
-happens, and turns what the client raises into a `Failure`.
+Its one rule: commands are plain functions. Everything that needs a cluster is one coroutine, run by `run`, which always closes
+the client and turns exceptions of the client into a `Failure`.
 
     def describe(connection: Connection, output: Output, topic: str) -> None:
         output.one(run(connection, lambda cluster: look_at(cluster, topic)))
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_CONTACT_MS = 5_000
-"""People are not left waiting a minute for an address that is wrong, unless they ask for it."""
+"""Timeout of the first connection, so that a wrong address fails fast; default.api.timeout.ms overrides it."""
 _PATIENCE = "default.api.timeout.ms"
 
 
 def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
-    """Do this with a client of the cluster, which is closed at the end; long work gets the faster loop, which loads slowly."""
+    """Run `work` with a client of the cluster, and close it; with `is_long`, on the faster event loop. Raises Failure."""
 
     async def main() -> T:
         async with connected(connection) as cluster:
@@ -41,8 +41,8 @@ def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]
 
 @asynccontextmanager
 async def connected(connection: Connection) -> AsyncIterator[Cluster]:
-    """A client that has reached the cluster; errors within become failures that name the address."""
-    from barnabas.client.cluster import Cluster  # brings the event loop and TLS
+    """Yield a connected client. Errors raised inside become a `Failure` that names the address."""
+    from barnabas.client.cluster import Cluster  # slow to import: event loop and TLS
     from barnabas.client.errors import CallTimeoutError
     from barnabas.config.values import ConfigError
     from barnabas.operations.errors import OperationError
@@ -56,7 +56,7 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
         finally:
             await cluster.close()
     except BrokenPipeError:
-        raise  # whoever read the output has seen enough; click ends the command
+        raise  # the reader of the output closed the pipe; click ends the command
     except ConfigError as error:
         raise Failure(str(error), resource=_origin(connection, error.key)) from error
     except CallTimeoutError as error:
@@ -72,11 +72,11 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
         raise Failure(str(error) or type(error).__name__, resource=connection.address, advice=_REACH) from error
 
 
-_REACH = "check the address, and that a listener of the same security.protocol answers there"
+_REACH = "check the address, and that its listener uses the same security.protocol"
 
 
 def _late(connection: Connection, error: Any) -> Failure:
-    advice = "it may have been done all the same: look before you try again" if error.maybe_done else _REACH
+    advice = "the change may have been made: check before you retry" if error.maybe_done else _REACH
     return Failure(str(error), resource=connection.address, advice=advice)
 
 

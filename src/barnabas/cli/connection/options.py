@@ -1,7 +1,8 @@
-"""Options that commands share, as decorators: how to connect, how to show.
+"""Options that commands share, as decorators: connection and output.
 
-Its one rule: a command gets values, not options. `@output_options` gives it `output`, an `Output`; `@connection_options` gives
-it `connection`, a `Connection` that is not opened yet. Both read profiles and variables as `cli.connection.profiles` says.
+Its one rule: a command receives values, not options. `@output_options` passes `output`, an `Output`; `@connection_options`
+passes `connection`, the settings of a client that is not connected yet. Both read profiles and environment variables as
+described in `cli.connection.profiles`.
 
     @topics.command("list")
     @common_options
@@ -27,14 +28,14 @@ _META = "barnabas.profile"
 
 
 def output_options(command: F) -> F:
-    """--output, and what the profile or BARNABAS_OUTPUT say of it; the command gets `output`."""
+    """Add --output, with BARNABAS_OUTPUT and the profile as defaults; the command receives `output`."""
 
     @click.option(
         "--output",
         "-o",
         "output_format",
         type=click.Choice([each.value for each in Format]),
-        help="How to show it: table for people, the others for programs [table].",
+        help="Output format: table for people, the others for programs.  [default: table]",
     )
     @click.pass_context
     @functools.wraps(command)
@@ -45,20 +46,28 @@ def output_options(command: F) -> F:
 
 
 def connection_options(command: F) -> F:
-    """--bootstrap-server and its like; the command gets `connection`."""
+    """Add the options that select a cluster; the command receives `connection`."""
 
-    @click.option("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="Brokers to begin with [localhost:9092].")
     @click.option(
-        "--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to begin with, in place of brokers."
+        "--bootstrap-server",
+        "-b",
+        metavar="HOST:PORT,...",
+        help="Brokers for the first connection.  [default: localhost:9092]",
+    )
+    @click.option(
+        "--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to connect to instead of brokers."
     )
     @click.option(
         "--command-config",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Settings of the client, as a Java client.properties.",
+        help="Properties file with client settings, as for Kafka's Java clients.",
     )
-    @click.option("-X", "given", multiple=True, metavar="KEY=VALUE", help="A setting of the client; may be repeated.")
+    @click.option("-X", "given", multiple=True, metavar="KEY=VALUE", help="Client setting; may be repeated.")
     @click.option(
-        "--profile", shell_complete=_complete_profile, help="A profile of the config file; see docs/cli.md for it."
+        "--profile",
+        shell_complete=_complete_profile,
+        metavar="NAME",
+        help="Profile in ~/.config/barnabas/config.toml (or $BARNABAS_CONFIG).",
     )
     @click.pass_context
     @functools.wraps(command)
@@ -89,18 +98,18 @@ def connection_options(command: F) -> F:
 
 
 def common_options(command: F) -> F:
-    """What every command has that asks a cluster: `connection` and `output`."""
+    """Add the options of every command that uses a cluster; the command receives `connection` and `output`."""
     return connection_options(output_options(command))
 
 
-yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask before what cannot be undone.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
 
 
 def _pair(ctx: click.Context, text: str) -> tuple[str, str]:
     key, sign, value = text.partition("=")
     if not sign or not key:
-        raise click.UsageError(f"-X {text}: it takes KEY=VALUE.", ctx)
+        raise click.UsageError(f"-X {text}: must be KEY=VALUE.", ctx)
     return key.strip(), value
 
 
@@ -111,17 +120,17 @@ def _profile(ctx: click.Context, name: str | None) -> profiles.Profile:
 
 
 def _format(ctx: click.Context, given: str | None) -> Format:
-    """The option, else the variable, else the profile."""
+    """Return the format of the option, else of BARNABAS_OUTPUT, else of the profile, else TABLE."""
     origin, text = "--output", given
     if text is None:
         origin, text = profiles.OUTPUT_VARIABLE, profiles.environment().get(profiles.OUTPUT_VARIABLE) or None
     if text is None and _META in ctx.meta:
-        origin, text = "the profile's output", ctx.meta[_META].output
+        origin, text = "output of the profile:", ctx.meta[_META].output
     try:
         return Format.TABLE if text is None else Format(text)
     except ValueError:
         known = ", ".join(each.value for each in Format)
-        raise click.UsageError(f"{origin} {text!r} is none of {known}.", ctx) from None
+        raise click.UsageError(f"{origin} {text!r} is not one of {known}.", ctx) from None
 
 
 def _complete_profile(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -11,7 +11,7 @@ from barnabas.operations.partitions import Selection, parse_selection
 
 
 def parse_partitions(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[Selection, ...]:
-    """The callback of `partitions_argument`."""
+    """Parse the values of `partitions_argument`; a click callback."""
     try:
         return tuple(map(parse_selection, values))
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""Which cluster a command talks to, and how: profiles of a file, variables, a client.properties, options.
+"""Client settings of a command, from options, a properties file, environment variables and profiles.
 
-Its one rule: the nearer to the command, the stronger. Options win over the file of --command-config, that over BARNABAS_*
-variables, those over the profile; and of each setting it is known where it came from, so that an error can say so.
-Nothing is connected here, and no setting is checked but those of the command line itself: that is for the client to do.
+Its one rule: options override the file of --command-config, that file overrides BARNABAS_* variables, and those override the
+profile. Each setting keeps its origin, so that an error can name it. This module does not connect; the client validates its
+settings.
 
     # ~/.config/barnabas/config.toml
     default = "local"
@@ -40,7 +40,7 @@ _OF_THE_COMMAND_LINE = ("command-config", "output")
 
 
 class Setting(NamedTuple):
-    """A value, and where it was said."""
+    """A value, and where it was set: an option, a file, a variable or a profile."""
 
     value: str
     origin: str
@@ -48,7 +48,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile of the file: the settings of the client, and of the command line itself."""
+    """A profile of the config file: client settings, and defaults of --command-config and --output."""
 
     name: str
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -61,13 +61,13 @@ NO_PROFILE = Profile("")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The client's settings by their names, each with its origin."""
+    """Client settings by name, each with its origin."""
 
     settings: Mapping[str, Setting]
 
     @property
     def address(self) -> str:
-        """Whom it begins with, for messages."""
+        """The bootstrap address and its origin, for messages."""
         found = self.settings.get(BOOTSTRAP_CONTROLLERS) or self.settings[BOOTSTRAP_SERVERS]
         return f"{found.value} ({found.origin})"
 
@@ -76,7 +76,7 @@ class Connection:
 
 
 def config_path(env: Mapping[str, str]) -> Path:
-    """Where the file of profiles is: BARNABAS_CONFIG, or the place that XDG gives it."""
+    """Return the path of the config file: BARNABAS_CONFIG, or the default path in the XDG config directory."""
     if env.get(CONFIG_VARIABLE):
         return Path(env[CONFIG_VARIABLE]).expanduser()
     base = env.get("XDG_CONFIG_HOME") or "~/.config"
@@ -84,7 +84,7 @@ def config_path(env: Mapping[str, str]) -> Path:
 
 
 def load_profile(env: Mapping[str, str], name: str | None = None) -> Profile:
-    """The profile of this name; else that of BARNABAS_PROFILE, else the file's default, else an empty one."""
+    """Return the named profile; else that of BARNABAS_PROFILE, else the file's default, else an empty one. Raises Failure."""
     path = config_path(env)
     wanted = name or env.get(PROFILE_VARIABLE) or None
     content = _read(path, required=bool(env.get(CONFIG_VARIABLE)))
@@ -96,12 +96,12 @@ def load_profile(env: Mapping[str, str], name: str | None = None) -> Profile:
         return NO_PROFILE
     if wanted not in profiles:
         known = ", ".join(sorted(profiles)) or "none"
-        raise Failure(f"there is no profile {wanted!r}; there are: {known}", resource=str(path))
+        raise Failure(f"no profile {wanted!r}; profiles: {known}", resource=str(path))
     return _profile(path, str(wanted), profiles[wanted])
 
 
 def profile_names(env: Mapping[str, str]) -> list[str]:
-    """For completion: no error, whatever the file is."""
+    """Return the names of all profiles, for completion; an empty list if the file is invalid."""
     try:
         return sorted(_read(config_path(env), required=False).get("profiles", {}))
     except Failure:
@@ -117,7 +117,7 @@ def resolve(
     command_config: Path | None = None,
     given: Mapping[str, str] | None = None,
 ) -> Connection:
-    """All settings, the stronger ones in place of the weaker."""
+    """Merge the settings of all sources by their precedence."""
     found: dict[str, Setting] = {}
     of_profile = f"profile {profile.name}"
     _merge(found, profile.settings, of_profile)
@@ -142,7 +142,7 @@ def resolve(
 def _merge(found: dict[str, Setting], more: Mapping[str, str], origin: str) -> None:
     for name, value in more.items():
         found[name] = Setting(value, origin)
-    # A client begins with brokers or with controllers: the nearer word counts.
+    # A client connects to brokers or to controllers: the later source decides.
     if BOOTSTRAP_SERVERS in more:
         found.pop(BOOTSTRAP_CONTROLLERS, None)
     elif BOOTSTRAP_CONTROLLERS in more:
@@ -150,11 +150,11 @@ def _merge(found: dict[str, Setting], more: Mapping[str, str], origin: str) -> N
 
 
 def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:
-    """BARNABAS_SECURITY_PROTOCOL for security.protocol, and so on; BARNABAS_BOOTSTRAP_SERVER is Kafka's option."""
+    """Yield settings of variables: BARNABAS_SECURITY_PROTOCOL is security.protocol; BARNABAS_BOOTSTRAP_SERVER works too."""
     given = [name for name in env if name.startswith(_PREFIX) and env[name]]
     if not given:
         return
-    from barnabas.client.settings import definitions  # takes long to import, and is rarely needed
+    from barnabas.client.settings import definitions  # slow to import, and rarely needed
 
     known = {_PREFIX + name.upper().replace(".", "_"): name for name in definitions()}
     for singular, name in (("SERVER", BOOTSTRAP_SERVERS), ("CONTROLLER", BOOTSTRAP_CONTROLLERS)):
@@ -165,16 +165,16 @@ def _from_variables(env: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:
 
 
 def _read(path: Path, *, required: bool) -> dict[str, Any]:
-    import tomllib  # most people have no such file
+    import tomllib  # imported late: most users have no config file
 
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if not required:
             return {}
-        raise Failure(f"there is no such file, and {CONFIG_VARIABLE} names it", resource=str(path)) from None
+        raise Failure(f"no such file; it is set by {CONFIG_VARIABLE}", resource=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Failure(f"this is no TOML: {error}", resource=str(path)) from None
+        raise Failure(f"not valid TOML: {error}", resource=str(path)) from None
     except OSError as error:
         raise Failure(str(error.strerror), resource=str(path)) from None
 
@@ -190,7 +190,7 @@ def _profile(path: Path, name: str, table: Any) -> Profile:
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """TOML reads `security.protocol` as a table in a table; here it is one name again."""
+    """Yield settings with dotted names: TOML parses `security.protocol` as nested tables."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flatten(value, f"{prefix}{key}.")

@@ -1,4 +1,4 @@
-"""Options that take a rate in bytes per second, such as 50MB."""
+"""Options for a rate in bytes per second, such as 50MB."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from barnabas.cli.terminal.parsing import parsed_by
 from barnabas.operations.quantities import parse_bytes
 
 parse_rate = parsed_by(parse_bytes)
-"""The callback of an option that takes bytes per second."""
+"""Callback for options that take bytes per second."""
 
 throttle_option = click.option(
     "--throttle",
     metavar="RATE",
     callback=parse_rate,
-    help="Bytes per second, such as 50MB; cleared at the end if --wait is given.",
+    help="Limit in bytes per second, such as 50MB. With --wait it is cleared at the end.",
 )

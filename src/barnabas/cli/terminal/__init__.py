@@ -1,1 +1,1 @@
-"""What every command shares, without a cluster: output, exit codes, failures, parsing, confirmation, `--watch`."""
+"""Code that commands share and that needs no cluster: output, exit codes, failures, parsing, confirmation, `--watch`."""

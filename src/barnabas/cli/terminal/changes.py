@@ -1,7 +1,7 @@
-"""Commands that change something: they show what they will do, do nothing if told so, and ask before what cannot be undone.
+"""Commands that change something: announce the changes, support --dry-run, ask for confirmation, show the results.
 
-Its one rule: the plan goes to the standard error before anything is sent, so that the output is the result alone. A result
-is a row per item with `error` and `message`, null where it went well; the command fails if one of them did.
+Its one rule: the plan goes to standard error before anything is sent, so that standard output has only the result. A result
+has one row per item with `error` and `message`, null on success. The command exits with 1 if an item failed.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ R = TypeVar("R")
 
 
 def announce(lines: Iterable[str], *, dry_run: bool = False) -> None:
-    """Say what is about to be done, or would be."""
+    """Print the changes that are about to be made, or with `dry_run` would be made."""
     for line in lines:
         note(f"{'would ' if dry_run else ''}{line}")
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before what cannot be undone; where nobody can answer, say which option does."""
+    """Ask for confirmation unless `yes`. Raises Failure if the answer is no or standard input is not a terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Failure(f"{question} Nobody is there to answer", advice="say it with --yes")
+        raise Failure(
+            f"{question} This cannot be confirmed, because standard input is not a terminal", advice="pass --yes"
+        )
     if not click.confirm(question, err=True):
-        raise Failure("nothing was done")
+        raise Failure("not confirmed: nothing was changed")
 
 
 def show_results(
@@ -44,11 +46,11 @@ def show_results(
     results: Mapping[K, object],
     row: Callable[[K, Any], Mapping[str, Any]],
 ) -> None:
-    """A row per item; `row` gives the fields of an item, with its result or None if it failed. Ends with 1 if one failed.
+    """Show one row per item, with the fields that `row` returns for the item and its result (None if it failed).
 
-    A change that was not confirmed in time and is there all the same counts as done, and says so.
+    Exits with 1 if an item failed. A change that timed out but was made counts as success, with a message.
     """
-    from barnabas.client.admin.part import TimedOutError  # brings the event loop
+    from barnabas.client.admin.part import TimedOutError  # slow to import: event loop
 
     failures: list[KafkaError] = []
     with output.table((*columns(*keys), *columns("error", "message"))) as table:
@@ -68,7 +70,7 @@ def show_results(
 
 
 async def carry_out(proposal: Proposal[K, R], *, dry_run: bool, yes: bool = True) -> Mapping[K, R]:
-    """Show what is proposed, ask if it needs confirmation, do it, and return the results; with `dry_run` only show it."""
+    """Show a proposal, ask for confirmation if it needs one, carry it out and return the results; `dry_run` only shows it."""
     for line in proposal.notes:
         note(line)
     announce(proposal.steps, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""What `plan`, `apply` and `export` have in common: a file, the cluster it is about, and the plan between them, shown."""
+"""Options and output that `plan`, `apply`, `export` and `lake drift` share: the declaring file and the plan."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ file_option = click.option(
     required=True,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="What the cluster is to be: a cluster.yaml; - is the standard input.",
+    help="File that declares the cluster (cluster.yaml); - is standard input.",
 )
 delete_option = click.option(
     "--delete",
     "--prune",
     "delete",
     is_flag=True,
-    help="Delete, too: what the file declares absent, and what is there and not in its sections.",
+    help="Also delete what the file declares absent, and what exists but is not declared in the file's sections.",
 )
 
 
 def load(file: str) -> Document:
-    """The file as a value, or a failure with all that is wrong with it."""
+    """Load a declaring file. Raises Failure with every error in it."""
     from barnabas.declared.document import load_document, read_document
 
     with documents():
@@ -57,7 +57,7 @@ def load(file: str) -> Document:
 
 @contextmanager
 def documents() -> Iterator[None]:
-    """What is wrong with a file is a failure."""
+    """Turn errors in a file into a Failure."""
     from barnabas.declared.yaml_nodes import DocumentError
 
     try:
@@ -69,23 +69,23 @@ def documents() -> Iterator[None]:
 
 
 def show(output: Output, plan: Plan) -> None:
-    """The plan, value by value, and beside it what else there is to say; a plan that cannot be done is a failure."""
+    """Show the plan, value by value, with notes. Raises Failure if the plan cannot be carried out."""
     from barnabas.declared.difference import AddPartitions
 
     if plan.changes or not output.is_for_people:
         output.rows(PLAN_COLUMNS, plan.rows())
     if any(isinstance(change, AddPartitions) for change in plan.changes):
-        note("note: after partitions were added, records with keys go to other partitions than before")
+        note("note: after partitions are added, records with the same key may go to another partition than before")
     if plan.undeclared:
         kinds = Counter(what.partition(" ")[0] for what in plan.undeclared)
         words = ", ".join(f"{kind}s {count}" for kind, count in sorted(kinds.items()))
-        note(f"note: what is not declared is left alone ({words}); --delete would remove it")
+        note(f"note: resources that are not declared are ignored ({words}); --delete would delete them")
     if plan.problems:
         raise Failure("\n".join(map(str, plan.problems)))
 
 
 def judge(output: Output, plan: Plan, agreement: str) -> None:
-    """The plan, shown; the process ends with 2 if there is something in it."""
+    """Show the plan, or the note `agreement` if it is empty. Exits with 2 if it has changes."""
     show(output, plan)
     if not plan.changes:
         note(agreement)
@@ -95,6 +95,6 @@ def judge(output: Output, plan: Plan, agreement: str) -> None:
 
 
 def summary(changes: tuple[Change, ...]) -> str:
-    """`2 to create, 1 to alter`."""
+    """Count changes by action: `2 to create, 1 to alter`."""
     counts = Counter(change.action for change in changes)
     return ", ".join(f"{counts[action]} to {action}" for action in _COLORS if counts[action])

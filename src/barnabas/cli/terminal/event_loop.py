@@ -1,4 +1,4 @@
-"""The event loop for long work: uvloop is faster and loads slowly, so short commands do without it."""
+"""The event loop for long work: uvloop is faster but slow to import, so short commands use asyncio's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def fast_loop() -> Callable[[], AbstractEventLoop] | None:
-    """The loop factory of uvloop, or None on a platform that does not have it."""
+    """Return the loop factory of uvloop, or None if it is not installed."""
     try:
         import uvloop
     except ImportError:

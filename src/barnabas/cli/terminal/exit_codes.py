@@ -6,6 +6,6 @@ from typing import Final
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
-"""Something was refused, not found, not reached, or is damaged."""
+"""Something was rejected, not found, not reachable or damaged."""
 EXIT_NO: Final = 2
-"""Wrong usage; or, from a command that judges (`JudgingCommand`), the answer no: drift, unhealthy, different."""
+"""Wrong usage; or, from a `JudgingCommand`, a negative result: drift, unhealthy, different."""

@@ -18,24 +18,24 @@ from barnabas.operations.errors import OperationError
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 ADVICE = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "see what there is with: barnabas topics list",
-    ErrorCode.TOPIC_ALREADY_EXISTS: "describe it, or choose another name",
-    ErrorCode.NOT_CONTROLLER: "the controller has just changed: try again",
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "the principal needs an ACL on this topic: barnabas acls explain",
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "the principal needs an ACL on this group: barnabas acls explain",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the principal needs an ACL on the cluster: barnabas acls explain",
-    ErrorCode.REQUEST_TIMED_OUT: "it may have happened all the same: look before you try again",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "list topics with: barnabas topics list",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "describe the topic, or choose another name",
+    ErrorCode.NOT_CONTROLLER: "the controller has just changed: retry",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "the principal needs an ACL for this topic; see: barnabas acls explain",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "the principal needs an ACL for this group; see: barnabas acls explain",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the principal needs an ACL for the cluster; see: barnabas acls explain",
+    ErrorCode.REQUEST_TIMED_OUT: "the change may have been made: check before you retry",
     ErrorCode.SASL_AUTHENTICATION_FAILED: "check user and password in the profile or the file of --command-config",
-    ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for this; barnabas cluster features says what it has",
-    ErrorCode.GROUP_ID_NOT_FOUND: "see what there is with: barnabas groups list",
-    ErrorCode.NON_EMPTY_GROUP: "stop its members first",
-    ErrorCode.POLICY_VIOLATION: "a policy of the cluster forbids it: ask those who run it",
-    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "wait, or ask for a larger quota",
+    ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for this; see: barnabas cluster api-versions",
+    ErrorCode.GROUP_ID_NOT_FOUND: "list groups with: barnabas groups list",
+    ErrorCode.NON_EMPTY_GROUP: "stop the members of the group first",
+    ErrorCode.POLICY_VIOLATION: "a policy of the cluster forbids it: ask its operators",
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "wait and retry, or ask for a larger quota",
 }
 
 
 class Failure(click.ClickException):
-    """A command that failed; shown as `Error: resource: what is wrong`, with a line that says what to try."""
+    """Failure of a command; shown as `Error: resource: message`, followed by `Try: advice` if there is one."""
 
     exit_code = EXIT_FAILED
 
@@ -50,13 +50,13 @@ class Failure(click.ClickException):
 
 
 def failure_of(error: Exception, resource: str | None = None) -> Failure:
-    """Turn an error that was to be expected into a `Failure`."""
+    """Turn an expected error into a `Failure`."""
     if isinstance(error, OperationError):
         advice = error.advice or (ADVICE.get(error.code) if error.code is not None else None)
         return Failure(error.message, resource=error.resource or resource, advice=advice)
     if isinstance(error, KafkaError):
         if type(error).__module__.startswith(("barnabas.storage", "barnabas.config")):
-            return Failure(str(error), resource=resource)  # no broker said it, so its code says nothing
+            return Failure(str(error), resource=resource)  # not a broker's response, so its code is meaningless
         advice = ADVICE.get(error.code)
         return Failure(f"{error.code.name}: {error.message}", resource=resource, advice=advice)
     if isinstance(error, OSError) and error.strerror:
@@ -67,17 +67,17 @@ def failure_of(error: Exception, resource: str | None = None) -> Failure:
 
 @contextmanager
 def failures(resource: str | None = None) -> Iterator[None]:
-    """End the command with one message if something fails in here that is not a bug of this program."""
+    """Turn errors of Kafka, the operating system and operations, but not bugs, into a `Failure`."""
     try:
         yield
     except BrokenPipeError:
-        raise  # whoever read the output has seen enough; click ends the command
+        raise  # the reader of the output closed the pipe; click ends the command
     except (KafkaError, OSError, OperationError) as error:
         raise failure_of(error, resource) from error
 
 
 class Misunderstood(click.UsageError):
-    """Wrong usage of a command whose exit code 2 means something else."""
+    """Wrong usage of a command whose exit code 2 has another meaning; exits with 1."""
 
     exit_code = EXIT_FAILED
 
@@ -87,7 +87,7 @@ class Misunderstood(click.UsageError):
 
 
 class JudgingCommand(click.Command):
-    """A command that answers yes or no and exits with 2 for no. Wrong usage exits with 1, like any other failure."""
+    """A command that checks something and exits with 2 if the result is negative. Wrong usage exits with 1."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:

@@ -1,11 +1,11 @@
-"""What a command says: tables for people, and JSON, YAML or TSV as a contract for programs.
+"""Output of commands: tables for people; JSON, YAML and TSV as a stable interface for programs.
 
-Its one rule: rows go out as they come. A table is aligned by its first rows; JSON is an array with a row to a line (`jsonl` is
-the same without the brackets); YAML is a list; TSV has a line to a row, without a header, in the order of the table's columns.
-What is said about the work (notes, progress, errors) goes to the standard error, so that the output is data alone.
+Its one rule: rows are written as they arrive. A table is aligned by its first rows. JSON is an array with one row per line;
+`jsonl` is the same without the brackets. YAML is a list. TSV has one line per row, without a header, in the order of the
+table's columns. Notes, progress and errors go to standard error, so that standard output has only data.
 
-Names are those of Kafka's own JSON. A row may have more fields than the table has columns: JSON and YAML show all.
-No library draws the tables: what would be used of one is this file, and importing it would take longer than most commands.
+Field names are those of Kafka's JSON. A row may have more fields than the table has columns; JSON and YAML show all of them.
+No table library is used: importing one would take longer than most commands run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 Style = Callable[[Any], str | None]
 
 ALIGNED_ROWS: Final = 256
-"""By so many first rows a table is aligned."""
+"""Number of rows from which the column widths of a table are computed."""
 _ALIGNED_S = 0.5
 _CHUNK_LINES = 512
 _MAX_ALIGNED_WIDTH = 60
@@ -38,7 +38,7 @@ _COLORS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36
 
 
 class Format(Enum):
-    """How rows are written."""
+    """Formats of --output."""
 
     TABLE = "table"
     JSON = "json"
@@ -49,9 +49,9 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field of the rows that tables and TSV show. Numbers stand on the right.
+    """A field of the rows, as a column of tables and TSV. Numbers are right-aligned.
 
-    For people alone, `style` names a colour for a value, and `show` its text, which is never that of an absent one.
+    In tables only, `style` returns the colour of a value, and `show` the text of a value that is not None.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Column:
 
 
 def columns(*keys: str | Column) -> tuple[Column, ...]:
-    """Columns by the names of their fields, where nothing else is to be said of them."""
+    """Make columns of field names; a `Column` is kept as it is."""
     return tuple(Column(key) if isinstance(key, str) else key for key in keys)
 
 
@@ -73,7 +73,7 @@ def columns(*keys: str | Column) -> tuple[Column, ...]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: anything else as its text."""
+    """Convert a value to types that JSON has; other types become their text."""
     if type(value) is JsonText:
         return value.value()
     if value is None or isinstance(value, str | int | float):
@@ -90,12 +90,12 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=pl
 
 
 def to_json(value: Any) -> str:
-    """In one line, without what a terminal would take for a command."""
+    """Format a value as JSON in one line, with control characters escaped."""
     if not isinstance(value, dict):
         return _for_terminals(value if type(value) is JsonText else _encode(value))
     fields = []
     for key, member in value.items():
-        # The kinds that rows of records are made of; the encoder takes ten times as long to begin.
+        # Fast path for the types in rows of records: a call of the encoder takes ten times as long.
         kind = type(member)
         if kind is str:
             text = _quote(member)
@@ -108,7 +108,7 @@ def to_json(value: Any) -> str:
 
 
 def cell(value: Any, absent: str = "-") -> str:
-    """A value in a table: lists with commas, what has fields as JSON."""
+    """Format a value for a table: lists with commas, mappings as JSON."""
     kind = type(value)
     if kind is str or kind is JsonText:
         return value if value.isprintable() else _for_terminals(value)
@@ -133,7 +133,7 @@ def _for_terminals(text: str) -> str:
 
 
 def to_yaml(value: Any, indent: str = "") -> str:
-    """YAML, in blocks; texts that YAML would read as something else are quoted as in JSON."""
+    """Format a value as YAML in block style; strings that YAML would parse as another type are quoted as in JSON."""
     return "\n".join(_yaml_lines(plain(value), indent)) + "\n"
 
 
@@ -173,7 +173,7 @@ _TSV_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r
 
 
 class Rows:
-    """One list of rows on its way out: add them, then close; used with `with`."""
+    """A list of rows that is being written; a context manager that closes it."""
 
     def __init__(self, output: Output, shown: Iterable[Column]) -> None:
         self.columns = tuple(shown)
@@ -185,11 +185,11 @@ class Rows:
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Shows what was added so far: for rows that take their time."""
+        """Write the rows added so far, for rows that arrive slowly."""
         self._flush()
 
     def close(self) -> None:
-        """After the last row."""
+        """End the list after the last row."""
         self.flush()
 
     def __enter__(self) -> Self:
@@ -199,7 +199,7 @@ class Rows:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None or issubclass(kind, Exception):
-            self.close()  # what was found before something went wrong is shown whole
+            self.close()  # rows found before an error are shown too
 
 
 class _Table(Rows):
@@ -264,7 +264,7 @@ class _Table(Rows):
 
 
 def _line_writer(keys: list[tuple[str, Callable[[Any], str] | None]], formats: list[str]) -> Callable[[Row], str]:
-    """`line(row)`, compiled for these columns: most of a long table is spent there, so texts and numbers do without a call."""
+    """Compile `line(row)` for these columns. It takes most of the time of a long table, so strings and ints need no call."""
     names: dict[str, Any] = {"cell": cell, "JsonText": JsonText}
     lines = ["def line(row):", "    get = row.get"]
     for at, (key, show) in enumerate(keys):
@@ -280,7 +280,7 @@ def _line_writer(keys: list[tuple[str, Callable[[Any], str] | None]], formats: l
             lines.append(f"    c{at} = '-' if v is None else show{at}(v)")
     pieces = [f"{{c{at}:{form}}}" for at, form in enumerate(formats)]
     lines.append(f"    return f'{'  '.join(pieces)}'.rstrip()")
-    exec(compile("\n".join(lines), "<line of a table>", "exec"), names)  # of our own columns alone
+    exec(compile("\n".join(lines), "<line of a table>", "exec"), names)  # the source contains only our own column keys
     writer: Callable[[Row], str] = names["line"]
     return writer
 
@@ -348,7 +348,7 @@ _WRITERS: dict[Format, type[Rows]] = {
 
 
 class Output:
-    """Where a command writes, and how. `file` is the standard output unless another is given."""
+    """The output of a command: format, file (standard output by default) and colours."""
 
     def __init__(self, format: Format = Format.TABLE, file: TextIO | None = None, color: bool | None = None) -> None:
         self.format = format
@@ -362,18 +362,18 @@ class Output:
         return self.format is Format.TABLE
 
     def rows(self, shown: Iterable[Column], rows: Iterable[Row]) -> int:
-        """Write a list; how many rows it had."""
+        """Write a list of rows and return their number."""
         with self.table(shown) as table:
             for row in rows:
                 table.add(row)
         return table.count
 
     def table(self, shown: Iterable[Column]) -> Rows:
-        """A list whose rows are added one by one, as from an asynchronous iterator."""
+        """Return a list to which rows are added one by one, for example from an asynchronous iterator."""
         return _WRITERS[self.format](self, shown)
 
     def listing(self, key: str, rows: Iterable[Row]) -> int:
-        """Write a list of which people see one field, a line to a row, as of names or sentences; how many rows it had."""
+        """Write a list and return the number of rows. As a table, it has only the field `key`, without a header."""
         if not self.is_for_people:
             return self.rows(columns(key), rows)
         count = 0
@@ -384,7 +384,7 @@ class Output:
         return count
 
     def one(self, row: Row) -> None:
-        """Write one thing: a line to a field for people, an object for programs, a line of all fields as TSV."""
+        """Write one row: one line per field as a table, an object as JSON or YAML, one line of all fields as TSV."""
         if self.format is Format.TABLE:
             width = max(map(len, row), default=0)
             for key, value in row.items():
@@ -401,12 +401,12 @@ class Output:
         self.flush()
 
     def title(self, text: str) -> None:
-        """A line above a table; nothing in what programs read."""
+        """Write a line above a table; nothing in the other formats."""
         if self.is_for_people:
             self.write(("\n" if self._has_written else "") + (_paint(text, "cyan") if self.color else text))
 
     def write(self, text: str, end: str = "\n") -> None:
-        """A text as it is; it is held back until there are enough of them."""
+        """Write text unchanged; it is buffered until `flush` or until there are enough lines."""
         self._pieces.append(text + end)
         if len(self._pieces) >= _CHUNK_LINES:
             self._drain()
@@ -417,7 +417,7 @@ class Output:
 
     @contextmanager
     def captured(self) -> Iterator[io.StringIO]:
-        """What is written here goes to a text instead."""
+        """Capture what is written inside the context."""
         text, file = io.StringIO(), self._file
         self._drain()
         self._file = text
@@ -432,20 +432,20 @@ class Output:
         self._has_written = self._has_written or bool(text)
         try:
             self._file.write(text)
-        except UnicodeEncodeError:  # a terminal that is not UTF-8, or bytes that were no text
+        except UnicodeEncodeError:  # the terminal is not UTF-8, or the text has undecodable bytes
             encoding = self._file.encoding or "ascii"
             self._file.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def note(text: str) -> None:
-    """Something about the work, for people, beside the output."""
+    """Print a message for people to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 class Progress:
-    """How far something is that takes long: a line on the standard error that is written over. Silent when that is no terminal.
+    """A progress line on standard error, if that is a terminal.
 
-    Nothing is shown in the first second; `update` costs little and may be called often.
+    Nothing is shown in the first second. `update` is cheap and may be called often.
     """
 
     _EVERY_S = 0.2
@@ -487,9 +487,9 @@ class Progress:
             sys.stderr.flush()
 
 
-@functools.lru_cache(maxsize=4096)  # the records of a batch often have the same
+@functools.lru_cache(maxsize=4096)  # the records of a batch often have the same timestamp
 def utc_time(timestamp_ms: int) -> str:
-    """A timestamp for people, as in ISO 8601; -1, which stands for none, is a dash."""
+    """Format a timestamp as ISO 8601 in UTC; -1 (no timestamp) as a dash."""
     seconds, rest = divmod(timestamp_ms, 1000)
     text = _SECONDS.get(seconds)
     if text is None:
@@ -516,7 +516,7 @@ def _duration(seconds: float) -> str:
 
 
 def wants_color(file: TextIO) -> bool:
-    """On a terminal, unless NO_COLOR is set; FORCE_COLOR says so for anything else."""
+    """Return whether to use colours: on terminals unless NO_COLOR is set, elsewhere only if FORCE_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

@@ -1,6 +1,6 @@
-"""Callbacks of options and arguments whose text means something: `callback=parsed_by(parse)`.
+"""Callbacks that parse options and arguments: `callback=parsed_by(parse)`.
 
-Its one rule: the text is judged before the command runs, and what `parse` says of a wrong one is what the user is told.
+Its one rule: values are parsed before the command runs, and the user sees the message of the ValueError that `parse` raises.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
 
 def parsed_by(parse: Callable[[str], Any], *, or_none: bool = True) -> Callback:
-    """What `parse` makes of the text, several of them one by one. Nothing stays None, unless `parse` has a say in it."""
+    """Return a callback that applies `parse` to a value, or to each of several. None stays None unless `or_none` is false."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if isinstance(value, tuple):
@@ -40,7 +40,7 @@ def _moment(text: str | None) -> AsOf:
 
 
 moment_of = parsed_by(_moment, or_none=False)
-"""An offset of the metadata log, or a time; none is the end of the log."""
+"""Callback for an offset of the metadata log or a time; None is the end of the log."""
 
 time_ms = parsed_by(lambda text: parse_time_ms(text, round(time.time() * 1000)))
-"""A time, or an age."""
+"""Callback for a time or an age, in milliseconds since 1970."""

@@ -1,6 +1,6 @@
-"""Input that may come slowly, as from a pipe or a terminal, beside an event loop that must not wait for it.
+"""Reading of slow input, such as a pipe or a terminal, without blocking the event loop.
 
-Its one rule: what has come is handed on at once, and no more than a few thousand items are held.
+Its one rule: items are passed on as soon as they arrive, and at most 10,000 are buffered.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _HELD = 10_000
 
 
 def may_be_slow() -> bool:
-    """Whether the standard input is one that can keep a reader waiting."""
+    """Return whether reading standard input may block: whether it is not a regular file."""
     try:
         return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
-    except (OSError, ValueError):  # no file at all
+    except (OSError, ValueError):  # standard input has no file descriptor
         return False
 
 
 async def beside(items: Iterator[T], *, is_slow: bool) -> AsyncIterator[T]:
-    """The items as they come; those of a slow input are waited for in a thread, which is left behind at the end."""
+    """Yield the items as they arrive. Slow input is read in a daemon thread, which may outlive this generator."""
     if not is_slow:
         for item in items:
             yield item
@@ -40,7 +40,7 @@ async def beside(items: Iterator[T], *, is_slow: bool) -> AsyncIterator[T]:
     )
 
     def tell(some: list[T], end: BaseException | None) -> None:
-        with contextlib.suppress(RuntimeError):  # nobody is there any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(queue.put_nowait, (some, end))
 
     def read() -> None:

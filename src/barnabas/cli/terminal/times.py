@@ -1,4 +1,4 @@
-"""Points in time as people write them. Pure.
+"""Parsing of times and ages. Pure.
 
 Its one rule: a time without a zone is UTC; an age counts back from the given `now_ms`.
 """
@@ -15,7 +15,6 @@ def parse_time_ms(text: str, now_ms: int) -> int:
 
     Raises ValueError.
 
-
     >>> parse_time_ms("2026-01-31T12:30:00Z", 0), parse_time_ms("2026-01-31", 0), parse_time_ms("1700000000000", 0)
     (1769862600000, 1769817600000, 1700000000000)
     >>> parse_time_ms("90m", now_ms=10_000_000), parse_time_ms("1d", now_ms=86_400_000)
@@ -30,7 +29,7 @@ def parse_time_ms(text: str, now_ms: int) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is no time such as 2026-01-31T12:30:00Z, no milliseconds and no age such as 7d"
+            f"{text!r} is not a time such as 2026-01-31T12:30:00Z, milliseconds since 1970, or an age such as 7d"
         ) from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)

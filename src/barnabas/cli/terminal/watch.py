@@ -1,6 +1,6 @@
-"""`--watch`: the same question again and again, until it is interrupted.
+"""`--watch`: repeat a command until it is interrupted.
 
-Its one rule: on a terminal the new answer takes the place of the old one; in a file or a pipe answers follow each other.
+Its one rule: on a terminal, new output replaces the old; in a file or a pipe, it is appended.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 import click
 
 watch_option = click.option(
-    "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Ask again every so many seconds, until Ctrl-C."
+    "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Repeat every SECONDS until Ctrl-C."
 )
 
 
 async def watched(every_s: float | None, show: Callable[[], Awaitable[bool | None]]) -> None:
-    """Show once, or again and again; `show` may say True when there is nothing more to see."""
+    """Call `show` once, or every `every_s` seconds until it returns True."""
     while True:
         if every_s is not None and sys.stdout.isatty():
             click.clear()
