@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) ->
         (("run", "--lake", tmp_path / "new"), "Missing argument 'SOURCE...'"),
         (("run", nodes[0], "--option", "voter=1", "--lake", tmp_path / "new"), "has no option voter; it knows"),
         (("as-of", "10", "metadata_records", "--lake", lake), "there are topics, partitions"),
-        (("as-of", "1999-01-01", "topics", "--lake", lake), "nothing that was before"),
+        (("as-of", "1999-01-01", "topics", "--lake", lake), "no data from before"),
         (("as-of", "soon", "topics", "--lake", lake), "is not an offset, milliseconds, or a time"),
         (("sql", "select nothing from topics", "--lake", lake), "UNRESOLVED_COLUMN"),
         (("rebuild", "--lake", tmp_path / "none"), "is no lake"),

@@ -42,7 +42,7 @@ def test_changes_are_told_in_words_and_can_be_narrowed(lake: Path) -> None:
     result = run("changes", "--lake", lake, "--cluster-id", "none")
     assert result.exit_code == 1
     assert "is not in the lake" in result.stderr
-    assert "there are topics, " in run("changes", "--lake", lake, "--kind", "topic").stderr
+    assert "must be one of topics, " in run("changes", "--lake", lake, "--kind", "topic").stderr
 
 
 def _image(offset: int) -> MetadataImage:

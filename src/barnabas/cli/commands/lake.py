@@ -1,7 +1,7 @@
-"""`barnabas lake`: what ever happened to clusters, as tables, kept by Spark.
+"""`barnabas lake`: the history of clusters as tables of Spark.
 
-Reads arguments and shows; the lake itself is in `barnabas.lake`, which is imported when a command runs, and needs the extra
-`lake` and Java. What Spark says goes to `log/spark.log` of the lake.
+Parses arguments and prints. The lake itself is in `barnabas.lake`, which is imported when a command runs and needs the extra
+`lake` and Java. Spark logs to `log/spark.log` in the lake.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from barnabas.lake.keeping.store import Writer
 
 
-@click.group(short_help="What ever happened to clusters, as tables of Spark.")
+@click.group(short_help="Query the history of clusters with Spark.")
 def lake() -> None:
-    """What ever happened to clusters, as tables of Spark.
+    """Query the history of clusters with Spark.
 
-    A lake is a directory. `run` fills it from the logs of Kafka or barnabas (metadata, groups, transactions) with each record
-    and, in the silver tables, what was true when. Running again reads only what is new.
+    A lake is a directory of tables. `run` fills it from the logs of Kafka or barnabas (metadata, groups, transactions): the
+    bronze tables have every record, the silver tables the state over time, the gold tables answers. Running it again reads
+    only new records.
 
     \b
     Examples:
@@ -56,22 +57,38 @@ def lake() -> None:
 @lake.command("run")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(exists=True, path_type=Path))
 @LAKE
-@click.option("--follow", is_flag=True, help="Go on until Ctrl-C, looking for more every so often.")
-@click.option("--interval", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="How often: seconds.")
-@click.option("--voters", metavar="ID,...", help="The voters of the quorum, where its log does not name them.")
-@click.option("--include-uncommitted", is_flag=True, help="Also take what no majority is known to have.")
-@click.option("--allow-data-loss", is_flag=True, help="Go on where a source has lost what was not read yet.")
-@click.option("--cluster-id", help="Whose logs they are, where no meta.properties says so.")
-@click.option("--option", "source_options", multiple=True, metavar="KEY=VALUE", help="Any option of the data sources.")
+@click.option("--follow", is_flag=True, help="Keep reading new records until Ctrl-C.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between reads with --follow.",
+)
+@click.option("--voters", metavar="ID,...", help="Voters of the quorum, if its log does not name them.")
+@click.option("--include-uncommitted", is_flag=True, help="Also read records that may not be committed.")
+@click.option(
+    "--allow-data-loss", is_flag=True, help="Continue if a source no longer has records that were not read yet."
+)
+@click.option("--cluster-id", help="Cluster id of the logs, if they have no meta.properties.")
+@click.option(
+    "--option",
+    "source_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the data sources; may be repeated.",
+)
 @click.option(
     "--traffic/--no-traffic",
     default=None,
-    help="Also read the records of topics, and sum up how much, when and by which keys.",
+    help="Also read the records of topics, and summarize them by time and key.  [default: as in the last run]",
 )
 @click.option(
     "--observe/--no-observe",
     default=None,
-    help="Also ask the live cluster (--bootstrap-server) for sizes on disk, the lag of its quorum and of its groups.",
+    help="Also request sizes on disk, quorum lag and group lag from the live cluster (--bootstrap-server)."
+    "  [default: as in the last run]",
 )
 @CONF
 @connection_options
@@ -90,13 +107,14 @@ def run(
     conf: tuple[str, ...],
     connection: Connection,
 ) -> None:
-    """Fill the lake with what is new.
+    """Read new records into the lake.
 
-    SOURCE is a log dir (with meta.properties), of one node or of several of a cluster, or the directory of a metadata log. With
-    --bootstrap-controller the metadata log is read from the quorum that runs there. Without either, the sources of the last
-    run are read. Whether --traffic and --observe were said is remembered too.
+    SOURCE is the log dir of a node (with meta.properties), or the directory of a metadata log; give several for several nodes.
+    With --bootstrap-controller, the metadata log is read from the running quorum. Without either, the sources of the last run
+    are read.
 
-    Only what the quorum has committed is taken: of a cluster with several voters, give the dirs of a majority.
+    Only committed metadata is read. If the cluster has several voters, give the log dirs of a majority, which tell what is
+    committed.
     """
     options = pairs(source_options, "--option")
     if voters:
@@ -118,7 +136,7 @@ def run(
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM came: a batch under way is left to the next run, and Spark is not torn out of its calls."""
+    """Yield a function that returns whether SIGINT or SIGTERM arrived. The signals do not interrupt calls of Spark."""
     came: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
@@ -131,7 +149,7 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 
 
 def _check_executors(spark: SparkSession, directory: Path, feeds: list[Feed]) -> None:
-    """On a cluster: what every executor needs, before something fails in the middle."""
+    """On a Spark cluster, check first that every executor has what it needs. Raises Failure."""
     if (spark.sparkContext.master or "local").startswith("local"):
         return
     from barnabas.lake.spark.executors import ExecutorsError, check
@@ -163,13 +181,13 @@ def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: flo
         else:
             runner.follow(feeds, interval_s, is_interrupted)
         if is_interrupted():
-            note("stopped; the next run goes on from here")
+            note("stopped; the next run continues from here")
             if interval_s is None:
                 raise click.Abort
     for name, count in total.items():
         note(f"{name}: {count:,} new records")
     if bad:
-        note(f"warning: {bad:,} places could not be read: barnabas lake sql 'select * from quarantine'")
+        note(f"warning: {bad:,} places could not be read; see: barnabas lake sql 'select * from quarantine'")
 
 
 # --- rebuild ---------------------------------------------------------------------------------------------------------
@@ -177,16 +195,16 @@ def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: flo
 
 @lake.command("rebuild")
 @LAKE
-@click.option("--without-missing", is_flag=True, help="Leave out sources that are not there any more, and their rows.")
+@click.option("--without-missing", is_flag=True, help="Omit sources that no longer exist, and their rows.")
 @CONF
 @connection_options
 def rebuild(directory: Path, without_missing: bool, conf: tuple[str, ...], connection: Connection) -> None:
-    """Make the lake anew from the sources that it remembers, beside the old one, and swap them at the end.
+    """Build the lake again from its sources, beside the old one, and swap them at the end.
 
-    For a lake of another version, or one whose source was re-created or truncated. The new lake has what the sources have now:
-    what retention or a snapshot has removed from them since is no longer in it, and begins at a snapshot, marked as not exact.
-    What was observed of live clusters is taken along as it is. Until the swap, and if the rebuild fails, the lake is as it was;
-    a run a while after it removes the old data.
+    Use it for a lake of another version, or if a source was recreated or truncated. The new lake has only what the sources
+    have now: records that retention or snapshots removed are gone, and history then starts at a snapshot, marked as not exact.
+    Observations of live clusters are kept. Until the swap, and if the rebuild fails, the lake is unchanged. A later run
+    deletes the old data.
     """
     with lake_failures(directory):
         from barnabas.lake.keeping.store import LakeFormatError, Writer, read_settings
@@ -195,17 +213,17 @@ def rebuild(directory: Path, without_missing: bool, conf: tuple[str, ...], conne
         known = read_settings(directory).sources
         if not known:
             raise Failure(
-                "remembers no source", resource=str(directory), advice="make a new one with: barnabas lake run"
+                "has no recorded sources", resource=str(directory), advice="fill it with: barnabas lake run SOURCE"
             )
         with Writer(directory) as writer:
             writer.open_anew()
             feeds = remembered_feeds(known, connection, without_missing=without_missing)
             for cluster in sorted(known.keys() - {feed.cluster_id for feed in feeds}):
-                note(f"warning: cluster {cluster} has no source any more, and is left out")
+                note(f"warning: cluster {cluster} has no source any more and is omitted")
             try:
                 writer.take_along([stream.records.path for stream in OBSERVING], _is_observing)
             except LakeFormatError as error:
-                note(f"warning: what was observed of live clusters is left behind: {error}")
+                note(f"warning: observations of live clusters are lost: {error}")
             with lake_session(directory, conf) as spark:
                 _run(spark, writer, feeds, None)
             writer.swap()
@@ -215,16 +233,16 @@ def _is_observing(stream: str) -> bool:
     return "/kafka_cluster/" in stream
 
 
-# --- questions -------------------------------------------------------------------------------------------------------
+# --- queries ---------------------------------------------------------------------------------------------------------
 
 
 @lake.command("tables")
 @LAKE
 @output_options
 def tables(directory: Path, output: Output) -> None:
-    """List the tables, what each answers, and how large it is. Needs no Java.
+    """List the tables, the question each answers, and its size. Needs no Java.
 
-    Tables of gold are made of the others when they are asked for, and have no size.
+    Gold tables are computed from the others when they are queried, and have no size.
     """
     with lake_failures(directory):
         from barnabas.lake.keeping.runner import bytes_of, rows_of
@@ -258,9 +276,9 @@ def tables(directory: Path, output: Output) -> None:
 @CONF
 @output_options
 def sql(query: str, directory: Path, conf: tuple[str, ...], output: Output) -> None:
-    """Ask the tables, which are views by their names, a QUERY in Spark's SQL.
+    """Run a Spark SQL query. Every table is a view of its name.
 
-    All tables are of the same moment, even while a run goes on.
+    All tables show the same committed state of the lake, even while `lake run` writes to it.
     """
     with lake_failures(directory), opened(directory, conf) as tables:
         show(tables.sql(query), output)
@@ -270,17 +288,17 @@ def sql(query: str, directory: Path, conf: tuple[str, ...], output: Output) -> N
 @click.argument("moment", metavar="OFFSET|TIME", callback=moment_of)
 @click.argument("table")
 @LAKE
-@click.option("--cluster-id", help="Of this cluster alone.")
+@click.option("--cluster-id", help="Only this cluster.")
 @CONF
 @output_options
 def as_of(
     moment: AsOf, table: str, directory: Path, cluster_id: str | None, conf: tuple[str, ...], output: Output
 ) -> None:
-    """Show what was true after an offset of the metadata log, or at a time.
+    """Show a table as of an offset of the metadata log, or a time.
 
-    States are those between batches of the log: OFFSET counts as the last end of a batch at or before it, TIME as that of the
-    last batch appended by then. TABLE is a silver table (topics, partitions, configs, acls, ...), or one of gold that is made
-    of such tables alone (access, topic_inventory, broker_balance, ...), as it would have been; see barnabas lake tables.
+    State exists only between batches of the log: OFFSET means the end of the last batch that ends at or before it, TIME the
+    end of the last batch appended by then. TABLE is a silver table (topics, partitions, configs, acls, ...), or a gold table
+    computed only from silver tables (access, topic_inventory, broker_balance, ...); see barnabas lake tables.
     """
     with lake_failures(directory), opened(directory, conf) as tables:
         from barnabas.lake.tables.all import TABLES
@@ -292,9 +310,9 @@ def as_of(
             raise Failure(str(error)) from None
         if not places:
             raise Failure(
-                "the lake knows of nothing that was before this",
+                "the lake has no data from before this offset or time",
                 resource=table,
-                advice="see its first offsets with lake sql",
+                advice="see the first offsets with: barnabas lake sql",
             )
         for cluster, log, offset in places if state.is_of_metadata(table) else ():
             note(f"{cluster}: after offset {offset} of {log}")

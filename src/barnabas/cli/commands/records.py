@@ -173,7 +173,7 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
 @click.option(
     "--from", "from_ms", callback=time_ms, metavar="TIME|AGE", help="Start at the first record at or after this time."
 )
-@click.option("--tail", type=click.IntRange(1), metavar="N", help="Start at the last N records of each partition.")
+@click.option("--tail", type=click.IntRange(1), metavar="N", help="Start N records before the end of each partition.")
 @click.option("--max", "-n", "max_records", type=click.IntRange(1), metavar="N", help="Stop after N records.")
 @click.option(
     "--until-end/--follow",

@@ -1,1 +1,1 @@
-"""What the commands of `barnabas lake` do: session (what they share), answers (changes, drift, audits, plans, the report)."""
+"""Parts of `barnabas lake`: session and sources, and the commands changes, drift, rollback-plan, audit, plan and report."""

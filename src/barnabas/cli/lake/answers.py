@@ -1,6 +1,6 @@
-"""The answers of `barnabas lake` that are commands of their own: changes, drift, the way back and the report; and all of them.
+"""`barnabas lake changes`, `drift`, `rollback-plan` and `report`; and `COMMANDS`, the list of all commands in this package.
 
-Reads arguments and shows; what is said comes from the tables of gold, and from `declared` for what a file declares.
+Parses arguments and prints; rows come from the gold tables, and from `declared` for what a file declares.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 @click.command("changes")
 @LAKE
-@click.option("--since", help="From this offset or time on.", **MOMENT)
-@click.option("--until", help="Up to this offset or time.", **MOMENT)
-@click.option("--kind", "kinds", multiple=True, help="Only of this table: topics, configs, acls, ...; may be repeated.")
+@click.option("--since", help="Only changes at or after this offset or time.", **MOMENT)
+@click.option("--until", help="Only changes at or before this offset or time.", **MOMENT)
+@click.option(
+    "--kind", "kinds", multiple=True, help="Only changes of this table: topics, configs, acls, ...; may be repeated."
+)
 @CLUSTER
 @CONF
 @output_options
@@ -41,7 +43,7 @@ def changes(
     conf: tuple[str, ...],
     output: Output,
 ) -> None:
-    """Tell what changed, in words.
+    """List changes of the cluster as sentences.
 
     \b
     Examples:
@@ -55,7 +57,7 @@ def changes(
 
         known = TABLES["changes"].inputs
         if unknown := sorted(set(kinds).difference(known)):
-            raise click.UsageError(f"--kind {unknown[0]}: there are {', '.join(known)}.")
+            raise click.UsageError(f"--kind {unknown[0]}: must be one of {', '.join(known)}.")
         with opened(directory, conf) as tables:
             rows = rows_of(tables, "changes", cluster_id)
             if kinds:
@@ -78,7 +80,7 @@ def changes(
     "--prune",
     "delete",
     is_flag=True,
-    help="Count as drift, too, what is there and not in the file's sections.",
+    help="Also count as drift what exists but is not declared in the file's sections.",
 )
 @CLUSTER
 @CONF
@@ -92,20 +94,26 @@ def drift(
     conf: tuple[str, ...],
     output: Output,
 ) -> None:
-    """Compare what a file declares with what the cluster was, as `barnabas plan` does with a live one.
+    """Compare a file with a past state of the cluster, as `barnabas plan` does with the live cluster.
 
-    Ends with 0 if they agree, with 2 if the cluster had drifted, with 1 if that could not be found out.
+    Exits with 0 if they match, with 2 if they differ, with 1 if the comparison failed.
     """
     document = load(file)
     with lake_failures(directory), opened(directory, conf) as tables:
         found = as_it_was(tables, moment, cluster_of(tables, cluster_id)).plan(document, prune=delete)
-    judge(output, found, f"no drift: the cluster was as {document.file} declares it")
+    judge(output, found, f"no drift: the cluster matched {document.file}")
 
 
 @click.command("rollback-plan")
 @LAKE
-@click.option("--to", "moment", required=True, help="As settings were after this offset, or at this time.", **MOMENT)
-@click.option("--resource", "resources", multiple=True, metavar="TYPE:NAME", help="Only of this, such as topic:orders.")
+@click.option("--to", "moment", required=True, help="Offset or time to return to.", **MOMENT)
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="TYPE:NAME",
+    help="Only this resource, such as topic:orders; may be repeated.",
+)
 @FILE
 @CLUSTER
 @CONF
@@ -117,7 +125,7 @@ def rollback_plan(
     cluster_id: str | None,
     conf: tuple[str, ...],
 ) -> None:
-    """Write the file with which `barnabas apply` gives topics and brokers the settings that they had.
+    """Write a file with which `barnabas apply` restores earlier settings of topics and brokers.
 
     \b
     Example:
@@ -135,14 +143,14 @@ def rollback_plan(
     for text in found.left_out:
         note(f"left out: {text}")
     if found.document.topics is None and found.document.brokers is None:
-        note("nothing to take back")
-    give(document_text(found.document), file, advice=f"; look at it with: barnabas plan -f {file}")
+        note("nothing to roll back")
+    give(document_text(found.document), file, advice=f"; check it with: barnabas plan -f {file}")
 
 
 def _resource(text: str) -> tuple[str, str]:
     kind, sign, name = text.partition(":")
     if not sign or kind.upper() not in ("TOPIC", "BROKER"):
-        raise click.UsageError(f"--resource {text}: it takes topic:NAME, broker:ID, or broker: for all brokers.")
+        raise click.UsageError(f"--resource {text}: must be topic:NAME, broker:ID, or broker: for all brokers.")
     return kind.upper(), name
 
 
@@ -153,28 +161,28 @@ def _resource(text: str) -> tuple[str, str]:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="The directory to write to.",
+    help="Directory to write to.",
 )
 @click.option(
     "--file",
     "-f",
     "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A cluster.yaml: how the cluster differs from it is on the page, too.",
+    help="cluster.yaml to compare the cluster with; the page then shows the differences.",
 )
 @CLUSTER
-@click.option("--no-files", is_flag=True, help="Only the page, not the files with all rows of each table.")
+@click.option("--no-files", is_flag=True, help="Write only the page, not the CSV files with all rows of its tables.")
 @CONF
 def report(
     directory: Path, out: Path, file: Path | None, cluster_id: str | None, no_files: bool, conf: tuple[str, ...]
 ) -> None:
-    """Write one page, with plots, about all clusters of the lake, and sum it up here.
+    """Write an HTML page with plots about all clusters of the lake, and print a summary.
 
-    The page needs no network and no server: it is one file, `index.html`. Beside it, in `rows`, are all rows of its tables.
-    With --file, --cluster-id says which cluster the file declares, where the lake has several.
+    The page is one file, `index.html`, that needs no network and no server. All rows of its tables are in the directory `rows`
+    beside it. If the lake has several clusters, --file needs --cluster-id.
     """
     if file is not None:
-        load(str(file))  # what is wrong with it is said before anything long begins
+        load(str(file))  # report errors in the file before the slow part starts
     with lake_failures(directory), opened(directory, conf) as tables:
         from barnabas.lake.report.asking import ask, drift_of, make, write_rows
         from barnabas.lake.report.page import render

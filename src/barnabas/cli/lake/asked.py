@@ -1,4 +1,4 @@
-"""What commands of `barnabas lake` that ask have in common: of which cluster, as of when, and where to write."""
+"""Options and functions that query commands of `barnabas lake` share: the cluster, the moment, the file to write."""
 
 from __future__ import annotations
 
@@ -19,40 +19,45 @@ if TYPE_CHECKING:
 
     from barnabas.lake.asking.opened import LakeAsOf, OpenLake
 
-CLUSTER = click.option("--cluster-id", help="The cluster, where the lake has several.")
+CLUSTER = click.option("--cluster-id", help="Cluster id, if the lake has several clusters.")
 FILE = click.option(
-    "--file", "-f", "file", type=click.Path(dir_okay=False, path_type=Path), help="Where to write; else shown."
+    "--file",
+    "-f",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write.  [default: standard output]",
 )
 MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": moment_of}
 AS_OF = click.option(
     "--as-of",
     "moment",
-    help="At this offset of the metadata log, or at this time, such as 2026-01-31T12:00Z; else at the end.",
+    help="Offset of the metadata log, or time such as 2026-01-31T12:00Z.  [default: end of the log]",
     **MOMENT,
 )
 
 
 def cluster_of(tables: OpenLake, given: str | None) -> str:
-    """The cluster that is asked about. One that has to be chosen is a failure that names them."""
+    """Return the given cluster id, or that of the only cluster. Raises Failure if it is unknown or has to be chosen."""
     try:
         return tables.cluster_id(given)
     except ValueError as error:
-        raise Failure(str(error), advice="say which one with --cluster-id") from None
+        raise Failure(str(error), advice="choose one with --cluster-id") from None
 
 
 def rows_of(tables: OpenLake, name: str, cluster_id: str | None) -> DataFrame:
-    """A table, of one cluster where one was named."""
+    """Return a table, only of the given cluster if there is one."""
     rows = tables[name]
     return rows if cluster_id is None else rows.where(rows["cluster_id"] == cluster_of(tables, cluster_id))
 
 
 def as_it_was(tables: OpenLake, moment: AsOf, cluster_id: str | None) -> LakeAsOf:
-    """The tables at a moment, of one cluster or of all; where the moment is, is noted."""
+    """Return the tables as of a moment, and print the offset it means. Raises Failure if the lake has no data from before."""
     state = tables.as_of(moment, None if cluster_id is None else cluster_of(tables, cluster_id))
     places = state.places()
     if not places:
         raise Failure(
-            "the lake knows of nothing that was before this", advice="see its first changes with: lake changes"
+            "the lake has no data from before this offset or time",
+            advice="see the first changes with: barnabas lake changes",
         )
     if moment != EVERYTHING:
         for cluster, log, offset in places:
@@ -61,7 +66,7 @@ def as_it_was(tables: OpenLake, moment: AsOf, cluster_id: str | None) -> LakeAsO
 
 
 def show_of(state: LakeAsOf, rows: DataFrame, names: Sequence[str], output: Output) -> int:
-    """All columns for programs, these for people: with the cluster, if there are several. How many rows there were."""
+    """Show rows and return their number. Tables have only the columns `names`, and the cluster if there are several."""
     if not output.is_for_people:
         return show(rows, output)
     several = len({place[0] for place in state.places()}) > 1
@@ -69,7 +74,7 @@ def show_of(state: LakeAsOf, rows: DataFrame, names: Sequence[str], output: Outp
 
 
 def give(text: str, file: Path | None, advice: str = "") -> None:
-    """Into the file that was named, else to the standard output."""
+    """Write the text to the file, or to standard output if there is none."""
     if file is None:
         click.echo(text, nl=False)
         return

@@ -1,4 +1,4 @@
-"""`barnabas lake audit`: what is odd about ACLs, and who has, or had, access to what."""
+"""`barnabas lake audit`: suspicious ACLs, and who has or had access to what."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group("audit")
 def audit() -> None:
-    """Look for what is odd, and for who has access."""
+    """Audit ACLs, and show who has access to what."""
 
 
 @audit.command("acls")
@@ -32,10 +32,10 @@ def audit() -> None:
 @CONF
 @output_options
 def audit_acls(directory: Path, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output) -> None:
-    """ACLs that are wide, never match, say the same twice, or speak of what is not there or not used.
+    """Find ACLs that allow too much, have no effect, are redundant, name a missing resource, or are never used.
 
-    Findings are those of `barnabas acls audit`, and `no-trace-of-use`: it allows to write, read or join what is there, and as
-    far as the logs go nobody ever did. That is only said of a cluster whose records the lake has (lake run --traffic).
+    Findings are those of `barnabas acls audit`, and `no-trace-of-use`: the ACL allows writing to or reading from a topic, or
+    joining a group, but the logs show no use. This needs the records of topics in the lake (lake run --traffic).
     """
     with lake_failures(directory), opened(directory, conf) as tables:
         state = as_it_was(tables, moment, cluster_id)
@@ -49,10 +49,13 @@ def audit_acls(directory: Path, moment: AsOf, cluster_id: str | None, conf: tupl
     "--principal",
     metavar="User:NAME",
     callback=parsed_by(parse_principal_text),
-    help="Of this one alone, and what everyone may.",
+    help="Only access of this principal, including what User:* may do.",
 )
 @click.option(
-    "--resource", metavar="TYPE:NAME", callback=parsed_by(parse_resource), help="To this alone, such as topic:orders."
+    "--resource",
+    metavar="TYPE:NAME",
+    callback=parsed_by(parse_resource),
+    help="Only access to this resource, such as topic:orders.",
 )
 @AS_OF
 @CLUSTER
@@ -67,10 +70,10 @@ def audit_access(
     conf: tuple[str, ...],
     output: Output,
 ) -> None:
-    """Who may, or might, do what, after all ACLs that allow and deny.
+    """Show who may do what, after all ACLs that allow and deny.
 
-    A row of User:* is about everyone who has no row of their own for the resource, and host * is any host without a row of its
-    own. Names that are not there yet are the rows of patterns: PREFIXED, and the name *. Super users are not in the logs.
+    A row of User:* applies to every principal without a row of its own for the resource, host * to every host without one.
+    Rows with pattern type PREFIXED or the name * apply to names that do not exist yet. Super users are not in the logs.
 
     \b
     Examples:
@@ -86,11 +89,11 @@ def audit_access(
             rows = _of_principal(rows, principal)
         order = ("resource_type", "resource_name", "pattern_type", "principal", "host")
         if not show_of(state, rows.orderBy("cluster_id", *order), (*order, "operations"), output):
-            note("nothing is allowed" if resource is None else "nobody may do anything with it, or it was not there")
+            note("no access is allowed" if resource is None else "no access is allowed, or the resource did not exist")
 
 
 def _of_principal(rows: DataFrame, principal: str) -> DataFrame:
-    """Their own rows, and those of everyone where they have none."""
+    """Return the principal's own rows, and those of User:* for resources where it has none."""
     resource = ["cluster_id", "resource_type", "pattern_type", "resource_name"]
     own = rows.where(rows["principal"] == principal)
     everyone = rows.where(rows["principal"] == WILDCARD_PRINCIPAL)

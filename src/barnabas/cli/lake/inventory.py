@@ -1,4 +1,4 @@
-"""`barnabas lake inventory`: what there is, or was."""
+"""`barnabas lake inventory`: topics, settings, ACLs and brokers, as of any moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from barnabas.metadata.as_of import AsOf
 class _Kind(NamedTuple):
     table: str
     shown: tuple[str, ...]
-    """What people see, in this order, as expressions; programs get all columns."""
+    """SQL expressions of the columns of the table; the other formats have all columns."""
     order: tuple[str, ...]
 
 
@@ -52,7 +52,7 @@ _KINDS = {
 def inventory(
     kind: str, directory: Path, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output
 ) -> None:
-    """List the topics, settings, ACLs or brokers that there are, or were.
+    """List topics, settings, ACLs or brokers, as of the end of the log or any earlier moment.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`barnabas lake plan`: what to change, as far as the logs tell."""
+"""`barnabas lake plan`: recommended partition counts and reassignments, computed from the logs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from barnabas.cli.terminal.output import Output, note
 
 @click.group("plan")
 def plan() -> None:
-    """Propose what to change."""
+    """Recommend partition counts and reassignments."""
 
 
 @plan.command("partitions")
 @LAKE
-@click.option("--all", "is_all", is_flag=True, help="Also the topics that have enough.")
+@click.option("--all", "is_all", is_flag=True, help="Include topics that have enough partitions.")
 @CLUSTER
 @CONF
 @output_options
 def plan_partitions(
     directory: Path, is_all: bool, cluster_id: str | None, conf: tuple[str, ...], output: Output
 ) -> None:
-    """How many partitions topics should have, and why; only those that want more.
+    """List topics that need more partitions, with the recommended number and the reason.
 
-    Made of what was written to them, so of a lake that was given their records (lake run --traffic). The number can be
-    increased with `barnabas topics alter`, and never decreased; records with keys go to other partitions afterwards.
+    Computed from the records of topics, so the lake must have them (lake run --traffic). Add partitions with
+    `barnabas topics alter`. They cannot be removed, and records with the same key may go to another partition afterwards.
     """
     with lake_failures(directory), opened(directory, conf) as tables:
         found = rows_of(tables, "partition_plan", cluster_id)
@@ -39,9 +39,9 @@ def plan_partitions(
         if show(rows.drop("cluster_id", "topic_id") if output.is_for_people else rows, output):
             return
         if is_all or found.isEmpty():
-            note("the lake has seen no records: give it those of topics with lake run --traffic")
+            note("the lake has no records of topics; read them with: barnabas lake run --traffic")
         else:
-            note("no topic wants more partitions")
+            note("no topic needs more partitions")
 
 
 @plan.command("reassignment")
@@ -50,7 +50,7 @@ def plan_partitions(
 @FILE
 @CONF
 def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None, conf: tuple[str, ...]) -> None:
-    """The smallest reassignment that levels brokers and mends racks, as JSON for `barnabas reassign run`."""
+    """Print the smallest reassignment that balances brokers and fixes rack placement, as JSON for `barnabas reassign run`."""
     with lake_failures(directory), opened(directory, conf) as tables:
         from barnabas.client.reassignment_plan import PlanError
         from barnabas.client.reassignment_plan import plan as made
@@ -76,5 +76,5 @@ def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None
         {"topic": topic, "partition": partition, "replicas": list(replicas)}
         for (topic, partition), replicas in found.targets.items()
     ]
-    note(f"{len(moves)} of {len(rows)} partitions change" if moves else "nothing to move: the brokers are level")
+    note(f"{len(moves)} of {len(rows)} partitions change" if moves else "nothing to move: the brokers are balanced")
     give(json.dumps({"version": 1, "partitions": moves}, indent=1) + "\n", file)

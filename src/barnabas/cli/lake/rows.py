@@ -1,4 +1,4 @@
-"""Rows of Spark as rows of the output: times in ISO 8601 (UTC), bytes in base64, structs as objects. Pure."""
+"""Conversion of Spark rows for output: times as ISO 8601 (UTC), bytes as base64, structs as objects. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def plain_value(value: Any) -> Any:
-    """A value as the output takes it. A time without a zone is UTC, as all are in a lake."""
+    """Convert a value of Spark to types that the output supports. A time without a zone is UTC, as in all of a lake."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, datetime):

@@ -1,6 +1,6 @@
-"""What all commands of `barnabas lake` share: where the lake is, a session of Spark, and what can be wrong with either.
+"""Code that all commands of `barnabas lake` share: shared options, the Spark session, and error messages.
 
-`barnabas.lake` is imported when a command runs; it needs the extra `lake` and Java. What Spark says goes to a file of the lake.
+`barnabas.lake` is imported when a command runs; it needs the extra `lake` and Java. Spark logs to a file in the lake.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ LAKE = click.option(
     default=Path("lake"),
     show_default=True,
     envvar="BARNABAS_LAKE",
-    help="The directory of the lake.",
+    help="Directory of the lake (or $BARNABAS_LAKE).",
 )
-CONF = click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark, such as spark.master.")
+CONF = click.option(
+    "--conf", multiple=True, metavar="KEY=VALUE", help="Spark setting, such as spark.master=URL; may be repeated."
+)
 
 
 def show(frame: DataFrame, output: Output) -> int:
-    """The rows, as they come; how many there were."""
+    """Show the rows of a data frame as they arrive, and return their number."""
     names = frame.columns
     found = frame.toLocalIterator()
-    # Spark gives the first rows of each of its tasks late: a table for people is aligned by them.
+    # Spark returns the first rows of each task late, and a table is aligned by its first rows.
     first = list(islice(found, ALIGNED_ROWS)) if output.is_for_people else []
     rows = ({name: plain_value(value) for name, value in zip(names, row, strict=True)} for row in chain(first, found))
     return output.rows(columns(*names), rows)
@@ -54,7 +56,7 @@ def show(frame: DataFrame, output: Output) -> int:
 
 @contextmanager
 def opened(directory: Path, conf: tuple[str, ...]) -> Iterator[OpenLake]:
-    """A lake to read."""
+    """Open a lake for reading, with a Spark session."""
     from barnabas.lake.asking.opened import OpenLake
     from barnabas.lake.keeping.store import Lake
     from barnabas.lake.spark.session import for_rows
@@ -69,13 +71,13 @@ def opened(directory: Path, conf: tuple[str, ...]) -> Iterator[OpenLake]:
 
 @contextmanager
 def lake_session(directory: Path, conf: tuple[str, ...]) -> Iterator[SparkSession]:
-    """A session; one that is there already is used, and left running."""
+    """Yield a Spark session. An active session is reused and left running; a new one is stopped at the end."""
     from pyspark.sql import SparkSession
 
     from barnabas.lake import register
     from barnabas.lake.spark.quiet import start_quietly
 
-    os.environ["TZ"] = "UTC"  # times come from Spark as local ones
+    os.environ["TZ"] = "UTC"  # Spark returns times in the local zone
     time.tzset()
     is_ours = SparkSession.getActiveSession() is None
     spark = start_quietly(directory, pairs(conf, "--conf"))
@@ -89,7 +91,7 @@ def lake_session(directory: Path, conf: tuple[str, ...]) -> Iterator[SparkSessio
 
 @contextmanager
 def lake_failures(directory: Path) -> Iterator[None]:
-    """What can be wrong with a lake, Spark, Java or a source, in clear words."""
+    """Turn errors of the lake, Spark, Java or a source into a Failure."""
     try:
         from pyspark.errors import PySparkException
 
@@ -105,14 +107,14 @@ def lake_failures(directory: Path) -> Iterator[None]:
     except (LakeError, SourceError, JavaMissingError) as error:
         raise Failure(str(error)) from error
     except CheckFailedError as error:
-        raise Failure(f"{error}; nothing of this batch is in the lake", resource=str(directory)) from error
+        raise Failure(f"{error}; this batch was not written to the lake", resource=str(directory)) from error
     except PySparkException as error:
-        advice = f"look into {directory / 'log' / 'spark.log'}"
+        advice = f"see {directory / 'log' / 'spark.log'}"
         raise Failure(_reason(error), resource=str(directory), advice=advice) from error
 
 
 def _reason(error: Exception) -> str:
-    """What was wrong, without Spark's words around it: the Python error inside, ours before others, else the first line."""
+    """Extract the message: the last Python error in Spark's text, preferably one of barnabas, else the first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if _CAUSE.match(line)]
     ours = [line for line in causes if line.startswith("barnabas.")]
@@ -128,6 +130,6 @@ def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise click.UsageError(f"{option} {text}: it takes KEY=VALUE.")
+            raise click.UsageError(f"{option} {text}: must be KEY=VALUE.")
         pairs[key.strip()] = value
     return pairs

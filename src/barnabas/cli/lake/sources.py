@@ -1,7 +1,7 @@
-"""Where the rows of a lake come from: what the command names, kept in the lake for the runs after it.
+"""Sources of a lake: those given on the command line, recorded in the lake for later runs.
 
-Of each cluster the lake remembers `paths` (log dirs) or `controllers` (the address of its quorum), `options` of the sources,
-whether `traffic` is summed up, and whom it `observes`. What a run names wins over that; what it does not speak of stays.
+For each cluster the lake records `paths` (log dirs) or `controllers` (the address of its quorum), the `options` of the sources,
+whether `traffic` is read, and the address that it `observes`. What a run gives replaces the record; the rest stays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ADDRESSES = (BOOTSTRAP_SERVERS, BOOTSTRAP_CONTROLLERS)
 
 
 class Named(NamedTuple):
-    """What the command says of sources; None: as it was."""
+    """Sources given on the command line; None means as recorded."""
 
     paths: tuple[Path, ...]
     options: Mapping[str, str]
@@ -35,12 +35,12 @@ class Named(NamedTuple):
 
 
 def chosen_feeds(writer: Writer, named: Named, connection: Connection) -> list[Feed]:
-    """What is to be read now, remembered for later runs."""
+    """Return the feeds to read now, and record their sources for later runs. Raises click.UsageError without any source."""
     known = writer.settings.sources
     found = _found(named, connection)
     if not found and not known:
         raise click.UsageError(
-            "Missing argument 'SOURCE...'; or name a quorum with --bootstrap-controller, or a cluster with --observe."
+            "Missing argument 'SOURCE...', or option '--bootstrap-controller' (a quorum) or '--observe' (a cluster)."
         )
     feeds: list[Feed] = []
     for cluster in found or known:
@@ -61,7 +61,7 @@ def chosen_feeds(writer: Writer, named: Named, connection: Connection) -> list[F
 def remembered_feeds(
     known: Mapping[str, Mapping[str, Any]], connection: Connection, *, without_missing: bool
 ) -> list[Feed]:
-    """All that the lake was made from, but for observations, which cannot be repeated."""
+    """Return the feeds of all recorded sources, except observations, which cannot be repeated."""
     feeds: list[Feed] = []
     for cluster, source in known.items():
         feeds += _feeds_of(cluster, {**source, "observes": None}, connection, without_missing=without_missing)
@@ -69,11 +69,11 @@ def remembered_feeds(
 
 
 def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
-    """By cluster, what the command names."""
+    """Return the sources given on the command line, by cluster id."""
     from barnabas.lake.keeping.feeds import cluster_behind, find_feeds
     from barnabas.lake.tables.all import STREAMS, TRAFFIC
 
-    # Settings of the client may be passwords: they are given anew with each run.
+    # Client settings may be passwords, so they are not recorded: each run needs them again.
     options = {name: value for name, value in named.options.items() if not name.lower().startswith("kafka.")}
     setting = connection.settings.get(BOOTSTRAP_CONTROLLERS)
     is_live = setting is not None and setting.origin in _ON_THE_COMMAND_LINE
@@ -114,7 +114,7 @@ def _feeds_of(
             with failures():
                 feeds += [_same(cluster, feed) for feed in observing_feeds(_client(connection, observes), OBSERVING)]
         except Failure as failure:
-            note(f"warning: {cluster} is not observed this time: {failure.message}")
+            note(f"warning: cluster {cluster} cannot be observed in this run: {failure.message}")
     return feeds
 
 
@@ -122,19 +122,19 @@ def _present(paths: list[str], *, without_missing: bool) -> list[Path]:
     gone = [path for path in paths if not Path(path).is_dir()]
     if gone and not without_missing:
         raise Failure(
-            "is not there any more, and the lake was made from it",
+            "no longer exists, but is a recorded source of the lake",
             resource=gone[0],
-            advice="bring it back, name the sources that there are with lake run, or rebuild with --without-missing",
+            advice="restore it, give the existing sources to lake run, or use lake rebuild --without-missing",
         )
     return [Path(path) for path in paths if path not in gone]
 
 
 def _same(cluster: str, feed: Feed) -> Feed:
     if feed.cluster_id != cluster:
-        raise Failure(f"is cluster {feed.cluster_id} now, and the lake has it as {cluster}", resource="the address")
+        raise Failure(f"the address now belongs to cluster {feed.cluster_id}, but the lake recorded it for {cluster}")
     return feed
 
 
 def _client(connection: Connection, addresses: Mapping[str, str]) -> dict[str, str]:
-    """The settings of the client, with these addresses in place of its own."""
+    """Return the client settings, with their addresses replaced by these."""
     return {**{name: value for name, value in connection.values().items() if name not in _ADDRESSES}, **addresses}
