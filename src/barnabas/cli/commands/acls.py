@@ -184,7 +184,7 @@ def list_(connection: Connection, output: Output, filter: AclFilter) -> None:
     output.rows(_ENTRY, (_row(entry) for entry in sorted(entries, key=acl_text.entry_order)))
 
 
-@acls.command("by-principal")
+@acls.command("by-principal", short_help="List ACLs grouped by principal.")
 @click.argument("principal", type=_PRINCIPAL, required=False)
 @common_options
 def by_principal(connection: Connection, output: Output, principal: str | None) -> None:
@@ -202,7 +202,7 @@ def by_principal(connection: Connection, output: Output, principal: str | None) 
     output.rows(_GROUPED["principal"], _grouped(order))
 
 
-@acls.command("by-resource")
+@acls.command("by-resource", short_help="List ACLs grouped by resource.")
 @click.argument("resource", type=_RESOURCE, required=False, metavar="[TYPE:NAME]")
 @common_options
 def by_resource(connection: Connection, output: Output, resource: tuple[ResourceType, str] | None) -> None:
@@ -261,7 +261,7 @@ def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
 # --- changing
 
 
-@acls.command("create")
+@acls.command("create", short_help="Create ACLs.")
 @click.option(
     "--allow", multiple=True, type=_PRINCIPAL, metavar="PRINCIPAL", help="Principal to allow; may be repeated."
 )
@@ -345,7 +345,7 @@ async def _create(cluster: Cluster, output: Output, entries: list[AclEntry], dry
         show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
 
 
-@acls.command("delete")
+@acls.command("delete", short_help="Delete the ACLs selected by the options.")
 @_filter_options
 @yes_option
 @dry_run_option
@@ -475,7 +475,7 @@ def explain(
         sys.exit(EXIT_NO)
 
 
-@acls.command("test", cls=JudgingCommand)
+@acls.command("test", cls=JudgingCommand, short_help="Run test cases for authorization.")
 @click.option("--file", "-f", "file", type=_FILE, required=True, metavar="FILE", help="YAML file of test cases.")
 @click.option(
     "--declared", type=_FILE, metavar="FILE", help="Use the ACLs of this cluster.yaml instead of a cluster's."
@@ -557,7 +557,7 @@ def test(
         sys.exit(EXIT_NO)
 
 
-@acls.command("audit", cls=JudgingCommand)
+@acls.command("audit", cls=JudgingCommand, short_help="Find ACLs without effect, redundant or too wide.")
 @click.option("--declared", "-f", type=_FILE, metavar="FILE", help="Audit the ACLs of this cluster.yaml.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are findings.")
 @common_options

@@ -137,7 +137,7 @@ def unregister(broker: int, yes: bool, dry_run: bool, connection: Connection, ou
     show_results(output, ["brokerId"], run(connection, work), lambda key, _: {"brokerId": key})
 
 
-@cluster.command("api-versions")
+@cluster.command("api-versions", short_help="Show the API versions that each node serves.")
 @click.argument("apis", nargs=-1, metavar="[API...]")
 @click.option("--node", "nodes", type=int, multiple=True, help="Only this node; may be repeated.")
 @common_options
@@ -188,7 +188,7 @@ def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Conn
 # --- features
 
 
-@cluster.command("features")
+@cluster.command("features", short_help="Show supported and finalized feature levels.")
 @click.option("--node", type=int, help="Id of the node to ask; nodes may differ during an upgrade.")
 @common_options
 def features(node: int | None, connection: Connection, output: Output) -> None:
@@ -339,7 +339,7 @@ def _change_features(
 # --- stopping a broker
 
 
-@cluster.command("safe-to-stop", cls=JudgingCommand)
+@cluster.command("safe-to-stop", cls=JudgingCommand, short_help="Check whether a broker can be stopped.")
 @click.argument("broker", type=int)
 @common_options
 def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:

@@ -79,13 +79,13 @@ def configs() -> None:
 # --- show ------------------------------------------------------------------------------------------------------------
 
 
-@configs.command("list")
+@configs.command("list", short_help="List the resources that have settings.")
 @click.option(
     "--type", "types", multiple=True, type=click.Choice(list(TYPES)), help="Only this resource type; may be repeated."
 )
 @common_options
 def list_(types: tuple[str, ...], connection: Connection, output: Output) -> None:
-    """List the resources that have settings: topics, brokers, and the groups and client metrics with settings of their own."""
+    """List the resources that have settings: topics, brokers, and the groups and client metrics with own settings."""
     wanted = [TYPES[each] for each in types] or None
 
     async def look(cluster: Cluster) -> list[ConfigResource]:
@@ -185,7 +185,7 @@ def _color_of_source(source: Any) -> str | None:
     return "green" if str(source).startswith("DYNAMIC") else None
 
 
-@configs.command("diff", cls=JudgingCommand)
+@configs.command("diff", cls=JudgingCommand, short_help="Compare settings of two resources, or with the defaults.")
 @click.argument("resource", **_RESOURCE)
 @click.argument("other", required=False, **_RESOURCE)
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
@@ -245,7 +245,7 @@ def _change_command(name: str, metavar: str) -> Callable[[Callable[..., None]], 
     return decorate
 
 
-@_change_command("set", "KEY=VALUE...")
+@_change_command("set", "[KEY=VALUE...]")
 @click.option(
     "--file",
     "-f",
@@ -285,7 +285,7 @@ def set_(
 def unset(
     resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Unset settings of a resource, so that the inherited or default value applies again.
+    """Unset settings of a resource. The inherited or default value applies again.
 
     \b
     Example:
@@ -393,7 +393,7 @@ _LOG_DIR = click.option(
 )
 
 
-@configs.command("history")
+@configs.command("history", short_help="Show changes of settings in the metadata log.")
 @click.argument("resource", required=False, **_RESOURCE)
 @click.option(
     "--name", "pattern", default="*", metavar="PATTERN", help="Only settings whose name matches this shell pattern."
@@ -437,7 +437,7 @@ def history(
         note("no matching change in the metadata log")
 
 
-@configs.command("rollback")
+@configs.command("rollback", short_help="Restore the settings of a resource from the metadata log.")
 @click.argument("resource", **_RESOURCE)
 @click.option(
     "--to",

@@ -43,7 +43,7 @@ _CHECKED_COLUMNS = columns(
 @click.option("--batches", is_flag=True, help="Show batch headers only, without decoding records.")
 @click.option("--keys", "keys_only", is_flag=True, help="Omit values and headers of records.")
 @click.option("--kind", type=click.Choice(list(_KINDS)), help="Type of the records, if the path does not tell.")
-@click.option("--verify", is_flag=True, help="Check all files and show only which are damaged, and where.")
+@click.option("--verify", is_flag=True, help="Check all files, and show the status of each and the place of damage.")
 @output_options
 def dump(
     paths: tuple[Path, ...],

@@ -48,7 +48,7 @@ _STATES = (
 _TYPES = ("Classic", "Consumer", "Share", "Streams")
 
 _GROUP = click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
-_GROUPS = click.argument("group_ids", metavar="GROUP...", nargs=-1, shell_complete=complete_group)
+_GROUPS = click.argument("group_ids", metavar="[GROUP...]", nargs=-1, shell_complete=complete_group)
 _ALL_GROUPS = click.option("--all", "all_groups", is_flag=True, help="All consumer groups.")
 _TOPICS = click.option(
     "--topic",
@@ -469,7 +469,7 @@ def delete_offsets(
     run(connection, work)
 
 
-@groups.command("remove-members")
+@groups.command("remove-members", short_help="Remove members from a group.")
 @_GROUP
 @click.option("--member-id", "member_ids", multiple=True, help="Member id; may be repeated.")
 @click.option(

@@ -193,7 +193,7 @@ def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: flo
 # --- rebuild ---------------------------------------------------------------------------------------------------------
 
 
-@lake.command("rebuild")
+@lake.command("rebuild", short_help="Build the lake again from its sources.")
 @LAKE
 @click.option("--without-missing", is_flag=True, help="Omit sources that no longer exist, and their rows.")
 @CONF

@@ -60,7 +60,7 @@ def log_dirs() -> None:
     """
 
 
-@log_dirs.command("describe")
+@log_dirs.command("describe", short_help="Show sizes, free space and moving replicas.")
 @partitions_argument
 @click.option("--broker", "brokers", type=int, multiple=True, metavar="ID", help="Only this broker; may be repeated.")
 @click.option(

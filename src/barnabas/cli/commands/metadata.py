@@ -110,7 +110,7 @@ def find(words: tuple[str, ...], name: str, as_of: AsOf, connection: Connection,
         output.listing("path", ({"path": found} for found in tree.find(image, _full(path), name)))
 
 
-@metadata.command("diff", cls=JudgingCommand)
+@metadata.command("diff", cls=JudgingCommand, short_help="Show what changed between two moments or sources.")
 @click.argument("words", nargs=-1, metavar="[SOURCE] [OTHER]")
 @click.option("--from", "from_", **_MOMENT, help="SOURCE as of this offset or time.")
 @click.option("--to", **_MOMENT, help="OTHER, or else SOURCE, as of this offset or time.")

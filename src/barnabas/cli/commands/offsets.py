@@ -74,7 +74,7 @@ def list_(
     isolation_level: str,
     watch: float | None,
 ) -> None:
-    """List the earliest and latest offset of partitions, and their newest timestamp.
+    """List the earliest and latest offsets of partitions. Also shows their newest timestamp.
 
     RECORDS is the difference between the offsets. The true number may be lower, because transactions and compaction leave gaps.
 

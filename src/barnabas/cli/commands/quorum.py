@@ -72,7 +72,7 @@ def quorum() -> None:
     """
 
 
-@quorum.command("status", cls=JudgingCommand)
+@quorum.command("status", cls=JudgingCommand, short_help="Show the voters, and whether the quorum is healthy.")
 @click.option(
     "--max-lag-ms",
     type=click.IntRange(1),
@@ -216,7 +216,7 @@ def add(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Make a controller that is an observer of the quorum a voter.
+    """Make a controller a voter of the quorum. It must run as an observer already.
 
     \b
     Examples:
@@ -246,7 +246,7 @@ def add(
 def remove(
     controller: int, directory_id: Uuid | None, yes: bool, dry_run: bool, connection: Connection, output: Output
 ) -> None:
-    """Remove a controller from the voters, after showing what the quorum would be without it.
+    """Remove a controller from the voters. First shows what the quorum would be without it.
 
     \b
     Examples:

@@ -25,15 +25,18 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = ("user", "client-id", "ip")
+_TYPE_TEXT = {"user": "user", "client-id": "client id", "ip": "IP address"}
 
 
 def _entity_options(command: F) -> F:
     """Add --user, --user-default and so on; the command receives `user`, `user_default` and so on."""
     for kind in reversed(_TYPES):
         command = click.option(
-            f"--{kind}-default", is_flag=True, help=f"The default for every {kind} without quotas of its own."
+            f"--{kind}-default",
+            is_flag=True,
+            help=f"The default for every {_TYPE_TEXT[kind]} without quotas of its own.",
         )(command)
-        command = click.option(f"--{kind}", metavar="NAME", help=f"Name of the {kind}.")(command)
+        command = click.option(f"--{kind}", metavar="NAME", help=f"Quotas of this {_TYPE_TEXT[kind]}.")(command)
     return command
 
 
@@ -54,7 +57,7 @@ def quotas() -> None:
     """
 
 
-@quotas.command("list")
+@quotas.command("list", short_help="List quotas of all or selected entities.")
 @_entity_options
 @click.option(
     "--with", "with_", multiple=True, type=click.Choice(_TYPES), help="Only entities with this type; may be repeated."
@@ -113,7 +116,7 @@ def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: 
 
 
 @quotas.command("unset")
-@click.argument("keys", nargs=-1, metavar="KEY...")
+@click.argument("keys", nargs=-1, metavar="[KEY...]")
 @click.option("--all", "unset_all", is_flag=True, help="All quotas of the entity.")
 @_entity_options
 @dry_run_option
@@ -121,7 +124,7 @@ def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: 
 def unset(
     keys: tuple[str, ...], unset_all: bool, dry_run: bool, connection: Connection, output: Output, **given: Any
 ) -> None:
-    """Remove quotas of an entity, so that the default applies again, if there is one.
+    """Remove quotas of an entity. The default applies again, if there is one.
 
     \b
     Example:

@@ -67,10 +67,18 @@ def _goal_options(command: F) -> F:
         "--rebalance", is_flag=True, help="Spread replicas and leaders evenly over brokers, and replicas over racks."
     )
     @click.option(
-        "--add", multiple=True, metavar="ID,...", callback=_broker_ids, help="Move a fair share to these new brokers."
+        "--add",
+        multiple=True,
+        metavar="ID,...",
+        callback=_broker_ids,
+        help="Move a fair share to these brokers; may be repeated.",
     )
     @click.option(
-        "--drain", multiple=True, metavar="ID,...", callback=_broker_ids, help="Move all replicas off these brokers."
+        "--drain",
+        multiple=True,
+        metavar="ID,...",
+        callback=_broker_ids,
+        help="Move all replicas off these brokers; may be repeated.",
     )
     @click.option("--replication-factor", type=click.IntRange(1), help="New number of replicas per partition.")
     @click.option("--disable-rack-aware", is_flag=True, help="Ignore racks.")
@@ -110,7 +118,7 @@ def reassign() -> None:
 # --- plan
 
 
-@reassign.command("plan")
+@reassign.command("plan", short_help="Show which replicas would move.")
 @partitions_argument
 @_goal_options
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="File to write the plan to, as JSON.")
@@ -401,7 +409,7 @@ def _are_moving(keys: Sequence[Key]) -> str:
 def status(
     partitions: tuple[Selection, ...], sample: float, watch: float | None, connection: Connection, output: Output
 ) -> None:
-    """Show reassignments in progress, with progress, rate and remaining time.
+    """Show the progress of reassignments, with rate and remaining time.
 
     Progress compares the size of the new replicas with the leader's. With --watch, exits when no reassignment is left.
 
@@ -529,7 +537,7 @@ def _cancelling(key: Key, each: PartitionReassignment) -> str:
     return f"cancel the reassignment of {key[0]}-{key[1]}: {said}"
 
 
-@reassign.command("throttle")
+@reassign.command("throttle", short_help="Set or clear the throttle of reassignments.")
 @click.option(
     "--rate", metavar="RATE", callback=parse_rate, help="Bytes per second on each broker involved, such as 50MB."
 )

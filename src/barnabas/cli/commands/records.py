@@ -51,7 +51,7 @@ def records() -> None:
 # --- produce
 
 
-@records.command("produce")
+@records.command("produce", short_help="Produce lines of files or of standard input to a topic.")
 @click.argument("topic", shell_complete=complete_topic)
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.File("rb"))
 @click.option(
@@ -98,7 +98,7 @@ def produce(
     transactional_id: str | None,
     dry_run: bool,
 ) -> None:
-    """Produce each line of files, or of standard input, as a record to a topic. Shows the partitions and offsets written.
+    """Produce lines of files or of standard input to a topic, one record per line. Shows the partitions and offsets written.
 
     \b
     Examples:

@@ -85,7 +85,7 @@ _PATTERN = click.option(
     "--pattern",
     callback=_pattern,
     metavar="REGEX",
-    help="Only topics whose whole name matches this regular expression.",
+    help="Topics whose whole name matches this regular expression.",
 )
 _INTERNAL = click.option("--internal", is_flag=True, help="Include internal topics.")
 _ASSIGNMENT = click.option(
@@ -155,7 +155,7 @@ def list_(
     run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
 
 
-@topics.command("describe", cls=JudgingCommand)
+@topics.command("describe", cls=JudgingCommand, short_help="Show the partitions of topics, and their status.")
 @_TOPICS
 @click.option("--id", "by_id", is_flag=True, help="Treat TOPIC as a topic id.")
 @_PATTERN
@@ -362,7 +362,7 @@ def idle(
 ) -> None:
     """List topics whose newest record is older than a time.
 
-    SIZE is the sum of all replicas. A topic without records, for example after retention, has no LAST-RECORD.
+    SIZE is the sum of all replicas. A topic without records counts as idle and has no LAST-RECORD.
 
     \b
     Examples:
@@ -436,7 +436,7 @@ def plan_partitions(
     growth: float,
     topic: str | None,
 ) -> None:
-    """Compute how many partitions a topic should have, and explain why.
+    """Compute the number of partitions that a topic should have.
 
     Measure the throughput of one partition with your own records, compression and machines. Connects to a cluster only with
     --topic.

@@ -94,7 +94,7 @@ def set_(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Set the password of a user, as a new credential or in place of the old one.
+    """Set the password of a user. Creates the credential, or replaces it.
 
     Prompts for the password on the terminal, or reads it with --password-stdin. It is hashed before it is sent.
 

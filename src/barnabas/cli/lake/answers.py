@@ -71,7 +71,7 @@ def changes(
             show(rows.select("offset", "time", "sentence") if output.is_for_people else rows, output)
 
 
-@click.command("drift", cls=JudgingCommand)
+@click.command("drift", cls=JudgingCommand, short_help="Compare a file with a past state of the cluster.")
 @file_option
 @LAKE
 @AS_OF
@@ -104,7 +104,7 @@ def drift(
     judge(output, found, f"no drift: the cluster matched {document.file}")
 
 
-@click.command("rollback-plan")
+@click.command("rollback-plan", short_help="Write a file that restores earlier settings.")
 @LAKE
 @click.option("--to", "moment", required=True, help="Offset or time to return to.", **MOMENT)
 @click.option(
@@ -154,7 +154,7 @@ def _resource(text: str) -> tuple[str, str]:
     return kind.upper(), name
 
 
-@click.command("report")
+@click.command("report", short_help="Write an HTML report about all clusters.")
 @LAKE
 @click.option(
     "--out",

@@ -25,7 +25,7 @@ def audit() -> None:
     """Audit ACLs, and show who has access to what."""
 
 
-@audit.command("acls")
+@audit.command("acls", short_help="Find ACLs without effect, redundant, too wide or unused.")
 @LAKE
 @AS_OF
 @CLUSTER

@@ -42,7 +42,7 @@ _KINDS = {
 }
 
 
-@click.command("inventory")
+@click.command("inventory", short_help="List topics, settings, ACLs or brokers.")
 @click.argument("kind", type=click.Choice(list(_KINDS)))
 @LAKE
 @AS_OF

@@ -19,7 +19,7 @@ def plan() -> None:
     """Recommend partition counts and reassignments."""
 
 
-@plan.command("partitions")
+@plan.command("partitions", short_help="List topics that need more partitions.")
 @LAKE
 @click.option("--all", "is_all", is_flag=True, help="Include topics that have enough partitions.")
 @CLUSTER
@@ -44,7 +44,7 @@ def plan_partitions(
             note("no topic needs more partitions")
 
 
-@plan.command("reassignment")
+@plan.command("reassignment", short_help="Print a reassignment that balances brokers and racks.")
 @LAKE
 @CLUSTER
 @FILE
