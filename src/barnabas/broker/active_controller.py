@@ -26,7 +26,7 @@ def apply_batch(image: MetadataImage, batch: Batch) -> MetadataImage:
 class ActiveController:
     """Implements `broker.context.Controller` over a `Loop`.
 
-    `monotonic_ms` defaults to `now_ms`. `kraft_version` returns the level of the voters.
+    `monotonic_ms` defaults to `now_ms`. `kraft_version` returns the voters' kraft.version.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ActiveController:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed."""
+        """The committed image."""
         return self.loop.image
 
     async def write(
@@ -79,14 +79,14 @@ class ActiveController:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
 
     def raise_kraft_version(self, level: int) -> None:
-        """Raise the level if it is lower. The raise is committed with the next records; a decision has allowed it."""
+        """Raise kraft.version if it is lower, with the next records. A decision must have allowed the level."""
         if level > self._kraft_version():
             self._raise_kraft_version(self.loop.epoch)
 
     def _situation(self, head: MetadataImage) -> Situation:
         monotonic_ms = self._monotonic_ms()
         if self._heartbeats_epoch != self.loop.epoch:
-            # Soft state is of one time of leading.
+            # Soft state is valid for one term of leadership only.
             self.heartbeats = Heartbeats.started(head, monotonic_ms)
             self._heartbeats_epoch = self.loop.epoch
         return Situation(

@@ -1,7 +1,8 @@
-"""Who pushes which metrics how often (KIP-714): what clients are told to push, and what becomes of it.
+"""Client metrics (KIP-714): which metrics each client must push, how often, and where pushed metrics go.
 
-Soft state of one node: what it knows of a client is forgotten when its connection ends, when it is silent for long, or when
-others need the room. Subscriptions are settings in the image; a change of any of them is looked at when a client next asks.
+This is soft state of one node. The state of a client is dropped when its connection closes, when the client is silent
+for long, or when there are too many clients. Subscriptions are settings in the image; a change applies to a client from
+its next request on.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NEVER_MS: Final = -(1 << 62)
 
 
 class Push(NamedTuple):
-    """Metrics that a client has pushed, as it has compressed them."""
+    """Metrics that a client has pushed, still compressed."""
 
     client_instance_id: Uuid
     subscription_id: int
@@ -49,7 +50,7 @@ Receiver = Callable[[Context, Push], None]
 
 
 def log_push(context: Context, push: Push) -> None:
-    """A receiver: one line in the log."""
+    """Receive a push by logging one line about it."""
     log.info(
         "client %r at %s (instance %s) pushed %d bytes of metrics, compressed with %s%s",
         context.client_id,
@@ -62,7 +63,7 @@ def log_push(context: Context, push: Push) -> None:
 
 
 RECEIVERS: Final[Mapping[str, Receiver]] = {"log": log_push}
-"""By the value of barnabas.telemetry.receiver."""
+"""The receivers by the value of barnabas.telemetry.receiver."""
 
 
 class _Subscription(NamedTuple):
@@ -73,7 +74,7 @@ class _Subscription(NamedTuple):
 
 @dataclass(slots=True)
 class Instance:
-    """What a client was told, and when it came."""
+    """The subscription of one client, and the times of its requests."""
 
     attributes: Mapping[str, str | None]
     metrics: list[str]
@@ -94,7 +95,7 @@ class Instance:
 
 
 class ClientMetrics:
-    """`now_ms` may be any clock that does not go back."""
+    """The client instances of a node. `now_ms` is a monotonic clock."""
 
     def __init__(self, receiver: str, max_bytes: int, random: Random, now_ms: Callable[[], int]) -> None:
         self.max_bytes = max_bytes
@@ -108,7 +109,7 @@ class ClientMetrics:
         self._generation = 0
 
     def get(self, context: Context, instance_id: Uuid) -> tuple[Uuid, Instance]:
-        """What the client shall push; it gets an id if it has none. Raises KafkaError when it asks too often."""
+        """Return the client's id, a new one if it has none, and what it must push. Raises KafkaError if it asks too often."""
         now_ms = self._now_ms()
         if instance_id == ZERO_UUID:
             instance_id = random_uuid(self._random)
@@ -121,7 +122,7 @@ class ClientMetrics:
         return instance_id, instance
 
     def push(self, context: Context, push: Push) -> None:
-        """Hand over what a client has pushed. Raises KafkaError."""
+        """Check a push and pass it to the receiver. Raises KafkaError if it is refused."""
         if push.client_instance_id in _RESERVED:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         now_ms = self._now_ms()
@@ -158,7 +159,7 @@ class ClientMetrics:
         try:
             self._receive(context, push)
         except Exception:
-            log.exception("the metrics of client instance %s cannot be received", push.client_instance_id)
+            log.exception("receiving the metrics of client instance %s failed", push.client_instance_id)
             raise KafkaError(ErrorCode.INVALID_RECORD) from None
 
     def _instance(self, context: Context, instance_id: Uuid, now_ms: int) -> Instance:
@@ -167,7 +168,7 @@ class ClientMetrics:
         if instance is None or instance.is_forgotten(now_ms):
             instance = self._new_instance(context, instance_id, _attributes(context, instance_id))
         elif instance.generation < self._generation:
-            # What is new is told at once, so the times of earlier requests do not count.
+            # A changed subscription is sent at once, so the times of earlier requests are reset.
             instance = self._new_instance(context, instance_id, instance.attributes)
         instance.last_seen_ms = now_ms
         self._instances.move_to_end(instance_id)
@@ -209,7 +210,7 @@ def _parse(config: Config) -> _Subscription:
 
 
 def _attributes(context: Context, instance_id: Uuid) -> dict[str, str | None]:
-    """What subscriptions may choose clients by."""
+    """The attributes by which subscriptions match clients."""
     information = context.peer.information
     return {
         "client_instance_id": str(instance_id),
@@ -229,7 +230,7 @@ def _matches(patterns: Mapping[str, Pattern[str]], attributes: Mapping[str, str 
 
 
 def _subscription_id(metrics: list[str], push_interval_ms: int, instance_id: Uuid) -> int:
-    """A checksum of what is asked for, different for every client."""
+    """Return a checksum of the metrics and the interval that differs from client to client."""
     checksum = crc32c(f"[{', '.join(metrics)}]{push_interval_ms}".encode())
     for at in range(0, 16, 4):
         checksum ^= int.from_bytes(instance_id[at : at + 4])

@@ -1,8 +1,8 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: who may, what the node itself must check, what it forwards.
+"""The part that AlterConfigs and IncrementalAlterConfigs share: authorization, checks on this node, forwarding.
 
-A broker looks at the whole request first: resources and keys that come twice, values that are missing, levels of its
-loggers, and what is meant for itself. The rest goes to the controller, and the answer has the order of the request. On a
-controller's own listener there is no such first look, so that less is refused there, and differently.
+A broker checks the whole request first: duplicate resources and keys, null values, levels of its loggers, and its own
+settings. It forwards the rest to the controller. The response has the order of the request. On a controller's listener
+these checks are not made, so fewer requests are refused there, and with other errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 
 WAIT_MS: Final = 60_000
-"""How long a forwarded request waits: none of these says itself how long it would."""
+"""Timeout of a forwarded request. These requests have no timeout field of their own."""
 
 _OWNERS: Final = {
     ConfigResourceType.TOPIC: (ResourceType.TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 
 
 async def alter(context: Context, asked: Sequence[Asked], *, incremental: bool, validate_only: bool) -> list[Answer]:
-    """Change settings; with `incremental` only those named, else all of each resource."""
+    """Change settings. With `incremental` only the named ones change, otherwise all settings of each resource."""
     if context.listener.is_controller:
         return await _alter_on_controller(context, asked, incremental, validate_only)
     answers: dict[int, Answer] = {}
@@ -108,11 +108,11 @@ def _alter_levels_on_controller(context: Context, asked: Asked, validate_only: b
     return Answer(asked.resource)
 
 
-# --- the broker's first look
+# --- checks on the broker
 
 
 def _prepare(context: Context, asked: Asked, incremental: bool, validate_only: bool) -> bool:
-    """Whether that was all there is to do for a resource. Raises KafkaError when nothing is to be done for it."""
+    """Return True if the resource is done and need not be forwarded. Raises KafkaError if it is refused."""
     resource, operations = asked
     if len({each.name for each in operations}) < len(operations):
         raise _invalid("Error due to duplicate config keys")
@@ -144,7 +144,7 @@ def _alter_levels(context: Context, asked: Asked, needed: AclOperation, validate
 
 
 def _check_broker(context: Context, asked: Asked, incremental: bool) -> None:
-    """Whether this broker could run with it; another broker's settings are not changed here."""
+    """Raise KafkaError if this broker cannot run with the settings, or if they are another broker's."""
     name, cluster_wide = asked.resource.name, not asked.resource.name
     if not cluster_wide:
         node_id = configs.parse_node_id(name)
@@ -191,7 +191,7 @@ def _changed_list(text: str | None, name: str, operation: AlterOperation, value:
 
 
 async def _store(context: Context, asked: Sequence[Asked], incremental: bool, validate_only: bool) -> list[Answer]:
-    """One answer for each; KafkaError when all of them fail together."""
+    """Return one answer for each resource. Raises KafkaError if all of them fail together."""
     answers, allowed = [], []
     for each in asked:
         error = _authorization_error(context, each.resource)
@@ -234,6 +234,6 @@ def _invalid(message: str) -> KafkaError:
 
 
 def _without_the_generic(error: KafkaError) -> str | None:
-    """A message that says no more than the code is not sent."""
+    """Return the error's message, or None if it only repeats the code."""
     generic = error.code is ErrorCode.UNKNOWN_SERVER_ERROR or error.message == error.code.message
     return None if generic else error.message

@@ -1,7 +1,7 @@
-"""One client's connection: bytes in, frames to `dispatch`, answers out in the order of the requests.
+"""One client's connection: reads frames, passes them to `dispatch`, writes responses in the order of the requests.
 
-One request is under way at a time; the others wait as bytes, and reading stops when too many wait or when the client does
-not take its answers. A frame that cannot be read closes the connection with one log line.
+One request is in progress at a time; later ones wait as bytes. Reading pauses while too many bytes wait or while the
+client does not read its responses. A frame that cannot be decoded closes the connection with one log line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WAITING_BYTES_MAX = 1 << 20  # what may pile up behind the request that is under way
-JOINED_BYTES_MAX = 1 << 16  # an answer with more than this is records, which are not copied once more
-STREAMED_BYTES_MAX = 1 << 22  # of an answer, what is read before the client has taken it
+WAITING_BYTES_MAX = 1 << 20  # limit on bytes waiting behind the request in progress
+JOINED_BYTES_MAX = 1 << 16  # a larger response has records, which are not copied again
+STREAMED_BYTES_MAX = 1 << 22  # of a response, read ahead of the client
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -49,10 +49,10 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is for the client to do something: to ask, or to take its answer."""
+        """True while the node waits for the client: for a request, or for the client to read a response."""
         return self.under_way is None or self.write_paused
 
-    # --- the transport's side
+    # --- callbacks of the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -91,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- requests, one after another
 
     def _serve(self) -> None:
-        """Answer what is there, until something has to be waited for."""
+        """Answer the requests received so far, until one has to wait."""
         endpoint = self.endpoint
         while not self.closing:
             try:
@@ -138,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.write(b"".join(pieces))
 
     async def _stream(self, pieces: Sequence[Any]) -> None:
-        """Write an answer with records that are still on the disk, no faster than the client takes them."""
+        """Write a response with records that are still on disk, no faster than the client reads it."""
         ready: list[Any] = []
         for piece in pieces:
             if not isinstance(piece, StoredRecords):
@@ -149,10 +149,10 @@ class Connection(asyncio.BufferedProtocol):
                     data = await _read(chunk)
                 except StorageError as error:
                     piece.failed(error)
-                    self.refuse(f"an answer cannot be ended: {error}")
+                    self.refuse(f"a response cannot be completed: {error}")
                     return
                 if len(data) != chunk.size:
-                    self.refuse(f"an answer cannot be ended: {chunk.file.path} was cut off")
+                    self.refuse(f"a response cannot be completed: {chunk.file.path} was truncated")
                     return
                 self.transport.writelines([*ready, data])
                 ready = []
@@ -164,13 +164,13 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.writelines(ready)
 
     def refuse(self, why: str) -> None:
-        log.warning("closing the connection of %s on %s: %s", self.host, self.endpoint.listener.name, why)
+        log.warning("closing the connection from %s on %s: %s", self.host, self.endpoint.listener.name, why)
         self.close()
 
     def close(self) -> None:
         self.closing = True
         if self.write_paused:
-            self.transport.abort()  # a close would wait until the client has taken what is written
+            self.transport.abort()  # close() would wait until the client has read everything written
         else:
             self.transport.close()
 
@@ -190,6 +190,6 @@ def _has_stored(pieces: Sequence[object]) -> bool:
 
 
 async def _read(chunk: FileRange) -> bytes | bytearray:
-    """What the disk has to be waited for is read in a thread."""
+    """Return the bytes of the chunk. What is not in the page cache is read in a thread."""
     data = chunk.read_cached()
     return await asyncio.to_thread(chunk.file.read, chunk.size, chunk.position) if data is None else data

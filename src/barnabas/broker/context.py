@@ -1,4 +1,4 @@
-"""What a handler is given beside the request: the node's services, and who is asking."""
+"""The context that a handler gets with a request: the node's services, and the caller."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class FinalizedFeatures(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """A response body that is asked for often, and the metadata epoch that it holds for."""
+    """A cached response body, and the metadata epoch for which it is valid."""
 
     epoch: int
     body: bytes
 
 
 class Controller(Protocol):
-    """The active controller, wherever it is."""
+    """The active controller, on this node or another."""
 
     def write(
         self,
@@ -65,7 +65,7 @@ class Controller(Protocol):
         ...
 
     def raise_kraft_version(self, level: int) -> None:
-        """Let the voters stand in the log, before what is written next; KafkaError where that cannot be."""
+        """Raise kraft.version before the next records are written. Raises KafkaError if that is impossible."""
         ...
 
 
@@ -107,7 +107,7 @@ class Services(Protocol):
 
     @property
     def quorum_leader_id(self) -> int:
-        """The node that leads the metadata quorum, -1 when it is not known."""
+        """The id of the metadata quorum's leader, -1 if unknown."""
         ...
 
     def monotonic_ms(self) -> int:
@@ -115,12 +115,12 @@ class Services(Protocol):
         ...
 
     async def ask_quorum(self, request: Message, version: int, listener_name: str) -> Message:
-        """Ask this node's replica of the metadata log, with a request of raft's own protocol or DescribeQuorum."""
+        """Send a raft request or DescribeQuorum to this node's replica of the metadata log."""
         ...
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed."""
+        """The committed image."""
         ...
 
     @property
@@ -128,30 +128,30 @@ class Services(Protocol):
 
 
 class Listener(NamedTuple):
-    """Where a request came in."""
+    """The listener that received a request."""
 
     name: str
     is_controller: bool
 
     @property
     def kind(self) -> str:
-        """As schemas name it: which APIs are served here."""
+        """The listener type in the message schemas, which decides the APIs served here."""
         return "controller" if self.is_controller else "broker"
 
 
 class ClientInformation:
-    """What is known of the program at the other end of a connection, while it lasts."""
+    """The client software at the other end of a connection."""
 
     __slots__ = ("closed", "port", "software_name", "software_version")
 
     def __init__(self) -> None:
         self.port = 0
-        self.software_name = self.software_version = "unknown"  # until ApiVersions tells
+        self.software_name = self.software_version = "unknown"  # until an ApiVersions request names them
         self.closed = False
 
 
 class Peer(NamedTuple):
-    """Who is at the other end of a connection."""
+    """The caller at the other end of a connection."""
 
     host: str
     principal: KafkaPrincipal
@@ -160,7 +160,7 @@ class Peer(NamedTuple):
 
 
 class Context:
-    """One request's surroundings."""
+    """The services, caller and header values of one request."""
 
     __slots__ = ("client_id", "correlation_id", "peer", "services", "version")
 
@@ -190,7 +190,7 @@ class Context:
         return self.peer.listener
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        """Whether the caller may do this."""
+        """Return True if the caller is authorized for the operation on the resource."""
         services, peer = self.services, self.peer
         if not services.authorizer.enabled:
             return True
@@ -198,7 +198,7 @@ class Context:
         return authorize(acls, services.authorizer, peer.principal, peer.host, operation, resource_type, name).allowed
 
     def may_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
-        """Whether the caller may do this to at least one resource of the type."""
+        """Return True if the caller is authorized for the operation on at least one resource of the type."""
         services, peer = self.services, self.peer
         acls = services.image.acls.index
         return authorize_by_resource_type(
@@ -206,19 +206,19 @@ class Context:
         ).allowed
 
     def require_on_cluster(self, operation: AclOperation) -> None:
-        """Raises CLUSTER_AUTHORIZATION_FAILED when the caller may not do this to the cluster."""
+        """Raise CLUSTER_AUTHORIZATION_FAILED if the caller is not authorized for the operation on the cluster."""
         if not self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME):
             text = f"The request of {self.peer.principal} from {self.peer.host} needs {operation.name} permission."
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
 
     @property
     def may_everything(self) -> bool:
-        """Whether nothing is refused to the caller, so that there is no need to ask about each thing."""
+        """True if the caller is authorized for everything, so that single checks can be skipped."""
         authorizer = self.services.authorizer
         return not authorizer.enabled or str(self.peer.principal) in authorizer.super_users
 
     def authorized_operations(self, resource_type: ResourceType, name: str) -> int:
-        """The bit field of what the caller may do with a resource."""
+        """Return the operations on a resource that the caller is authorized for, as a bit field."""
         services, peer = self.services, self.peer
         acls = services.image.acls.index
         return authorized_operations(acls, services.authorizer, peer.principal, peer.host, resource_type, name)

@@ -1,7 +1,7 @@
-"""What the active controller does by itself from time to time: put out silent brokers, give leadership back, elect.
+"""The periodic work of the active controller: fence silent brokers, restore preferred leaders, elect leaders.
 
-Each is a decision like any other. One that says there may be more is run again at once; one that fails is tried again when its
-time comes. On a node that does not lead, the timers do nothing.
+Each task is a decision like any other. A decision that reports more work runs again at once. One that fails runs again
+after its interval. On a node that is not the active controller, the timers do nothing.
 """
 
 from __future__ import annotations
@@ -51,6 +51,6 @@ class ControllerTimers:
                     pass
             except KafkaError as error:
                 if error.code is not ErrorCode.NOT_CONTROLLER:
-                    log.warning("%s failed and will be tried again: %s", decision.__name__, error)
+                    log.warning("%s failed and will be retried: %s", decision.__name__, error)
             except Exception:
-                log.exception("%s failed and will be tried again", decision.__name__)
+                log.exception("%s failed and will be retried", decision.__name__)

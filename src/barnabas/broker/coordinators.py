@@ -1,4 +1,4 @@
-"""The coordinators of a node, for groups and for transactions, and the scheduler that both use."""
+"""The group and transaction coordinators of a node, and the scheduler that both use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from barnabas.transactions.state import TOPIC as TRANSACTIONS_TOPIC
 
 
 class LoopScheduler:
-    """The wall clock of the node, and the timers of the event loop. Implements `replicated.scheduler.Scheduler`."""
+    """The node's wall clock and the event loop's timers. Implements `replicated.scheduler.Scheduler`."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.now_ms = now_ms
@@ -31,7 +31,7 @@ class LoopScheduler:
 
 
 class Coordinators:
-    """`led` and `image_changed` tell them what they lead, and of what."""
+    """Both coordinators. `led` and `image_changed` pass on changes of leadership and metadata."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class Coordinators:
         self.groups.stop()
 
     async def wait_loaded(self) -> None:
-        """Until everything that they lead by now has been read, or cannot be."""
+        """Wait until all partitions led now are loaded or have failed to load."""
         await self.groups.machines.wait_loaded()
         await self.transactions.machines.wait_loaded()
 
     def led(self, partition: Partition, leads: bool) -> None:
-        """This broker has begun or ended to lead a partition."""
+        """Handle a change of leadership: this broker now leads the partition, or no longer does."""
         coordinator = self._by_topic.get(partition.topic)
         if coordinator is not None:
             if leads:
@@ -74,6 +74,6 @@ class Coordinators:
                 coordinator.resigned(partition.partition_id)
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
-        """A subscriber of the metadata loop."""
+        """Handle a new image. A subscriber of the metadata loop."""
         self.groups.image_changed(old, new, touched_topics(records))
         self.transactions.image_changed(old, new)

@@ -1,8 +1,8 @@
-"""What this broker tells the controller about where its replicas are (AssignReplicasToDirs), in batches, until it is accepted.
+"""Reports the log directories of this broker's replicas to the controller (AssignReplicasToDirs), in batches, with retries.
 
-Its one rule: of each replica the last word counts. What the image says already, or cannot say in its metadata.version, is
-accepted at once; a replica that it does not know any more is dropped. After a failure everything is tried again, later each
-time.
+Its one rule: only the latest assignment of each replica counts. An assignment that the image has already, or that its
+metadata.version does not support, is accepted at once. An assignment of a replica that is not in the image is dropped.
+After a failure all are retried, with a growing delay.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Assignment(NamedTuple):
 
 
 class DirectoryAssignments:
-    """`send` asks the controller; `image` gives what is committed."""
+    """The assignments not accepted yet. `send` sends them to the controller; `image` returns the committed image."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class DirectoryAssignments:
 
     @property
     def pending(self) -> int:
-        """How many are not accepted yet."""
+        """The number of assignments not accepted yet."""
         return len(self._ready) + len(self._sent)
 
     def start(self) -> None:
@@ -80,7 +80,7 @@ class DirectoryAssignments:
             try:
                 await self._send_some()
             except Exception:
-                log.exception("replicas cannot be assigned to their log dirs")
+                log.exception("assigning replicas to their log dirs failed")
                 self._failures += 1
             if self._ready:
                 self._wanted.set()
@@ -101,7 +101,7 @@ class DirectoryAssignments:
         try:
             response = await self._send(_rows(sent))
         except (KafkaError, OSError, TimeoutError) as error:
-            log.warning("the controller was not told in which log dirs %d replicas are: %s", len(sent), error)
+            log.warning("reporting the log dirs of %d replicas to the controller failed: %s", len(sent), error)
             self._again(sent)
             return
         self._failures = 0
@@ -121,7 +121,7 @@ class DirectoryAssignments:
         self._sent = {}
 
     def _known(self, replica: Replica) -> Uuid | None:
-        """The directory that the cluster has the replica in; None if there is no such replica here."""
+        """Return the replica's directory in the image, or None if this broker has no such replica."""
         partition = self._image().topics.partition(replica.topic_id, replica.partition_id)
         return None if partition is None else partition.directory(self._node_id)
 

@@ -1,8 +1,8 @@
-"""From a frame to a handler and back to a frame's pieces.
+"""Routes a frame to its API's handler, and encodes the response into pieces.
 
-The files of broker/api are the table of APIs: a file's name is the API's, and its `handle(context, request)` the handler,
-imported when the first such request comes. What a listener does not serve is refused here, and an exception that no
-handler expected becomes UNKNOWN_SERVER_ERROR here and nowhere else.
+The files of broker/api are the table of APIs: a file has the name of its API, and its `handle(context, request)` is the
+handler. It is imported at the first request. Requests that a listener does not serve are refused here. An unexpected
+exception of a handler becomes UNKNOWN_SERVER_ERROR here and nowhere else.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _KEY_AND_VERSION = struct.Struct(">hh")
 _UNREADABLE = (MalformedError, struct.error, IndexError, UnicodeDecodeError)
 
 
-class Refused(Exception):  # noqa: N818  (it ends a connection; it is not an error of ours)
-    """A frame that is not answered: the connection closes, and the text is the log line.
+class Refused(Exception):  # noqa: N818  (it closes a connection; it is not a fault of the node)
+    """Raised for a frame that gets no response: the connection is closed, and the text is logged.
 
     A handler may raise it too.
     """
 
 
 class Route(NamedTuple):
-    """Readers and handler of one API in one version, made for the first such request."""
+    """Decoders and handler of one API in one version, created at the first such request."""
 
     api: Api
     version: int
     read_header: Reader
     read_request: Reader
     handle: Handler
-    takes_views: bool = False  # the request carries records, which stay in the frame's buffer
+    takes_views: bool = False  # the request has records, which stay in the frame's buffer
     writes: bool = False  # a read-only node refuses it
 
 
@@ -70,7 +70,7 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable
         header, position = read_header(frame, 0)
         request, _ = read_request(frame, position)
     except _UNREADABLE as error:
-        raise Refused(f"{api.request} v{version} cannot be read: {error}") from error
+        raise Refused(f"{api.request} v{version} cannot be decoded: {error}") from error
     context = Context(services, peer, version, header.correlation_id, header.client_id)
     try:
         if writes and services.refusal is not None:
@@ -100,7 +100,7 @@ def _find_route(listener: Listener, frame: Frame) -> Route:
     if version not in served_versions(key):
         if key != ApiKey.API_VERSIONS:
             raise Refused(f"{api.name} ({key}) is served in versions {served_versions(key)}, not {version}")
-        # A client must be able to learn the versions: answered in version 0, whatever the request looks like.
+        # A client must be able to learn the versions: an unknown version is answered in version 0.
         return Route(api, 0, read_header, lambda data, position: (None, position), handler_of(key))
     request = message_class(api.request)
     route = _ROUTES[listener.is_controller, bytes(frame[:4])] = Route(
@@ -117,7 +117,7 @@ def _find_route(listener: Listener, frame: Frame) -> Route:
 
 def _refuse(request: Message, refusal: KafkaError) -> NoReturn:
     if getattr(request, "acks", None) == 0:
-        raise Refused(f"{refusal.message}; a producer that waits for no answer cannot be told")
+        raise Refused(f"{refusal.message}; a producer with acks=0 gets no error response")
     raise KafkaError(refusal.code, refusal.message)
 
 

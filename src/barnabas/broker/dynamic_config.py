@@ -1,7 +1,7 @@
-"""The configuration that a node runs with: its file, and over it what is set for it while it runs.
+"""The configuration in force on a node: its file, overridden by dynamic settings.
 
-`DynamicConfig` follows the committed image. A change that does not hang together is logged and does not count, and the
-node goes on with what it had. `check` says beforehand, to whom asks for the change, whether this node can take it.
+`DynamicConfig` follows the committed image. Dynamic settings that are inconsistent are logged and ignored, and the node
+keeps its previous configuration. `check` tests a change before it is made.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Watcher(NamedTuple):
 
 
 class DynamicConfig:
-    """The configuration in force, kept up to date by `image_changed`, which is a subscriber of the metadata loop."""
+    """The configuration in force. `image_changed`, a subscriber of the metadata loop, updates it."""
 
     def __init__(self, static: ServerConfig, image: MetadataImage) -> None:
         self.static = static
@@ -43,16 +43,16 @@ class DynamicConfig:
         self._update()
 
     def get(self, name: str) -> Value:
-        """The value of any known broker setting; KeyError for an unknown one."""
+        """Return the value of a broker setting. Raises KeyError if the name is unknown."""
         return self.current.get(name)
 
     def topic_value(self, topic_name: str, name: str) -> Value:
-        """The value of a topic's setting."""
+        """Return the value of a topic's setting."""
         configs = self._image.config(ConfigResourceType.TOPIC, topic_name)
         return topic_value(name, configs, Layers(static=self.current.given))
 
     def topic_values(self, topic_name: str) -> Mapping[str, Value]:
-        """The values of all settings of a topic."""
+        """Return the values of all settings of a topic."""
         if self._topic_defaults is None:
             self._topic_defaults = topic_defaults(Layers(static=self.current.given))
         configs = self._image.config(ConfigResourceType.TOPIC, topic_name)
@@ -61,7 +61,7 @@ class DynamicConfig:
         return {**self._topic_defaults, **own} if own else self._topic_defaults
 
     def watch_any(self, react: Callable[[], None]) -> None:
-        """Call `react()` after anything that is set for this node has changed."""
+        """Call `react()` after any setting of this node has changed."""
         self._any_watchers.append(react)
 
     def watch(self, names: Collection[str], react: React) -> None:
@@ -69,7 +69,7 @@ class DynamicConfig:
         self._watchers.append(_Watcher(names, react))
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Message]) -> None:
-        """Take over what a commit has changed."""
+        """Apply the changes of a commit."""
         self._image = new
         names = ("", str(self.static.node_id))
         kind = ConfigResourceType.BROKER
@@ -81,7 +81,7 @@ class DynamicConfig:
         try:
             self.current = load(layers_of(self._image, self.static))
         except ConfigError as error:
-            log.error("what is set for this node while it runs does not count: %s", error)
+            log.error("ignoring the dynamic settings of this node: %s", error)
             return
         self._topic_defaults = None
         for react_to_any in self._any_watchers:
@@ -92,7 +92,7 @@ class DynamicConfig:
 
 
 def load(layers: Layers) -> ServerConfig:
-    """The configuration that follows from what is set; raises `ConfigError` when it does not hang together."""
+    """Return the configuration of these layers. Raises `ConfigError` if they are inconsistent."""
     texts = broker_texts(layers)
     for kind in ("consumer", "share", "streams"):
         _cut_off(texts, kind)
@@ -100,7 +100,7 @@ def load(layers: Layers) -> ServerConfig:
 
 
 def _cut_off(texts: dict[str, str], kind: str) -> None:
-    """Bounds may have been drawn narrower in the file since an interval was set."""
+    """Clamp the assignment interval: the file may have narrower bounds than when the interval was set."""
     name, low, high = (f"group.{kind}.{bound}assignment.interval.ms" for bound in ("", "min.", "max."))
     if name in texts:
         value, least, most = (
@@ -112,7 +112,7 @@ def _cut_off(texts: dict[str, str], kind: str) -> None:
 
 
 def check(config: ServerConfig, image: MetadataImage, texts: Mapping[str, str], *, cluster_wide: bool) -> None:
-    """Raise KafkaError when this node cannot take these texts as all that is set for it, or for every node."""
+    """Raise KafkaError if this node cannot run with these texts as its dynamic settings, or as those of all nodes."""
     broker.validate_dynamic(texts, cluster_wide=cluster_wide)
     layers = layers_of(image, config)
     try:

@@ -1,10 +1,10 @@
-"""Topics in the bytes of Metadata and DescribeTopicPartitions, kept for as long as they hold.
+"""Cache of encoded topics for the responses to Metadata and DescribeTopicPartitions.
 
-What is told of a partition depends on itself, on which brokers are alive, and on the listener. All three are values that are
-replaced when they change, so their identity says whether bytes that were made before can be used again. What leads to
-the same answer for many partitions (who leads, replicates, is in sync, and where) is encoded once for all of them.
+The description of a partition depends on the partition, on which brokers are alive, and on the listener. All three are
+values that are replaced when they change, so comparing identities shows if cached bytes are still valid. Partitions
+with the same leader, replicas, in-sync replicas and directories share one encoding.
 
-The one rule: bytes are those that the codec would write. What a caller may see is not known here.
+The one rule: the bytes are those that the codec would write. Authorization is left to the caller.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from barnabas.wire import ZERO_UUID, ErrorCode, Uuid
 from barnabas.wire.primitives import encode_unsigned_varint
 
 NO_OPERATIONS: Final = -(2**31)
-"""Stands for authorized operations that were not asked for."""
+"""Value of authorized operations if the request did not ask for them."""
 
 _VIEWS_MAX: Final = 8
 _TOPICS_MAX: Final = 250_000
 _TOLD_MAX: Final = 100_000
-_LAST_FORM: Final = 10  # later versions of Metadata write topics in the same way
+_LAST_FORM: Final = 10  # later versions of Metadata encode topics in the same way
 
 _BOOLEANS = (b"\0", b"\1")
 _INT16 = struct.Struct(">h")
@@ -35,7 +35,7 @@ _HEAD_WITH_EPOCH = struct.Struct(">hiii")
 
 
 class Form(NamedTuple):
-    """How a topic is written: a version of Metadata, or the one of DescribeTopicPartitions."""
+    """The encoding of a topic: a version of Metadata, or the only one of DescribeTopicPartitions."""
 
     version: int
     elr: bool = False
@@ -53,7 +53,7 @@ def metadata_form(version: int) -> Form:
 
 
 class EncodedTopics:
-    """A node's views: few, because clients speak few versions; the one not used for longest is forgotten first."""
+    """A node's views, one per version and listener. The least recently used is evicted first."""
 
     def __init__(self) -> None:
         self._views: dict[tuple[Form, str], TopicsView] = {}
@@ -69,11 +69,11 @@ class EncodedTopics:
         return view
 
 
-_Told = tuple[int, int, bytes]  # error, leader, and what comes after the leader epoch
+_Told = tuple[int, int, bytes]  # error, leader, and the bytes after the leader epoch
 
 
 class TopicsView:
-    """Topics as one listener's clients see them while the brokers stay as they are."""
+    """Topics as seen by clients of one listener, valid until a broker changes."""
 
     def __init__(self, form: Form, listener: str, brokers: Brokers) -> None:
         self.form = form
@@ -81,13 +81,13 @@ class TopicsView:
         self.brokers = brokers
         self._flexible = form.flexible
         self._told: dict[tuple[object, ...], _Told] = {}
-        # In two maps, because the garbage collector would look at a tuple of both for each topic.
+        # Two maps, because the garbage collector would have to traverse a tuple for each topic.
         self._topics: dict[str, Topic] = {}
         self._encoded: dict[str, bytes] = {}
         self._all: tuple[Topics, int, bytes] | None = None
 
     def all(self, topics: Topics, operations: int = NO_OPERATIONS) -> bytes:
-        """Every topic, by name, with the array's length before them."""
+        """Return all topics sorted by name, after the array's length."""
         known = self._all
         if known is not None and known[0] is topics and known[1] == operations:
             return known[2]
@@ -103,7 +103,7 @@ class TopicsView:
         return body
 
     def topic(self, topic: Topic) -> bytes:
-        """A topic up to its authorized operations: `ending` has to follow."""
+        """Return a topic up to its authorized operations; the caller appends `ending`."""
         name = topic.name
         if self._topics.get(name) is topic:
             return self._encoded[name]
@@ -115,7 +115,7 @@ class TopicsView:
         return encoded
 
     def page(self, topic: Topic, first: int, end: int) -> bytes:
-        """The same with some of the partitions only; not kept."""
+        """Return a topic with the partitions from `first` to before `end`, as `topic` does, but without caching."""
         name, topic_id, partitions = topic
         opening = self._opening(0, name, topic_id, name in INTERNAL_TOPICS)
         pieces = [opening, self.length(end - first if end > first else 0)]
@@ -123,7 +123,7 @@ class TopicsView:
         before: Partition | None = None
         for index in range(first, end):
             partition = partitions[index]
-            if partition is not before:  # neighbours are often one object
+            if partition is not before:  # consecutive partitions are often the same object
                 before = partition
                 replicas, directories, isr, _, _, leader, _, leader_epoch, _, elr, last_known_elr = partition
                 if with_elr:
@@ -139,7 +139,7 @@ class TopicsView:
         return b"".join(pieces)
 
     def failed(self, code: ErrorCode, name: str | None, topic_id: Uuid = ZERO_UUID, *, internal: bool = False) -> bytes:
-        """A topic of which there is only an error to tell; `ending` has to follow."""
+        """Return a topic that has an error and no partitions; the caller appends `ending`."""
         return self._opening(code, name, topic_id, internal) + self.length(0)
 
     def ending(self, operations: int = NO_OPERATIONS) -> bytes:
@@ -162,7 +162,7 @@ class TopicsView:
         if len(self._told) >= _TOLD_MAX:
             self._told.clear()
         replicas, isr = partition.replicas, partition.isr
-        if self.form.version == 0:  # it leaves out who cannot be reached, and says so with an error
+        if self.form.version == 0:  # it leaves out unreachable brokers and sets an error
             replicas, isr = self._reachable(replicas), self._reachable(isr)
         leader = self.brokers.get(partition.leader)
         error = ErrorCode.NONE
@@ -197,5 +197,5 @@ class TopicsView:
         broker = self.brokers.get(broker_id)
         if broker is None or not self._is_reachable(broker) or directory == LOST_DIR:
             return False
-        # A broker that never told its directories is taken to have this one.
+        # A broker that did not register its directories is assumed to have this one.
         return directory in (UNASSIGNED_DIR, MIGRATING_DIR) or not broker.log_dirs or directory in broker.log_dirs

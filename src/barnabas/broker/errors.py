@@ -1,6 +1,6 @@
-"""How an API says that the whole request failed: the error at the top of its response, or on each item that was asked for.
+"""The response to a request that failed as a whole: the error at the top level, or on each requested item.
 
-An item of the response stands for an item of the request when their lists have the fields that are keys in common.
+A list of the response corresponds to a list of the request if both have the same key fields.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 from barnabas.wire import Api, ApiKey, ErrorCode, Message, Struct, message_class
 from barnabas.wire.schema import MessageSchema, StructSchema
 
-# These name what was asked for even when the error stands at the top.
+# These list the requested items even if the error is at the top level.
 _ALSO_ON_ITEMS = frozenset(
     {ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS}
 )
 
-# Fetch has its error at the top and on every partition, while topics have names.
+# Before this version, while topics have names, Fetch has its error at the top level and on every partition.
 _FETCH_IDS_SINCE = 13
 
-# What an item that failed says in fields that are no part of its name, where their default says something else.
+# Values of a failed item's fields that are no keys, where the default would mean something else.
 _UNKNOWN = {"high_watermark": -1, "low_watermark": -1}
 _NO_NAMES = frozenset({"timestamp", "leader_epoch", *_UNKNOWN, "log_start_offset"})
 
@@ -36,7 +36,7 @@ def error_response(api: Api, version: int, request: Message, code: ErrorCode, me
 
 
 def _mark(target: Struct, struct: StructSchema, version: int, code: ErrorCode, message: str | None) -> bool:
-    """Put the error where the struct has room for it; false if it has none."""
+    """Set the error in the struct. Return False if it has no field for one."""
     fields = {field.name: field for field in struct.fields if version in field.versions}
     name = next((each for each in ("error_code", "partition_error_code") if each in fields), None)
     if name is None:
@@ -49,7 +49,7 @@ def _mark(target: Struct, struct: StructSchema, version: int, code: ErrorCode, m
 
 
 def shown_message(code: ErrorCode, message: str | None) -> str | None:
-    """What is told beside the code: nothing that only repeats it, and nothing about a fault of ours."""
+    """Return the message to send, or None if it only repeats the code or describes an internal error."""
     return None if code == ErrorCode.UNKNOWN_SERVER_ERROR or message == code.message else message
 
 
@@ -62,7 +62,7 @@ def _mark_items(
     code: ErrorCode,
     message: str | None,
 ) -> None:
-    """Fill the response's lists from those of the request, item by item, with the error on the innermost ones."""
+    """Fill the response's lists from those of the request, with the error on the innermost items."""
     lists = [f for f in struct.fields if f.is_array and f.is_struct and version in f.versions]
     if not lists:
         return
@@ -91,7 +91,7 @@ def _copy_keys(item: Struct, element: StructSchema, wanted: Any) -> None:
             setattr(item, field.name, _UNKNOWN[field.name])
         elif field.type == "records":
             setattr(item, field.name, b"")
-    if not isinstance(wanted, Struct):  # a list of plain names or numbers: they are what the item is about
+    if not isinstance(wanted, Struct):  # a list of plain names or numbers: these are the keys
         kind = "string" if isinstance(wanted, str) else "int32"
         scalar = next(f.name for f in element.fields if f.type == kind and f.name != "error_message")
         setattr(item, scalar, wanted)
@@ -99,6 +99,6 @@ def _copy_keys(item: Struct, element: StructSchema, wanted: Any) -> None:
     for name in type(wanted).__slots__:
         value = getattr(wanted, name)
         if name == "partition" and name not in names:
-            name = "partition_index"  # noqa: PLW2901  (as the response calls it)
+            name = "partition_index"  # noqa: PLW2901  (the field's name in the response)
         if name in names and not isinstance(value, list | Struct):
             setattr(item, name, value)

@@ -1,8 +1,8 @@
 """The broker's requests to the active controller: registration, heartbeats, producer ids, directories of replicas.
 
-It talks in Kafka's own requests over the controller's listener, also when the controller is in the same process. A broker
-is fenced until it has seen its own registration, and serves clients only after that; when it stops, it asks first, so that the
-controller can move what it leads.
+It sends Kafka's own requests to the controller's listener, even if the controller is in the same process. A broker is
+fenced until it has read its own registration, and serves clients only after that. Before it stops, it asks the
+controller, so that the controller can move its leaderships.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SHUTDOWN_HEARTBEAT_S = 0.05
 async def register_controller(
     config: ServerConfig, incarnation_id: Uuid, listeners: Iterable[Endpoint], address: tuple[str, int]
 ) -> None:
-    """Tell the active controller where this controller is reached: clients that bootstrap from controllers ask for that."""
+    """Register this controller's listeners with the active controller, for clients that bootstrap from controllers."""
     request = ControllerRegistrationRequest(
         controller_id=config.node_id,
         incarnation_id=incarnation_id,
@@ -69,7 +69,7 @@ async def register_controller(
 
 
 class BrokerLifecycle:
-    """`start` returns when the broker is registered and unfenced."""
+    """The broker's registration and heartbeats. `start` returns when the broker is registered and unfenced."""
 
     def __init__(
         self,
@@ -103,11 +103,11 @@ class BrokerLifecycle:
         self._beating = asyncio.create_task(self._keep_beating())
 
     def beat_soon(self) -> None:
-        """There is something to tell that should not wait for the next heartbeat."""
+        """Send a heartbeat now instead of after the interval."""
         self._news.set()
 
     async def allocate_producer_ids(self) -> tuple[int, int]:
-        """A block of producer ids for this broker alone: the first, and how many. Raises KafkaError and OSError."""
+        """Reserve a block of producer ids and return the first id and the count. Raises KafkaError and OSError."""
         request = AllocateProducerIdsRequest(broker_id=self._config.node_id, broker_epoch=self.epoch)
         response: AllocateProducerIdsResponse = await self._call(request, ALLOCATE_PRODUCER_IDS_VERSION)
         return response.producer_id_start, response.producer_id_len
@@ -115,7 +115,7 @@ class BrokerLifecycle:
     async def assign_replicas_to_dirs(
         self, directories: list[AssignReplicasToDirsRequest.DirectoryData]
     ) -> AssignReplicasToDirsResponse:
-        """Say in which log dirs replicas are. Raises KafkaError and OSError."""
+        """Report the log directories of replicas. Raises KafkaError and OSError."""
         request = AssignReplicasToDirsRequest(
             broker_id=self._config.node_id, broker_epoch=self.epoch, directories=directories
         )
@@ -123,7 +123,7 @@ class BrokerLifecycle:
         return response
 
     async def stop(self, timeout_s: float = 10.0) -> None:
-        """Ask to leave, and wait until the controller lets go, but not for ever."""
+        """Request a controlled shutdown and wait until the controller allows it, for at most `timeout_s`."""
         if self._beating is not None:
             self._beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -162,9 +162,9 @@ class BrokerLifecycle:
                 response: BrokerRegistrationResponse = await self._call(request, REGISTRATION_VERSION)
                 break
             except (OSError, TimeoutError) as error:
-                log.info("the controller cannot be reached yet: %s", error)
+                log.info("the controller is not reachable yet: %s", error)
             except KafkaError as error:
-                log.info("the controller does not take the registration yet: %s", error)
+                log.info("the controller refused the registration: %s", error)
                 if not error.code.retriable and error.code is not ErrorCode.DUPLICATE_BROKER_REGISTRATION:
                     raise
             await asyncio.sleep(RETRY_S)

@@ -1,7 +1,7 @@
-"""The levels of this process' loggers, as BROKER_LOGGER settings: shown, set and reset while it runs.
+"""The levels of this process' loggers, as BROKER_LOGGER settings: described, set and reset at runtime.
 
-Loggers are the root and barnabas' own, under Python's names; levels have Kafka's names. The one rule: a change is
-checked whole before any of it is made. Levels belong to the process: they are in no log and end with it.
+The loggers are the root logger and those of barnabas, with Python's names. Levels have Kafka's names. The one rule: a
+request is checked as a whole before any level changes. Levels are not stored: they are lost when the process ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def levels() -> dict[str, str]:
-    """The level that is in force for each logger, by name."""
+    """Return the effective level of each logger, by name."""
     ours = {name for name in logging.root.manager.loggerDict if name == OURS or name.startswith(f"{OURS}.")}
     return {name: _name_of(_logger(name).getEffectiveLevel()) for name in sorted({*ours, OURS, ROOT})}
 
@@ -29,7 +29,7 @@ def levels() -> dict[str, str]:
 def alter(
     node_id: int, resource_name: str, operations: Mapping[str, tuple[int, str | None]], validate_only: bool
 ) -> None:
-    """Set or reset levels on this node; raises KafkaError, and then changes none."""
+    """Set or reset levels on this node. Raises KafkaError if any is refused; then none changes."""
     named = parse_node_id(resource_name)
     if named is None:
         raise _invalid(f"Node id must be an integer, but it is: {resource_name}")
@@ -75,5 +75,5 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _name_of(level: int) -> str:
-    """The lowest of Kafka's levels that is let through."""
+    """Return the lowest of Kafka's levels that the logger emits."""
     return next((name for name, number in LEVELS.items() if level <= number), "FATAL")

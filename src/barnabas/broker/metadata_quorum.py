@@ -1,8 +1,8 @@
-"""This node's replica of the metadata partition: the images that follow from the log, and the snapshots of them.
+"""This node's replica of the metadata partition: builds images from the log and writes snapshots of them.
 
-Raft says what is committed; here it becomes the image that the node sees. While this replica leads, `controller` decides, and
-what it decided becomes the image when it is committed. A log that cannot be replayed stops the node: a wrong image is
-worse than none.
+Raft reports committed batches, and this module applies them to the image that the node sees. While this replica leads,
+`controller` makes decisions, and each becomes part of the image when it is committed. If the log cannot be replayed,
+the node stops: a wrong image is worse than none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from barnabas.wire import encode_record
 log = logging.getLogger(__name__)
 
 SNAPSHOT_CHECK_S = 60
-MAX_GATHERED = 1000  # batches of others that become one image
+MAX_GATHERED = 1000  # limit on replicated batches that are applied as one image
 
 
 class MetadataQuorum:
@@ -55,7 +55,9 @@ class MetadataQuorum:
         for recovery in self._log.recoveries:
             if recovery.truncated_bytes:
                 where, why = recovery.next_offset, recovery.reason
-                log.warning("cut %d bytes off the metadata log at offset %d: %s", recovery.truncated_bytes, where, why)
+                log.warning(
+                    "truncated %d bytes of the metadata log at offset %d: %s", recovery.truncated_bytes, where, why
+                )
         self.driver = RaftDriver(
             raft,
             self._log,
@@ -92,7 +94,7 @@ class MetadataQuorum:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed."""
+        """The committed image."""
         return self.controller.image
 
     @property
@@ -101,10 +103,10 @@ class MetadataQuorum:
 
     @property
     def has_open_transaction(self) -> bool:
-        """Whether the log ends within a transaction that its writer did not live to end."""
+        """True if the log ends within a transaction that its writer did not complete."""
         return self._loader.transaction_start_offset is not None
 
-    # --- life
+    # --- start and stop
 
     async def start(self) -> None:
         await self.driver.start()
@@ -121,7 +123,7 @@ class MetadataQuorum:
         self._log.close()
 
     async def wait_active(self) -> None:
-        """Until this node leads and has caught up."""
+        """Wait until this node leads and has caught up."""
         await self._active.wait()
 
     async def _watch(self) -> None:
@@ -130,7 +132,7 @@ class MetadataQuorum:
         except Exception as error:
             self._on_failure(error)
 
-    # --- what raft tells
+    # --- callbacks of raft
 
     async def load_snapshot(self, snapshot: Snapshot) -> None:
         self._gathered.clear()
@@ -153,7 +155,7 @@ class MetadataQuorum:
 
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
         self._load()
-        log.info("leading the metadata quorum in epoch %d, from offset %d on", epoch, end_offset)
+        log.info("leading the metadata quorum in epoch %d from offset %d", epoch, end_offset)
         self.controller.loop.gained(epoch, end_offset)
         self._active.set()
 
@@ -173,7 +175,7 @@ class MetadataQuorum:
             self._on_failure(error)
 
     def _load(self) -> None:
-        """One image for all that has gathered."""
+        """Apply all collected batches as one image."""
         batches, self._gathered = self._gathered, []
         if not batches:
             return
@@ -196,7 +198,7 @@ class MetadataQuorum:
             self._snapshotting.add_done_callback(self._snapshotted)
 
     async def _snapshot_in_time(self) -> None:
-        """Also when nothing happens any more: what happened since the last snapshot becomes part of the next in time."""
+        """Write snapshots by time too, so that the last changes get into one even if no more follow."""
         interval_s = self._config.get_int("metadata.log.max.snapshot.interval.ms") / 1000
         while interval_s > 0:
             await asyncio.sleep(min(interval_s, SNAPSHOT_CHECK_S))
@@ -205,10 +207,10 @@ class MetadataQuorum:
     def _snapshotted(self, task: asyncio.Task[None]) -> None:
         self._snapshotting = None
         if not task.cancelled() and task.exception() is not None:
-            log.error("a snapshot of the metadata could not be written; the log is kept", exc_info=task.exception())
+            log.error("writing a snapshot of the metadata failed; the log is kept", exc_info=task.exception())
 
     async def snapshot(self) -> None:
-        """Write what is committed as a snapshot, and drop what is older than the settings want to keep."""
+        """Write the committed image as a snapshot, and delete what retention no longer keeps."""
         image = self.image
         snapshot_id = OffsetAndEpoch(image.offset + 1, image.provenance.last_contained_epoch)
         self._log_bytes_at_snapshot, self._last_snapshot_ms = self._log.size_in_bytes, self._clock()
@@ -232,7 +234,7 @@ class MetadataQuorum:
             writer.freeze()
 
     def _delete_old(self) -> None:
-        """By `metadata.max.retention.bytes` and `.ms`; the latest snapshot and what follows it always stay."""
+        """Apply `metadata.max.retention.bytes` and `.ms`. The latest snapshot and the log after it are always kept."""
         max_bytes = self._config.get_int("metadata.max.retention.bytes")
         max_ms = self._config.get_int("metadata.max.retention.ms")
         ids = [found for found in self._log.snapshot_ids() if found != BOOTSTRAP_SNAPSHOT_ID]

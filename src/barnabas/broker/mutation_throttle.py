@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Message)
 
 
 class MutationThrottle:
-    """The quota of one request of this user and client, and its charge once the decision is accepted."""
+    """The quota for one request of a user and client. It is charged once the decision is accepted."""
 
     def __init__(self, context: Context, *, strict_from: int) -> None:
         services = context.services
@@ -30,12 +30,12 @@ class MutationThrottle:
         )
 
     def accepted(self, response: Charged[Any]) -> None:
-        """Take the charge of the decision; pass this method to `Controller.write`."""
+        """Charge the quota for the decision. Pass this method to `Controller.write`."""
         self._charge = response.charge
         self._services.mutation_quotas.take(self.quota, response.charge)
 
     async def throttled(self, response: M) -> M:
-        """Return the response with the time that the client has to wait; to an old client, after that time."""
+        """Return the response with its throttle time; for an old client, only after that time."""
         throttle_time_ms = self._charge.remaining_ms(self._services.monotonic_ms() - self._now_ms)
         if throttle_time_ms:
             response.throttle_time_ms = throttle_time_ms  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""One node: builds its parts, starts and stops them in order. The only file that knows every part."""
+"""One node: builds its parts, and starts and stops them in order. The only module that knows every part."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ COORDINATORS_TOPICS = ("__consumer_offsets", "__transaction_state")
 
 
 class NodeError(Exception):
-    """A node cannot start; the text says why and what to do."""
+    """Raised if a node cannot start. The text states the reason and the remedy."""
 
 
 def finalized_features(image: MetadataImage, kraft_version: int) -> FinalizedFeatures:
@@ -96,7 +96,7 @@ class Node(NodeServices):
         self._maintenance: Maintenance | None = None
         self._server = Server(self, limits_of(config), surroundings.listen)
 
-    # --- what handlers ask
+    # --- services for handlers
 
     @property
     def controller(self) -> ActiveController:
@@ -108,7 +108,7 @@ class Node(NodeServices):
 
     @property
     def coordinators(self) -> Coordinators:
-        """Made when they are first needed: without groups and transactions, a node starts without their code."""
+        """The coordinators, created at first use, so that a node without groups and transactions does not import them."""
         if self._coordinators is None:
             from barnabas.broker.coordinators import Coordinators, LoopScheduler  # noqa: PLC0415
             from barnabas.broker.txn_markers import write_markers  # noqa: PLC0415
@@ -148,7 +148,7 @@ class Node(NodeServices):
     def finalized_features(self) -> FinalizedFeatures:
         return finalized_features(self.image, self.quorum.kraft_version)
 
-    # --- life
+    # --- start and stop
 
     async def start(self) -> None:
         if not self.config.is_controller:
@@ -187,7 +187,7 @@ class Node(NodeServices):
             lock.release()
 
     def describe(self) -> Iterator[str]:
-        """What is running and how to reach it, in a few lines."""
+        """Yield a few lines that state what is running and how to reach it."""
         roles = " and ".join(sorted(self.config.process_roles))
         yield f"barnabas {__version__}: node {self.config.node_id} is {roles} of cluster {self.cluster_id}"
         if self._formatted:
@@ -226,7 +226,7 @@ class Node(NodeServices):
         metadata_dir = Path(self.config.metadata_log_dir)
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
-        check_log_dirs(dirs, node_id=self.config.node_id)  # what is not ours is refused before anything is touched
+        check_log_dirs(dirs, node_id=self.config.node_id)  # another node's dirs are refused before anything is changed
         for log_dir in dirs:
             with disk_errors("creating", log_dir.parent):
                 log_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -247,7 +247,7 @@ class Node(NodeServices):
                 self._directory_ids[log_dir] = meta.directory_id
 
     def _format(self, dirs: list[Path], metadata_dir: Path) -> None:
-        """An empty directory becomes a new cluster: one voter of a dynamic quorum, or the configured static ones."""
+        """Format empty directories for a new cluster, with one voter of a dynamic quorum or the configured static voters."""
         ids = {log_dir: random_uuid(self._random) for log_dir in dirs}
         voters = None
         if self.config.is_controller and not self.config.controller_quorum_voters:
@@ -325,7 +325,7 @@ class Node(NodeServices):
         self._timers.start()
 
     def _told(self, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-        """Endpoints as others are told of them: with a host that they can reach, and the real port."""
+        """Return the endpoints to advertise, with a reachable host and the real port."""
         return [e._replace(host=e.host or self.surroundings.host_name(), port=self._port(e)) for e in endpoints]
 
     async def _register_controller(self) -> None:
@@ -336,7 +336,7 @@ class Node(NodeServices):
             await register_controller(self.config, random_uuid(self._random), listeners, self.addresses[name])
 
     async def _start_broker(self) -> None:
-        # Whoever was this broker before is gone: its directories, and their locks, are ours.
+        # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
         name = self.config.controller_listener_names[0]
         previous_epoch = self.replicas.start(self.image)
@@ -358,7 +358,7 @@ class Node(NodeServices):
         self._check_log_dirs()
 
     async def _first_of(self, work: Any) -> None:
-        """Wait, but not longer than the node can go on."""
+        """Wait for the work, or raise NodeError if the node fails before."""
         waiting = asyncio.ensure_future(work)
         await asyncio.wait({waiting, self.failed}, return_when=asyncio.FIRST_COMPLETED)
         if self.failed.done():
@@ -386,7 +386,7 @@ class Node(NodeServices):
         self._beat_soon()
 
     def _check_log_dirs(self) -> None:
-        """A node lives as long as its metadata log does, and one of its log dirs."""
+        """Stop the node if the log dir of the metadata log, or every log dir, has failed."""
         directories = self.log_directories
         metadata_dir = str(Path(self.config.metadata_log_dir).absolute())
         if metadata_dir in directories.paths and not directories.is_online(metadata_dir):

@@ -1,7 +1,7 @@
-"""What OffsetCommit, TxnOffsetCommit and OffsetDelete have in common: which partitions may be touched, and rows by topic.
+"""The part that OffsetCommit, TxnOffsetCommit and OffsetDelete share: checks of partitions, and rows by topic.
 
-Rows of one topic stay together, in the order in which topics were first named; a partition that is refused comes before
-those that are tried. A topic that the caller may not READ is refused whether it exists or not.
+Rows of a topic stay together, in the order in which topics first appear. Refused partitions come before those that are
+processed. A topic that the caller is not authorized to READ is refused even if it does not exist.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TopicRows(Generic[T]):
             self.add(topic, partition.partition_index, code)
 
     def merge(self, rows: Iterable[Any]) -> list[T]:
-        """With the rows of what was tried."""
+        """Return all rows, merged with those of the processed partitions."""
         for row in rows:
             known = self._by_key.get(_key(row))
             if known is None:
@@ -53,7 +53,7 @@ def _key(topic: Any) -> tuple[str, Uuid | None]:
 
 
 def touchable(context: Context, topics: Iterable[Any], rows: TopicRows[Any]) -> list[Any]:
-    """The topics with the partitions that exist and may be read; the others become rows."""
+    """Return the topics with the partitions that exist and that the caller may READ. The others are added to `rows`."""
     found = []
     for topic in topics:
         known = context.image.topics.get(topic.name)

@@ -1,4 +1,4 @@
-"""How this node's raft reaches other voters: one connection per node, in the newest version that both sides know."""
+"""Raft requests to other voters: one connection per node, in the newest version that both sides support."""
 
 from __future__ import annotations
 

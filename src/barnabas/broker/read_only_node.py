@@ -1,19 +1,20 @@
-"""A node without a quorum, over directories that any Kafka node left: a backup, one voter of many, a crashed machine's disk.
+"""A node without a quorum that serves the log directories of a Kafka node, such as a backup or a crashed machine's disk.
 
-Its one rule: not a byte of the directories is written, not even a lock. The image is what the metadata log says, all of it or
-up to an offset or a time; nobody knows how much of the end had been committed. Every change is refused with POLICY_VIOLATION:
-clients do not try that again, as they would with NOT_CONTROLLER, and show its text. A change that would change nothing (one
-that only validates) is answered.
+Its one rule: nothing in the directories is written, not even a lock. The image is built from the metadata log, all of
+it or up to an offset or a time. It is not known how much of the log's end was committed. Every change is refused with
+POLICY_VIOLATION: clients do not retry it, as they would with NOT_CONTROLLER, and they show its text. A change without
+effect (one that only validates) is answered.
 
-The logs of all partitions that are there can be read, whoever led them, up to their ends; a limit of the metadata is none of
-theirs. Groups and transactions are as the logs of their coordinators have them, as far as those are there. For them and for
-producers it is always the time of the last metadata that is shown: no session ends, and nothing more expires.
+The logs of all partitions in the directories can be read up to their ends, even if another node led them. A limit on
+the metadata does not limit them. Groups and transactions are loaded from the coordinators' logs that are in the
+directories. For them and for producers, the time stands still at the last metadata shown: no session times out, and
+nothing expires.
 
-Brokers are listed with their ids, racks and fencing as the log has them, but all of them at this node's own address, for
-theirs are of another place and time: a client that asks the broker with some id comes back here. If all are fenced, as after
-the end of a cluster, the one whose directories these are is shown alive, so that clients have somebody to talk to; and it is
-shown as the leader of what has none that is alive, if the log is here. Whoever reaches the node may see everything: the ACLs
-of the directories are shown, not applied.
+Brokers are listed with their ids, racks and fencing from the log, but all at this node's own address: theirs may not
+exist any more, and a client that connects to any broker must come back here. If all brokers are fenced, as after the
+shutdown of a cluster, the broker that owns the directories is shown as alive, so that clients have one to connect to.
+It is also shown as the leader of partitions without a live leader, if their log is here. Every client may see
+everything: the ACLs in the metadata are shown but not enforced.
 
 Not done: settings of other brokers, whose files are not here.
 """
@@ -73,7 +74,7 @@ R = TypeVar("R")
 SERVER_PROPERTIES = "server.properties"
 DEFAULT_LISTENERS = "PLAINTEXT://127.0.0.1:9092"
 
-# What a node says of its own place in a network: of the directory's node it does not hold here.
+# Settings of the original node's network, ids and directories, which do not apply to this node.
 _OF_THE_NETWORK = (
     *("listeners", "advertised.listeners", "listener.security.protocol.map", "inter.broker.listener.name"),
     *("security.inter.broker.protocol", "controller.listener.names", "process.roles", "node.id", "broker.id"),
@@ -83,7 +84,7 @@ _PREFIXES_OF_THE_NETWORK = ("listener.name.", "ssl.", "sasl.")
 
 
 class Directories(NamedTuple):
-    """What was found where the user pointed to."""
+    """The log directories found at the given paths, and the settings of their node."""
 
     log_dirs: tuple[Path, ...]
     metadata_log_dir: Path
@@ -92,7 +93,7 @@ class Directories(NamedTuple):
 
 
 def find_directories(paths: Sequence[Path]) -> Directories:
-    """The log dirs at, or directly below, the given paths; else those that a `server.properties` there names."""
+    """Find the log dirs at or directly below the paths, else those named by a `server.properties` there."""
     found: dict[Path, None] = {}
     given: dict[str, str] = {}
     for path in paths:
@@ -124,7 +125,7 @@ def _is_log_dir(path: Path) -> bool:
 
 
 def read_only_config(found: Directories, overrides: Mapping[str, str]) -> ServerConfig:
-    """The settings of the node that left the directories, where they are known, but in the place of this one."""
+    """Return the settings of the directories' node as far as known, with this node's own listeners."""
     of_file = {
         name: value
         for name, value in found.properties.items()
@@ -147,14 +148,14 @@ def read_only_config(found: Directories, overrides: Mapping[str, str]) -> Server
 
 
 class ReadOnlyController:
-    """Implements `broker.context.Controller`: decides, and refuses what would have to be written."""
+    """Implements `broker.context.Controller`: runs decisions, and refuses those that would write records."""
 
     def __init__(self, node: ReadOnlyNode) -> None:
         self._node = node
         self._random = node.surroundings.random_for("controller")
 
     def raise_kraft_version(self, level: int) -> None:
-        """What is written next is refused, and this with it."""
+        """Do nothing: the write that follows is refused."""
 
     async def write(
         self,
@@ -183,7 +184,7 @@ class ReadOnlyController:
 
 
 class StandingTime:
-    """Always the moment at which the directories were left. Implements `replicated.scheduler.Scheduler`."""
+    """A clock that stands still at the time of the last metadata. Implements `replicated.scheduler.Scheduler`."""
 
     def __init__(self, moment_ms: int) -> None:
         self.moment_ms = moment_ms
@@ -204,7 +205,7 @@ def refusal(config: ServerConfig) -> KafkaError:
 
 
 class ReadOnlyNode(NodeServices):
-    """`start` returns when it answers requests. Implements `broker.context.Services`."""
+    """A read-only node. `start` returns when it answers requests. Implements `broker.context.Services`."""
 
     def __init__(
         self,
@@ -245,7 +246,7 @@ class ReadOnlyNode(NodeServices):
         formatted = check_log_dirs(found.log_dirs).formatted
         return {path: meta.directory_id for path, meta in formatted.items() if meta.directory_id is not None}
 
-    # --- what handlers ask
+    # --- services for handlers
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -271,7 +272,7 @@ class ReadOnlyNode(NodeServices):
             return messages.describe_errors(request, unknown.code, unknown.message or "")
         return describe_quorum(self.metadata, self.config.node_id)
 
-    # --- life
+    # --- start and stop
 
     async def start(self) -> None:
         self._bind()
@@ -296,7 +297,7 @@ class ReadOnlyNode(NodeServices):
             await self.replicas.stop()
 
     def describe(self) -> Iterator[str]:
-        """What is shown and how to reach it, in a few lines."""
+        """Yield a few lines that state what is served and how to reach it."""
         image = self.metadata.image
         cluster, count = (
             self.cluster_id or "(unknown)",
@@ -328,7 +329,7 @@ class ReadOnlyNode(NodeServices):
                 ) from error
 
     async def _open_logs(self) -> None:
-        """Find the logs, and read those of groups and transactions."""
+        """Open the logs, and load groups and transactions."""
         image = self.image
         if image.provenance.last_contained_timestamp_ms > 0:
             self._time.moment_ms = image.provenance.last_contained_timestamp_ms
@@ -357,7 +358,7 @@ class ReadOnlyNode(NodeServices):
         raise refusal(self.config)
 
     def _here(self, image: MetadataImage) -> MetadataImage:
-        """The image with every node at this one's address."""
+        """Return the image with every node at this node's address."""
         told = {each.listener_name: each for each in self.config.advertised_listeners}
         places = {}
         for endpoint in self.config.listeners:
@@ -376,7 +377,7 @@ class ReadOnlyNode(NodeServices):
 
 
 def _with_leaders(image: MetadataImage, logs: Iterable[TopicPartition], node_id: int) -> MetadataImage:
-    """The image in which the logs that are here have a leader; its epoch stays, and nothing follows from it."""
+    """Return the image with a live leader for every log that is here. Leader epochs do not change."""
     alive = {number for number, broker in image.brokers.items() if not broker.fenced}
     leader = node_id if node_id in alive else min(alive)
     changed: dict[Uuid, list[Partition]] = {}
@@ -407,7 +408,7 @@ def _unregistered(broker_id: int) -> Broker:
 
 
 def describe_quorum(metadata: OfflineMetadata, node_id: int) -> DescribeQuorumResponse:
-    """The quorum as the log knows it: how far others are is not known."""
+    """Describe the quorum from the log. The log end offsets of other voters are unknown (-1)."""
     response = DescribeQuorumResponse
     end_offset = metadata.end_offset
     voters = [

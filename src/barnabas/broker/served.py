@@ -1,4 +1,4 @@
-"""What this program serves: the APIs that have a file in broker/api, each in Kafka's versions unless said otherwise here."""
+"""The APIs that this program serves: those with a file in broker/api, in Kafka's versions except as stated here."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from barnabas.broker import api as handlers
 from barnabas.wire import APIS, Api, ApiKey
 from barnabas.wire.schema import Versions
 
-# Versions that Apache Kafka 4.0 took out are still served of the administrative APIs that document them all.
+# Administrative APIs that still serve the versions removed in Apache Kafka 4.0.
 SERVES_REMOVED_VERSIONS = frozenset({19, 20, 29, 30, 31, 32, 34, 35})
 
-# What is not there yet on one kind of listener: clients cannot fetch before there are logs to fetch from.
+# APIs not implemented yet on one kind of listener.
 NOT_SERVED_ON = {"broker": frozenset[int](), "controller": frozenset[int]()}
 
-# What writes to logs: records, offsets, groups and transactions. Everything else that is changed, the controller changes.
+# APIs that write to logs: records, offsets, groups and transactions. All other changes are made by the controller.
 WRITING_KEYS = frozenset(
     {
         *(ApiKey.PRODUCE, ApiKey.DELETE_RECORDS, ApiKey.ALTER_REPLICA_LOG_DIRS),
@@ -26,7 +26,7 @@ WRITING_KEYS = frozenset(
     }
 )
 
-# Answered by everyone, but told of only where somebody receives what is pushed.
+# Always served, but advertised only if a receiver of telemetry is set.
 TELEMETRY_KEYS = frozenset({int(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS), int(ApiKey.PUSH_TELEMETRY)})
 
 
@@ -38,20 +38,20 @@ def served_keys() -> frozenset[int]:
 
 @cache
 def served_versions(key: int) -> Versions:
-    """What is accepted of an API."""
+    """Return the versions of an API that are accepted."""
     api = APIS[key]
     versions = api.versions if key in SERVES_REMOVED_VERSIONS else api.kafka
     return Versions(versions.first, versions.last - 1) if api.latest_unstable else versions
 
 
 def advertised_keys(kind: str, *, takes_telemetry: bool) -> list[int]:
-    """What ApiVersions shows: clients send telemetry to whoever offers to take it."""
+    """Return the APIs for ApiVersions. Telemetry is left out if not taken, because clients push where it is offered."""
     hidden = frozenset() if takes_telemetry else TELEMETRY_KEYS
     return [key for key in served_apis(kind) if key not in hidden]
 
 
 @cache
 def served_apis(kind: str) -> dict[int, Api]:
-    """The APIs of a kind of listener, in the order of their keys."""
+    """Return the APIs of a kind of listener, sorted by key."""
     keys = served_keys() - NOT_SERVED_ON[kind]
     return {key: api for key, api in sorted(APIS.items()) if kind in api.listeners and key in keys}

@@ -1,8 +1,8 @@
-"""Listening sockets, and the limits on what may connect to them.
+"""Listening sockets, and the limits on connections to them.
 
-A socket is bound before the node is ready and accepted from afterwards, so early clients wait instead of failing, as with
-Kafka. Above `max.connections` accepting stops until a connection ends; above `max.connections.per.ip` a connection is closed
-at once; one that was silent for `connections.max.idle.ms` is closed.
+A socket is bound before the node is ready and accepts connections afterwards, so early clients wait instead of failing,
+as with Kafka. At `max.connections` accepting stops until a connection closes. A connection above
+`max.connections.per.ip` is closed at once. A connection that is idle for `connections.max.idle.ms` is closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ACCEPT_PAUSE_S = 0.1  # after the process has run out of file descriptors
 
 
 class Limits(NamedTuple):
-    """Kafka's limits on connections, by their names there."""
+    """Kafka's limits on connections, with Kafka's names."""
 
     request_max_bytes: int = 100 * 1024 * 1024
     connections_max_idle_ms: int = 10 * 60 * 1000
@@ -37,7 +37,7 @@ class Limits(NamedTuple):
 
 
 class Server:
-    """All endpoints of a node; `max.connections` counts over all of them. `listen` makes the listening sockets."""
+    """All endpoints of a node; `max.connections` applies to their total. `listen` creates the listening sockets."""
 
     def __init__(self, services: Services, limits: Limits, listen: Listen = listening_socket) -> None:
         self.services = services
@@ -59,7 +59,7 @@ class Server:
         return address[0], address[1]
 
     def start(self, *, is_controller: bool | None = None) -> None:
-        """Accept, from now on; on the listeners of one kind, or on all that do not yet."""
+        """Start to accept connections, on the listeners of one kind or on all that do not accept yet."""
         for endpoint in self.endpoints:
             if is_controller in (None, endpoint.listener.is_controller):
                 endpoint.start()
@@ -67,7 +67,7 @@ class Server:
             self._idle_check = asyncio.get_running_loop().create_task(self._close_idle())
 
     async def stop(self) -> None:
-        """Accept no more, let the requests that are under way finish, then close every connection."""
+        """Stop accepting, wait for the requests in progress, then close every connection."""
         for endpoint in self.endpoints:
             await endpoint.stop()
         if self._idle_check is not None:
@@ -79,7 +79,7 @@ class Server:
             connection.close()
 
     def limit(self, limits: Limits) -> None:
-        """Other limits, from now on; who is connected stays."""
+        """Replace the limits. Open connections stay open."""
         self.limits = limits
         if len(self.connections) < limits.max_connections:
             self.room.set()
@@ -112,7 +112,7 @@ class Server:
             await asyncio.sleep(min(max(limit_s / 4, 0.01), 30))
             oldest = loop.time() - limit_s
             for connection in [c for c in self.connections if c.last_active_s < oldest and c.is_idle]:
-                log.info("closing the connection of %s: idle for more than %g s", connection.host, limit_s)
+                log.info("closing the connection from %s: idle for more than %g s", connection.host, limit_s)
                 connection.close()
 
 
@@ -127,7 +127,7 @@ class Endpoint:
         self.loop = asyncio.get_running_loop()
         self.opened = server.opened
         self.closed = server.closed
-        self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # all connections receive in one thread
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # shared: all connections receive in one thread
         self._socket = sock
         self._accepting: asyncio.Task[None] | None = None
 
@@ -151,14 +151,16 @@ class Endpoint:
                 continue
             host = address[0].removeprefix("::ffff:")
             if not self.server.admit(host):
-                log.info("closing a connection of %s on %s: too many from this address", host, self.listener.name)
+                log.info("closing a connection from %s on %s: too many from this address", host, self.listener.name)
                 sock.close()
                 continue
             try:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 await self.loop.connect_accepted_socket(lambda h=host: Connection(self, h), sock)  # type: ignore[misc]
-            except OSError as error:  # the client went away in between
-                log.info("a connection of %s on %s ended at once: %s", host, self.listener.name, error)
+            except OSError as error:  # the client has disconnected meanwhile
+                log.info(
+                    "a connection from %s on %s was lost before it was set up: %s", host, self.listener.name, error
+                )
                 sock.close()
 
 

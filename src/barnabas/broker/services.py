@@ -1,4 +1,4 @@
-"""The services that every kind of node has in the same form: they depend on its settings and surroundings alone."""
+"""The services that are the same in every kind of node: they depend only on its settings and surroundings."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def monotonic_clock_ms() -> int:
 
 
 def system_random(purpose: str) -> Random:
-    """Randomness of the operating system, whatever the purpose."""
+    """Return the operating system's source of randomness, for any purpose."""
     return SystemRandom()
 
 

@@ -1,7 +1,7 @@
-"""Topics that come into being because somebody asks for them: those of clients (auto.create.topics.enable), and Kafka's own.
+"""Automatic creation of topics: those that clients ask for (auto.create.topics.enable), and Kafka's internal ones.
 
-Asking does not wait: the creation is begun, at most one at a time for a name, and who asks again later finds the topic. A
-creation that fails is a line in the log, and the next one who asks begins another. Who may create is not decided here.
+`begin` does not wait. It starts the creation, at most one at a time per name, and a later request finds the topic. A
+failed creation is logged, and the next request starts another. Authorization is left to the caller.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT = -1
 
 
 class TopicCreation:
-    """The creations that are under way on this node."""
+    """The creations in progress on this node."""
 
     def __init__(self, controller: Controller, config: ServerConfig) -> None:
         self._controller = controller
@@ -35,7 +35,7 @@ class TopicCreation:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, names: Iterable[str]) -> None:
-        """Create the topics, unless that has begun already. Names have to be valid."""
+        """Start to create the topics whose creation is not in progress. Names must be valid."""
         wanted = [name for name in names if name not in self._names]
         if not wanted:
             return
@@ -45,7 +45,7 @@ class TopicCreation:
         task.add_done_callback(self._tasks.discard)
 
     async def wait_done(self) -> None:
-        """Until nothing is under way."""
+        """Wait until no creation is in progress."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -70,7 +70,7 @@ class TopicCreation:
 
 
 def creatable_topic(name: str, config: ServerConfig) -> CreateTopicsRequest.CreatableTopic:
-    """A topic as the node's own settings want it; what they do not say is left to the controller's."""
+    """Return a topic with this node's settings. What they do not set, the controller's defaults decide."""
     topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=DEFAULT, replication_factor=DEFAULT)
     if name == GROUP_METADATA_TOPIC:
         settings = {"cleanup.policy": "compact", "compression.type": "producer"}

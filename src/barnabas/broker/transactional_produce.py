@@ -1,7 +1,7 @@
-"""Batches of transactions in a Produce request: the coordinator has to agree before a partition's first one is appended.
+"""Transactional batches in a Produce request: the coordinator must agree before a partition's first one is appended.
 
-From Produce 12 on, the broker adds the partition to the transaction. Before, the client does that, and the broker asks the
-coordinator to verify it. A partition that already has records of the transaction needs neither.
+From Produce 12 on, the broker adds the partition to the transaction. Before, the client does that, and the broker asks
+the coordinator to verify it. A partition that already has records of the transaction needs neither.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RETRY = frozenset(
 
 
 class Refusal(NamedTuple):
-    """Why a partition's batch is not appended; a text where Kafka gives one."""
+    """The error for a partition whose batch is not appended, with a text where Kafka sends one."""
 
     code: ErrorCode
     message: str | None = None
@@ -67,7 +67,7 @@ def _header(records: Buffer) -> BatchHeader | None:
     try:
         return decode_whole_header(records)
     except BatchError:
-        return None  # the batch is refused later, with the error of its partition
+        return None  # the batch is refused later, with an error for its partition
 
 
 async def verify(context: Context, request: ProduceRequest, headers: Iterable[BatchHeader | None]) -> Verified:
@@ -139,7 +139,7 @@ def _start(
 
 
 def _refusal(code: ErrorCode, operation: Operation) -> Refusal:
-    """As Kafka tells producers: what they would not try again, though they should, is given another code."""
+    """Return the refusal with Kafka's code: an error that producers should retry but would not gets another code."""
     if code is ErrorCode.INVALID_TXN_STATE:
         return Refusal(code, "Partition was not added to the transaction")
     if code in _RETRY or (code is ErrorCode.CONCURRENT_TRANSACTIONS and operation is not Operation.ADD):

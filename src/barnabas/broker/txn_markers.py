@@ -1,7 +1,8 @@
 """Writes the markers that end a transaction into partitions that this node leads.
 
-A marker in `__consumer_offsets` goes through the machine of its groups, so that offsets take effect with it; any other goes
-into the log. Each partition has its own error: one that fails keeps no other from its marker. What is answered is committed.
+A marker in `__consumer_offsets` is written by the group coordinator's state machine, so that offsets take effect with
+it. Any other marker is appended to the log. Each partition has its own error, and a failure does not affect other
+partitions. The function returns when every marker is committed or has failed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from barnabas.wire import ErrorCode, KafkaError
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 
-# The coordinator of transactions knows leaders of partitions, not those of groups.
+# The transaction coordinator handles errors of partition leaders, not those of group coordinators.
 _NOT_READY = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 )
@@ -26,7 +27,7 @@ _NOT_READY = frozenset(
 async def write_markers(
     services: Services, partitions: Sequence[TopicPartition], ended: EndedTransaction
 ) -> dict[TopicPartition, ErrorCode]:
-    """An error for each partition, or NONE."""
+    """Write the markers and return an error code for each partition, NONE if its marker is committed."""
     errors: dict[TopicPartition, ErrorCode] = {}
     appended: list[tuple[TopicPartition, Partition, int]] = []
     for name in partitions:

@@ -1,1 +1,1 @@
-"""The handlers, one file per API, named as the API is; `broker.dispatch` finds them by these names."""
+"""The handlers, one file per API with the API's name; `broker.dispatch` finds them by these names."""
