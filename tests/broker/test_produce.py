@@ -204,7 +204,7 @@ def test_a_transaction_that_waits_for_no_answer_and_fails_closes_the_connection(
     with pytest.raises(Refused, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
         found.call(request, 13)
     request.transactional_id = "t"
-    with pytest.raises(Refused, match="acks=0 of client 'test' failed"):
+    with pytest.raises(Refused, match="acks=0 from client 'test' failed"):
         found.call(request, 13)
     assert found.replicas.partition("t", 0).log_end_offset == 0
 

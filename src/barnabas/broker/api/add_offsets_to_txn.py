@@ -1,7 +1,7 @@
 """AddOffsetsToTxn (25), versions 0 to 4.
 
-Makes the partition of `__consumer_offsets` that has a group's offsets part of a transaction; clients of transaction version 2
-do without. Needs WRITE on the transactional id and READ on the group.
+Adds the partition of `__consumer_offsets` that stores a group's offsets to a transaction. Clients of transaction
+version 2 do not need it. Needs WRITE on the transactional id and READ on the group.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """AddPartitionsToTxn (24), versions 0 to 5.
 
-Up to version 3 a client makes partitions part of its transaction; from 4 on brokers ask, for many transactions at once, to
-add partitions that clients of transaction version 2 write to, or only to verify that they are in. Partitions are added
-together or not at all: where one is unknown or not allowed, the others are OPERATION_NOT_ATTEMPTED. Clients need WRITE on
-the transactional id and the topics, and may not add internal ones; brokers need CLUSTER_ACTION.
+Up to version 3, a client adds partitions to its transaction. From version 4 on, brokers send it, for many transactions
+at once: to add the partitions that clients of transaction version 2 write to, or only to verify that partitions were
+added. Partitions are added together or not at all: if one is unknown or not authorized, the others are
+OPERATION_NOT_ATTEMPTED. Clients need WRITE on the transactional id and on the topics, and cannot add internal topics.
+Brokers need CLUSTER_ACTION.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ async def handle(context: Context, request: AddPartitionsToTxnRequest) -> AddPar
 
 
 async def _errors(context: Context, transaction: Transaction) -> Errors:
-    """What failed; all of it, or what is not verified."""
+    """Add or verify the partitions and return the errors, empty if all succeeded."""
     partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     if refused := _refused(context, transaction, partitions):
         return refused
@@ -63,7 +64,7 @@ async def _errors(context: Context, transaction: Transaction) -> Errors:
 
 
 def _refused(context: Context, transaction: Transaction, partitions: list[TopicPartition]) -> Errors:
-    """What may not be, or is not there; then nothing is tried."""
+    """Return the errors of partitions that are not authorized or unknown. If there are any, none is added."""
     is_client = context.version < 4
     if is_client and not context.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)

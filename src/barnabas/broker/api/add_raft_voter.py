@@ -1,4 +1,4 @@
-"""AddRaftVoter (80), versions 0 to 1: a controller becomes a voter of a dynamic quorum."""
+"""AddRaftVoter (80), versions 0 to 1: adds a controller to the voters of a dynamic quorum."""
 
 from __future__ import annotations
 

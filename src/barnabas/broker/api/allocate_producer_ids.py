@@ -1,7 +1,7 @@
 """AllocateProducerIds (67), version 0; on the controller's listener.
 
-Gives a broker the next block of 1000 producer ids. An epoch that is not the registration's is STALE_BROKER_EPOCH.
-Needs CLUSTER_ACTION.
+Reserves the next block of 1000 producer ids for a broker. A broker epoch other than the registered one is
+STALE_BROKER_EPOCH. Needs CLUSTER_ACTION.
 """
 
 from __future__ import annotations

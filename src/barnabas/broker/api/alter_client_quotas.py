@@ -1,8 +1,8 @@
 """AlterClientQuotas (49), versions 0 and 1.
 
-Needs ALTER_CONFIGS on the cluster. Each entity has its own row; the rows and the types of each entity come in the order of
-Kafka's hash tables. A bad type, name, combination, key or value is INVALID_REQUEST; so is an entity that is given twice,
-whose first alteration is done all the same. Addresses may be given as names of hosts that can be resolved.
+Needs ALTER_CONFIGS on the cluster. Each entity has its own row. The rows, and the types of each entity, come in the
+order of Kafka's hash tables. A bad type, name, combination, key or value is INVALID_REQUEST. So is a duplicate entity,
+but its first alteration takes effect. IP addresses may be given as host names that can be resolved.
 """
 
 from __future__ import annotations

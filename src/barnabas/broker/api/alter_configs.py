@@ -1,9 +1,10 @@
 """AlterConfigs (33), versions 0 to 2.
 
-Gives topics, brokers, groups and client metrics exactly these settings: what is not named is unset. One broker's are
-only changed by that broker (INVALID_REQUEST elsewhere), and only to what it could run with; the empty name stands for
-all brokers. A resource is changed whole or not at all. Levels of loggers are not changed here, but one by one
-(IncrementalAlterConfigs). The same resource twice is INVALID_REQUEST on both rows; Apache Kafka never answers that.
+Replaces all settings of topics, brokers, groups and client metrics: settings that are not named are unset. The settings
+of a single broker can only be changed through that broker (INVALID_REQUEST elsewhere), and only to values that it can
+run with. The empty name means all brokers. A resource is changed as a whole or not at all. Log levels cannot be changed
+with this API; use IncrementalAlterConfigs. A duplicate resource is INVALID_REQUEST in both rows; Apache Kafka never
+answers such a request.
 """
 
 from __future__ import annotations

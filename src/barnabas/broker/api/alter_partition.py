@@ -1,9 +1,9 @@
 """AlterPartition (56), versions 2 and 3; on the controller's listener.
 
-The leader of a partition proposes its in-sync replicas, in version 3 each with the epoch of its broker. What rests on an
-older leader epoch is FENCED_LEADER_EPOCH, on an older partition epoch INVALID_UPDATE_VERSION, on a newer one NOT_CONTROLLER;
-replicas that are fenced, shutting down or of another broker epoch are INELIGIBLE_REPLICA. A change that ends a
-reassignment may take leadership away (NEW_LEADER_ELECTED, and it is done). Needs CLUSTER_ACTION.
+The leader of a partition proposes its in-sync replicas, in version 3 each with its broker epoch. An older leader epoch
+is FENCED_LEADER_EPOCH, an older partition epoch INVALID_UPDATE_VERSION, a newer epoch NOT_CONTROLLER. Replicas that are
+fenced, shutting down or have another broker epoch are INELIGIBLE_REPLICA. A change that completes a reassignment may
+move leadership: then it takes effect and the response is NEW_LEADER_ELECTED. Needs CLUSTER_ACTION.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """AlterPartitionReassignments (45), versions 0 and 1.
 
-Gives partitions other replicas: new ones are added, and when they are in sync those that are not wanted go. Null replicas
-cancel (NO_REASSIGNMENT_IN_PROGRESS if there is nothing to cancel). Replicas that are none, named twice or not registered
-are INVALID_REPLICA_ASSIGNMENT. Version 1 can forbid another number of replicas (INVALID_REPLICATION_FACTOR). Each
-partition stands for itself. A request without topics is answered with "" for a message. Needs ALTER on the cluster.
+Changes the replicas of partitions: new replicas are added, and once they are in sync the unwanted ones are removed.
+Null replicas cancel a reassignment (NO_REASSIGNMENT_IN_PROGRESS if there is none). Replicas that are empty, duplicate
+or not registered are INVALID_REPLICA_ASSIGNMENT. Version 1 can forbid a change of the replication factor
+(INVALID_REPLICATION_FACTOR). Each partition succeeds or fails on its own. The response to a request without topics has
+"" as its message. Needs ALTER on the cluster.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """AlterReplicaLogDirs (34), versions 0 to 2.
 
-Needs ALTER on the cluster. The directory is looked at first: LOG_DIR_NOT_FOUND for what is not one of this node's absolute
-paths, KAFKA_STORAGE_ERROR for one that has failed, INVALID_REPLICA_ASSIGNMENT for a cordoned one. Then the partition:
-UNKNOWN_TOPIC_OR_PARTITION, or REPLICA_NOT_AVAILABLE for a replica that is not here, but the choice is remembered for the time
-when it is. Of a partition that is named twice, the last counts. Rows stand in the order of the request (Kafka: by hash).
+Needs ALTER on the cluster. The directory is checked first: LOG_DIR_NOT_FOUND if it is not one of this node's absolute
+paths, KAFKA_STORAGE_ERROR if it has failed, INVALID_REPLICA_ASSIGNMENT if it is cordoned. Then the partition is
+checked: UNKNOWN_TOPIC_OR_PARTITION, or REPLICA_NOT_AVAILABLE if the replica is not on this node. In both cases the
+directory is remembered and used when the replica is created. If a partition is named twice, the last directory counts.
+Rows have the order of the request (Kafka: of a hash table).
 
-A replica that is elsewhere begins to move (replicas.moving), and the answer does not wait for it; a move to another directory
-is given up, also when the replica is to stay where it is. KAFKA_STORAGE_ERROR while any log dir of the node is offline.
+A replica in another directory starts to move (replicas.moving), and the response does not wait for it. A move in
+progress to a different directory is cancelled, also if the request names the replica's current directory.
+KAFKA_STORAGE_ERROR while any log dir of the node is offline.
 """
 
 from __future__ import annotations

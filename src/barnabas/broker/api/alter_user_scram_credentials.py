@@ -1,9 +1,9 @@
 """AlterUserScramCredentials (51), version 0.
 
-Needs ALTER on the cluster. Removes and sets credentials, one row per user: who is named twice is DUPLICATE_RESOURCE (for two
-mechanisms as well), an unknown mechanism UNSUPPORTED_SASL_MECHANISM, no name or a number of iterations outside of 4096 to
-16384 UNACCEPTABLE_CREDENTIAL, a credential to remove that is not there RESOURCE_NOT_FOUND, and a metadata.version below
-3.5-IV2 UNSUPPORTED_VERSION. Users with errors come last.
+Needs ALTER on the cluster. Deletes and sets credentials, with one row per user. A user named twice is
+DUPLICATE_RESOURCE, even with two mechanisms. An unknown mechanism is UNSUPPORTED_SASL_MECHANISM. An empty name, or
+iterations outside of 4096 to 16384, is UNACCEPTABLE_CREDENTIAL. Deleting a credential that does not exist is
+RESOURCE_NOT_FOUND. A metadata.version below 3.5-IV2 is UNSUPPORTED_VERSION. Users with errors come last.
 """
 
 from __future__ import annotations

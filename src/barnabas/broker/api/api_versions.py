@@ -1,11 +1,12 @@
 """ApiVersions (18), versions 0 to 4.
 
-Answers which APIs this listener serves in which versions, which features the node supports, and which levels the
-cluster has agreed on. Versions that do not exist get error 35 in the form of version 0, with the one row of ApiVersions
-itself; from version 3 the client's name and version must be well formed (INVALID_REQUEST).
+Returns the APIs and versions that this listener serves, the features that the node supports, and the cluster's
+finalized feature levels. An unknown version gets error 35 (UNSUPPORTED_VERSION) encoded in version 0, with a single row
+for ApiVersions itself. From version 3 on, the client's name and version must be well formed (INVALID_REQUEST).
 
-Version 3 leaves out supported features whose minimum is 0 (its readers take 0 for "not supported"); version 4 shows them.
-The Produce row begins at 0, although 0 to 2 are refused: older librdkafka gives up compression otherwise.
+Version 3 leaves out supported features whose minimum is 0, because its clients read 0 as "not supported". Version 4 has
+them. The Produce row begins at version 0, although 0 to 2 are refused: older librdkafka would not use compression
+otherwise.
 """
 
 from __future__ import annotations

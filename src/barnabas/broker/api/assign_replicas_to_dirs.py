@@ -1,8 +1,9 @@
 """AssignReplicasToDirs (73), version 0; on the controller's listener.
 
-A broker says in which of its log directories replicas are. A replica in a directory that is not online leaves the ISR.
-Per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER when the broker has no replica.
-STALE_BROKER_EPOCH for all; UNSUPPORTED_VERSION below metadata.version 3.7-IV2. Needs CLUSTER_ACTION.
+A broker reports the log directories of its replicas. A replica in a directory that is not online is removed from the
+ISR. Errors per partition: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER if the broker has no
+replica. Errors of the whole request: STALE_BROKER_EPOCH, or UNSUPPORTED_VERSION below metadata.version 3.7-IV2. Needs
+CLUSTER_ACTION.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch (53), versions 0 to 1: a new leader of the metadata quorum tells that it leads."""
+"""BeginQuorumEpoch (53), versions 0 to 1: a new leader of the metadata quorum announces its leadership."""
 
 from __future__ import annotations
 

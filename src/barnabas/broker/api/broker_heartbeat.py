@@ -1,9 +1,10 @@
 """BrokerHeartbeat (63), versions 0 to 2; on the controller's listener.
 
-A broker says that it lives, how far it has read the metadata log, whether it wants to be fenced or to stop, which of its
-log directories have failed (from version 1) and which are cordoned (from version 2); it is told whether it is fenced and
-whether it may stop. A broker that leads partitions may stop once they have other leaders and the others know it.
-An epoch that is not the registration's is STALE_BROKER_EPOCH. Needs CLUSTER_ACTION.
+A broker reports that it is alive, how far it has read the metadata log, if it wants to be fenced or to shut down, which
+of its log directories have failed (from version 1 on) and which are cordoned (from version 2 on). The response states
+if it is fenced and if it may shut down. A broker that leads partitions may shut down once they have other leaders and
+the other brokers have read that. A broker epoch other than the registered one is STALE_BROKER_EPOCH. Needs
+CLUSTER_ACTION.
 """
 
 from __future__ import annotations

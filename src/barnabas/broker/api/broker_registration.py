@@ -1,10 +1,10 @@
 """BrokerRegistration (62), versions 0 to 4; on the controller's listener.
 
-A broker that starts asks for its epoch. It is refused while another incarnation is still heard of
-(DUPLICATE_BROKER_REGISTRATION), in another cluster (INCONSISTENT_CLUSTER_ID), with directories that are missing, reserved,
-named twice or another broker's (INVALID_REGISTRATION), and when it cannot work at the cluster's feature levels
-(UNSUPPORTED_VERSION). From version 3 it tells the epoch it had when it stopped cleanly, so that it stays eligible to lead.
-Brokers that migrate from ZooKeeper are not taken. Needs CLUSTER_ACTION.
+A starting broker registers and gets its broker epoch. Refused are: a broker id whose other incarnation still sends
+heartbeats (DUPLICATE_BROKER_REGISTRATION); another cluster id (INCONSISTENT_CLUSTER_ID); log directories that are
+missing, reserved, duplicate or another broker's (INVALID_REGISTRATION); and a broker that does not support the
+cluster's feature levels (UNSUPPORTED_VERSION). From version 3 on, the broker sends its epoch before a clean shutdown,
+and then stays eligible to lead. Brokers that migrate from ZooKeeper are refused. Needs CLUSTER_ACTION.
 """
 
 from __future__ import annotations

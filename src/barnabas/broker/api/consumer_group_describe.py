@@ -1,9 +1,10 @@
 """ConsumerGroupDescribe (69), versions 0 and 1: groups of the consumer protocol with their members and assignments.
 
-Needs DESCRIBE on each group, and on every topic that is assigned in it: else the group is TOPIC_AUTHORIZATION_FAILED as a
-whole. GROUP_ID_NOT_FOUND for a group that is not there or of another protocol. Version 1 tells members of the classic
-protocol. Groups that are refused come first, then those without a name, then the others in the order asked for (Kafka's
-follows a hash table of partitions). UNSUPPORTED_VERSION where the protocol is not served, as for ConsumerGroupHeartbeat.
+Needs DESCRIBE on each group, and on every topic assigned in it: otherwise the whole group is
+TOPIC_AUTHORIZATION_FAILED. A group that does not exist or has another protocol is GROUP_ID_NOT_FOUND. Version 1 marks
+members that use the classic protocol. Refused groups come first, then those without a name, then the others in the
+order of the request (Kafka: of a hash table of partitions). UNSUPPORTED_VERSION if the protocol is not enabled, as for
+ConsumerGroupHeartbeat.
 """
 
 from __future__ import annotations

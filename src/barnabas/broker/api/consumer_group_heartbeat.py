@@ -1,11 +1,11 @@
-"""ConsumerGroupHeartbeat (68), versions 0 and 1: the one request of members of the consumer protocol (KIP-848).
+"""ConsumerGroupHeartbeat (68), versions 0 and 1: the only request of members of the consumer protocol (KIP-848).
 
-A member joins with epoch 0 and tells what it wants, stays with the epoch that it was told, and leaves with -1; a static
-member that will be back soon leaves with -2. What it does not say stays as it is. The answer has its epoch, and what it is
-to read when that changes, or when it told everything itself. Needs READ on the group and DESCRIBE on the topics that it
-names; of those that its regular expression (RE2, version 1) matches, it gets those that it may describe. From version 1 on
-members make their own ids. UNSUPPORTED_VERSION while `group.version` is 0 or the protocol is not among
-`group.coordinator.rebalance.protocols`.
+A member joins with epoch 0 and its subscription, stays with the epoch of the last response, and leaves with -1. A
+static member that will return soon leaves with -2. Fields that are not set leave the previous values unchanged. The
+response has the member's epoch. It also has the assignment if that has changed, or if the request had all fields. Needs
+READ on the group and DESCRIBE on the topics that the member names. Of the topics that match its regular expression
+(RE2, version 1), it gets those that it may DESCRIBE. From version 1 on, members create their own ids.
+UNSUPPORTED_VERSION while `group.version` is 0 or the protocol is not in `group.coordinator.rebalance.protocols`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ControllerRegistration (70), version 0; on the controller's listener.
 
-A controller that starts says where it listens and which features it supports. Below metadata.version 3.7-IV0 there is no
-record for it (UNSUPPORTED_VERSION). Errors have the code's own text. Needs CLUSTER_ACTION.
+A starting controller registers its listeners and supported features. UNSUPPORTED_VERSION below metadata.version
+3.7-IV0, which has no record for it. Errors have the default text of their code. Needs CLUSTER_ACTION.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """CreateAcls (30), versions 0 to 3.
 
-Needs ALTER on the cluster. Codes must not be 0 (the connection closes); one that nobody knows is INVALID_REQUEST in its
-row, and one that only filters have (ANY, MATCH) fails every row with UNKNOWN_SERVER_ERROR. An entry that is there already,
-or that is given twice, succeeds and is written once. Version 0 creates literal patterns alone. Without an authorizer
-every row is SECURITY_DISABLED.
+Needs ALTER on the cluster. A code of 0 (UNKNOWN) closes the connection. A code that is not defined is INVALID_REQUEST
+in its row. A code that is valid only in filters (ANY, MATCH) fails every row with UNKNOWN_SERVER_ERROR. An entry that
+exists already, or is given twice, succeeds and is written once. Version 0 creates only literal patterns. Without an
+authorizer every row is SECURITY_DISABLED.
 """
 
 from __future__ import annotations
@@ -52,5 +52,5 @@ def _entry(creation: CreateAclsRequest.AclCreation) -> AclEntry:
 
 def _row(error: KafkaError | None) -> Row:
     if error is None:
-        return Row()  # Kafka says nothing as an empty text here, not as null
+        return Row()  # without an error, Kafka sends an empty message here, not null
     return Row(error_code=error.code, error_message=shown_message(error.code, error.message))

@@ -1,7 +1,8 @@
 """CreateDelegationToken (38), versions 1 to 3.
 
-A caller on a plaintext listener is nobody in particular, and gets no token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, with the
-owner that was asked for (version 3) or the caller. Not done: tokens on listeners that authenticate.
+A caller on a plaintext listener is not authenticated and gets no token: the response is
+DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, with the requested owner (version 3) or the caller. Not done: tokens on listeners
+that authenticate.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """CreatePartitions (37), versions 0 to 3.
 
-Needs ALTER on the topic. `count` is how many partitions the topic is to have; new ones are placed by the controller, or
-where `assignments` says, one for each. Every topic has its own row, without a message when it is unknown or refused to the
-caller; a name given twice is INVALID_REQUEST. More than 10,000 new partitions in one request are refused, where Kafka adds
-the first 10,000 and answers UNKNOWN_SERVER_ERROR. A client above its controller_mutation_rate gets
+Needs ALTER on the topic. `count` is the new total number of partitions. The controller places the new ones, or
+`assignments` does, with one entry for each. Every topic has its own row, without a message if it is unknown or not
+authorized. A duplicate name is INVALID_REQUEST. More than 10,000 new partitions in one request are refused, where Kafka
+adds the first 10,000 and answers UNKNOWN_SERVER_ERROR. A client above its controller_mutation_rate gets
 THROTTLING_QUOTA_EXCEEDED in version 3; before, its response is delayed.
 """
 

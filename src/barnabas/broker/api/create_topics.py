@@ -1,10 +1,11 @@
 """CreateTopics (19), versions 0 to 7.
 
-Needs CREATE on the cluster or on the topic. Each topic has its own row: a name given twice, or that of the metadata log, is
-INVALID_REQUEST, and of several faults the first of name, existence, settings, placement is told. Versions from 5 show the
-settings in force to those who may describe them (else topic_config_error_code is TOPIC_AUTHORIZATION_FAILED), version 7 the
-topic's id, even when only validating. More than 10,000 partitions in one request are refused altogether. A client above its
-controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 6 on; before, its response is delayed.
+Needs CREATE on the cluster or on the topic. Each topic has its own row. A duplicate name, or that of the metadata log,
+is INVALID_REQUEST. A topic with several errors gets the first in this order: name, existence, settings, placement. From
+version 5 on, the response has the settings in force if the caller may describe them (otherwise topic_config_error_code
+is TOPIC_AUTHORIZATION_FAILED). Version 7 has the topic's id, even if the request only validates. More than 10,000
+partitions in one request are refused as a whole. A client above its controller_mutation_rate gets
+THROTTLING_QUOTA_EXCEEDED from version 6 on; before, its response is delayed.
 
 Not done: create.topic.policy.class.name.
 """
@@ -52,7 +53,7 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> Row:
 
 
 def _refused(context: Context, times: Counter[str]) -> dict[str, Row]:
-    """The rows of topics that the controller is not asked to create."""
+    """Return the rows of topics that are refused without asking the controller."""
     may_create_all = context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
     twice = [name for name, count in times.items() if count > 1]
     rows = {name: _failed(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in hash_order(twice)}

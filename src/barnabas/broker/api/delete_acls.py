@@ -1,9 +1,10 @@
 """DeleteAcls (31), versions 0 to 3.
 
-Needs ALTER on the cluster. The filters' codes must not be 0 (the connection closes); a filter with a code that nobody knows
-is INVALID_REQUEST, the others work. Each filter is answered with all that it selects, so that an entry which several
-filters select is in each of their rows. More than 10,000 entries at once are INVALID_REQUEST for all. Version 0 has no
-pattern types: it deletes literal patterns alone. Without an authorizer every row is SECURITY_DISABLED.
+Needs ALTER on the cluster. A code of 0 (UNKNOWN) in a filter closes the connection. A filter with a code that is not
+defined is INVALID_REQUEST; the other filters take effect. The row of a filter has all entries that it matches, so an
+entry that several filters match is in each of their rows. More than 10,000 entries at once are INVALID_REQUEST in every
+row. Version 0 has no pattern types: it deletes only literal patterns. Without an authorizer every row is
+SECURITY_DISABLED.
 """
 
 from __future__ import annotations

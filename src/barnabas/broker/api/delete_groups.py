@@ -1,8 +1,7 @@
 """DeleteGroups (42), versions 0 to 2.
 
-Deletes empty groups of any type with their offsets. Needs DELETE on each. A group that is not there is
-GROUP_ID_NOT_FOUND, one with members NON_EMPTY_GROUP. A name that is given twice is answered once; those that are refused
-come last.
+Deletes empty groups of any type with their offsets. Needs DELETE on each group. A group that does not exist is
+GROUP_ID_NOT_FOUND, one with members NON_EMPTY_GROUP. A duplicate name gets one row. Refused groups come last.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """DeleteRecords (21), versions 0 to 2.
 
-Needs DELETE on the topic. Everything before an offset is gone for readers from then on; the files go with the next look at
-retention. -1 stands for the high watermark, above which nothing can be deleted (OFFSET_OUT_OF_RANGE). Answers the log start
-offset. A topic that is only compacted is POLICY_VIOLATION, an internal one INVALID_TOPIC_EXCEPTION. Of a partition that is
-named twice the last offset counts. Rows stand in the order of the request (Kafka: by hash).
+Needs DELETE on the topic. Moves the log start offset, so that readers no longer get records before it. Files are
+deleted at the next retention run. -1 means the high watermark, above which nothing can be deleted
+(OFFSET_OUT_OF_RANGE). Returns the log start offset. A topic with cleanup.policy=compact is POLICY_VIOLATION, an
+internal one INVALID_TOPIC_EXCEPTION. If a partition is named twice, the last offset counts. Rows have the order of the
+request (Kafka: of a hash table).
 
-Not done: waiting for followers to delete as much; the low watermark is that of the leader.
+Not done: waiting until followers have deleted as much; the low watermark is that of the leader.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _row(context: Context, may: bool, name: str, index: int, offset: int) -> Row
 
 
 def _delete(partition: Partition, offset: int) -> int:
-    """The low watermark after that."""
+    """Delete the records before the offset and return the new low watermark."""
     log = partition.log
     if log.config.compact and not log.config.delete:
         raise KafkaError(ErrorCode.POLICY_VIOLATION)

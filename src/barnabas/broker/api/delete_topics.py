@@ -1,10 +1,11 @@
 """DeleteTopics (20), versions 0 to 6.
 
-Needs DELETE on the topic or on the cluster. Topics are named, or from version 6 given by id. Ids that do not exist are
-UNKNOWN_TOPIC_ID, names UNKNOWN_TOPIC_OR_PARTITION; what is given twice, or by both, or by neither, is INVALID_REQUEST and
-not deleted. A topic that the caller may not describe is refused in the same row whether it exists or not.
-`delete.topic.enable=false` refuses everything. Rows of ids stand before those of names (Kafka shuffles them all). A client
-above its controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 5 on; before, its response is delayed.
+Needs DELETE on the topic or on the cluster. Topics are given by name, or from version 6 on by id. An unknown id is
+UNKNOWN_TOPIC_ID, an unknown name UNKNOWN_TOPIC_OR_PARTITION. A topic given twice, with both name and id, or with
+neither is INVALID_REQUEST and not deleted. A topic that the caller may not DESCRIBE gets the same row if it exists or
+not. `delete.topic.enable=false` refuses everything. Rows of ids come before those of names (Kafka shuffles them all). A
+client above its controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 5 on; before, its response is
+delayed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _failed(name: str | None, topic_id: Uuid, code: ErrorCode, message: str | No
 
 
 def _asked_for(asked: list[State]) -> tuple[list[Row], list[str], list[Uuid]]:
-    """The rows that fail at once, and the names and ids that were given once."""
+    """Return the rows that fail at once, and the names and ids that were given exactly once."""
     rows = []
     names, ids = Counter[str](), Counter[Uuid]()
     invalid = ErrorCode.INVALID_REQUEST

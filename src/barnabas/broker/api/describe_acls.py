@@ -1,8 +1,8 @@
 """DescribeAcls (29), versions 0 to 3.
 
-Needs DESCRIBE on the cluster. The filter's codes must not be 0 (the connection closes); codes that nobody knows select
-nothing. Version 0 has no pattern types: it sees literal patterns alone. Without an authorizer the answer is
-SECURITY_DISABLED. Resources come sorted, and so do the entries of each (Kafka's come in the order of a hash table).
+Needs DESCRIBE on the cluster. A code of 0 (UNKNOWN) in the filter closes the connection. A code that is not defined
+matches nothing. Version 0 has no pattern types: it returns only literal patterns. Without an authorizer the response is
+SECURITY_DISABLED. Resources, and the entries of each, are sorted (Kafka: in the order of a hash table).
 """
 
 from __future__ import annotations

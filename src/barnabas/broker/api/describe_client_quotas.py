@@ -1,9 +1,9 @@
 """DescribeClientQuotas (48), versions 0 and 1.
 
-Needs DESCRIBE_CONFIGS on the cluster. A component of the filter asks for one name of an entity type, for its default, or
-for any; all components must fit, and with `strict` the entity may have no other type. A type twice, an unknown way to
-match, or addresses together with users or client ids are INVALID_REQUEST, an unknown type is UNSUPPORTED_VERSION.
-Entities come sorted, and so do the quotas of each (in Kafka the order depends on what was set before).
+Needs DESCRIBE_CONFIGS on the cluster. A component of the filter matches one name of an entity type, its default, or any
+name. All components must match, and with `strict` the entity must have no other type. A duplicate type, an unknown
+match type, or IP addresses together with users or client ids are INVALID_REQUEST. An unknown entity type is
+UNSUPPORTED_VERSION. Entities, and the quotas of each, are sorted (in Kafka the order depends on earlier changes).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def handle(context: Context, request: DescribeClientQuotasRequest) -> DescribeCl
 def _read_filter(
     components: list[DescribeClientQuotasRequest.ComponentData],
 ) -> tuple[dict[str, str | None], set[str]]:
-    """The names that are asked for, by type, and the types of which any name will do."""
+    """Return the requested names by type, and the types for which any name matches."""
     exact: dict[str, str | None] = {}
     any_name: set[str] = set()
     for each in components:

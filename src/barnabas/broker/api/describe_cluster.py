@@ -1,9 +1,10 @@
 """DescribeCluster (60), versions 0 to 2.
 
-A broker's listener tells the brokers, those that are fenced only if asked (version 2), and any live one of them as the
-controller, for every broker forwards. A controller's listener tells the registered controllers and the one that is active,
-and needs ALTER on the cluster and a metadata.version of 3.7 or later. `endpoint_type` says which of the two the caller
-wants: the other one is MISMATCHED_ENDPOINT_TYPE, an unknown one UNSUPPORTED_ENDPOINT_TYPE (INVALID_REQUEST in version 0).
+A broker's listener returns the brokers (fenced ones only on request, in version 2). It names any live broker as the
+controller, because every broker forwards requests. A controller's listener returns the registered controllers and the
+active one. It needs ALTER on the cluster and metadata.version 3.7 or later. `endpoint_type` is the kind of listener
+that the caller expects: the wrong kind is MISMATCHED_ENDPOINT_TYPE, an unknown one UNSUPPORTED_ENDPOINT_TYPE
+(INVALID_REQUEST in version 0).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """DescribeConfigs (32), versions 0 to 4.
 
-Shows settings with their value, where it was set, every place that sets them (version 1), their type and a sentence
-about them (version 3); of topics, groups, client metrics, this node, all brokers (the empty name) and this node's
-loggers. Rows of settings come in Kafka's order. Without keys, or with none, all are shown; keys that do not exist are
-left out. Groups and client metrics that do not exist are described by their defaults, topics are
-UNKNOWN_TOPIC_OR_PARTITION, other brokers INVALID_REQUEST. What the caller may not see comes last. A type that does not
-exist fails the whole request with INVALID_REQUEST.
+Returns settings with value and source, from version 1 on with all places where they are set, from version 3 on with
+type and documentation. Resources are topics, groups, client metrics, this node, all brokers (the empty name) and this
+node's loggers. Settings come in Kafka's order. With null or empty keys all settings are returned; unknown keys are left
+out. Groups and client metrics that do not exist are described by their defaults. Unknown topics are
+UNKNOWN_TOPIC_OR_PARTITION, other brokers INVALID_REQUEST. Resources that the caller may not describe come last. An
+unknown resource type fails the whole request with INVALID_REQUEST.
 
-Version 0 says of each setting whether it has its default.
+Version 0 has a flag in each setting that is true if the setting has its default value.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _failed(asked: Asked, error: KafkaError) -> Result:
 
 
 class _Describer:
-    """One request's view: what all its resources inherit is resolved once, and shared rows are made once."""
+    """The state of one request. Inherited settings are resolved once for all resources, and shared rows are built once."""
 
     def __init__(self, context: Context, request: DescribeConfigsRequest) -> None:
         self._context = context

@@ -1,7 +1,7 @@
 """DescribeDelegationToken (41), versions 1 to 3.
 
-A caller on a plaintext listener is nobody in particular: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, and no tokens. Not done:
-tokens on listeners that authenticate.
+A caller on a plaintext listener is not authenticated: the response is DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, without
+tokens. Not done: tokens on listeners that authenticate.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DescribeGroups (15), versions 0 to 6.
 
-Classic groups with their state, protocol and members; the members' metadata and assignments while the group is stable.
-Needs DESCRIBE on each group. One that is not there, or is of another type, is shown as Dead, from version 6 on with
-GROUP_ID_NOT_FOUND. Groups that are refused come first, then the others in the order asked for (Kafka's follows a hash
-table of partitions).
+Returns classic groups with their state, protocol and members, and while a group is stable with its members' metadata
+and assignments. Needs DESCRIBE on each group. A group that does not exist or has another type is shown as Dead, from
+version 6 on with GROUP_ID_NOT_FOUND. Refused groups come first, then the others in the order of the request (Kafka: of
+a hash table of partitions).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """DescribeLogDirs (35), versions 0 to 5.
 
-Needs DESCRIBE on the cluster; without it there is no row, and from version 3 an error on top. One row for each of this node's
-log dirs, in the order of log.dirs, with the partitions that were asked for, or all; names of what is not here are passed over.
-A directory that has failed is KAFKA_STORAGE_ERROR. Topics stand by name and partitions by number (Kafka: by hash).
+Needs DESCRIBE on the cluster; without it there are no rows, and from version 3 on a top-level error. There is one row
+for each of this node's log dirs, in the order of log.dirs, with the requested partitions or all. Partitions that are
+not on this node are left out. A directory that has failed is KAFKA_STORAGE_ERROR. Topics and partitions are sorted
+(Kafka: in the order of a hash table).
 
-The size is that of the segments. A replica whose log was not begun yet is listed where it will be, with no bytes. The lag of
-a replica is how far it is behind what is committed, and of a future log how far it is behind the current one; it is -1, not
-known, for a log that is left over.
+The size is the total of the segments. A replica whose log does not exist yet is listed where it will be created, with
+size 0. The lag of a replica is its distance to the high watermark; the lag of a future log is its distance to the
+current log. A stray log has lag -1 (unknown).
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
 
 
 def _held(context: Context, wanted: set[TopicPartition] | None) -> dict[TopicPartition, Replica]:
-    """The replicas of this node."""
+    """Return the replicas of this node, or the wanted ones among them."""
     replicas = context.services.replicas
     if wanted is None:
         return {TopicPartition(each.topic, each.partition_id): each for each in replicas}

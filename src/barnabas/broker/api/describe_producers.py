@@ -1,8 +1,9 @@
 """DescribeProducers (61), version 0.
 
-Needs READ on the topic. A bad name is INVALID_TOPIC_EXCEPTION whoever asks. Answers what the log of a replica, leading or
-not, knows of its producers: epoch, last sequence, and where an open transaction began. A partition that is not on this node is
-NOT_LEADER_OR_FOLLOWER, one in a directory that has failed KAFKA_STORAGE_ERROR, both without a text, as Kafka has it.
+Needs READ on the topic. An invalid name is INVALID_TOPIC_EXCEPTION for every caller. Returns the producer state in a
+replica's log, leader or not: epoch, last sequence, and the start offset of an open transaction. A partition that is not
+on this node is NOT_LEADER_OR_FOLLOWER, one in a failed directory KAFKA_STORAGE_ERROR, both without a message, as in
+Kafka.
 """
 
 from __future__ import annotations
@@ -66,5 +67,5 @@ def _row(context: Context, name: str, index: int) -> Row:
 
 
 def _hash(state: ProducerState) -> int:
-    """The hash of the producer's id in Java."""
+    """Return Java's hash of the producer id."""
     return (state.producer_id ^ state.producer_id >> 32) & 0xFFFFFFFF

@@ -1,6 +1,7 @@
-"""DescribeQuorum (55), versions 0 to 2: voters and observers of the metadata quorum, as its leader sees them.
+"""DescribeQuorum (55), versions 0 to 2: voters and observers of the metadata quorum, from its leader.
 
-Log end offsets, last fetch and last caught-up times; from version 2 directory ids, and the nodes with their listeners.
+Returns log end offsets, last fetch times and last caught-up times; from version 2 on also directory ids, and nodes with
+their listeners.
 """
 
 from __future__ import annotations

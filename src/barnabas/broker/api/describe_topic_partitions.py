@@ -1,11 +1,11 @@
 """DescribeTopicPartitions (75), version 0.
 
-Topics by name, or all when none is named, sorted, with their eligible leader replicas. An answer has at most
-`response_partition_limit` partitions (at least 1, at most max.request.partition.size.limit) and says where to go on: the
-cursor is a partition of a topic, or the beginning of one that may not even exist. A cursor that stands outside the topics
-asked for, or at a negative partition, is INVALID_REQUEST for each of them; an empty name without a cursor is
-UNKNOWN_SERVER_ERROR for each of them, as in Kafka. Topics that the caller may not DESCRIBE are refused when named, after
-all others, and left out of all.
+Returns topics by name, or all if none is named, sorted, with their eligible leader replicas. A response has at most
+`response_partition_limit` partitions (at least 1, at most max.request.partition.size.limit) and a cursor for the next
+request. The cursor is a topic, which need not exist, and a partition index. A cursor whose topic is not among the
+requested ones, or with a negative partition, is INVALID_REQUEST for every topic. An empty name without a cursor is
+UNKNOWN_SERVER_ERROR for every topic, as in Kafka. Topics that the caller may not DESCRIBE come last with an error if
+they are named, and are left out otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from barnabas.wire.messages.describe_topic_partitions import (
 
 Cursor = DescribeTopicPartitionsResponse.Cursor
 
-_LIST_AT = 4  # the topics stand after the throttle time
+_LIST_AT = 4  # the topics follow the throttle time
 
 
 def handle(context: Context, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse | bytes:
@@ -63,7 +63,7 @@ def _may_describe(context: Context, name: str) -> bool:
 
 
 def _all_from(context: Context, start: str) -> Iterator[str]:
-    """One by one, so that a page costs its own size."""
+    """Yield the names lazily, so that a page costs only its own size."""
     names = context.image.topics.names
     for at in range(bisect_left(names, start), len(names)):
         if _may_describe(context, names[at]):
@@ -73,7 +73,7 @@ def _all_from(context: Context, start: str) -> Iterator[str]:
 def _page(
     context: Context, request: DescribeTopicPartitionsRequest, view: TopicsView, names: Iterable[str]
 ) -> tuple[list[bytes], Cursor | None]:
-    """The topics of this answer, and where the next one begins."""
+    """Return the topics of this response, and the cursor of the next one."""
     topics, cursor = context.image.topics, request.cursor
     left = max(min(request.response_partition_limit, context.config.get_int("max.request.partition.size.limit")), 1)
     operations = context.authorized_operations(ResourceType.TOPIC, "") if context.may_everything else None

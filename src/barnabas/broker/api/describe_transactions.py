@@ -1,7 +1,8 @@
 """DescribeTransactions (65), version 0.
 
-How each transactional id stands: its state, producer and timeout, and the partitions that are part of it, or, while it ends,
-that still lack their marker. Needs DESCRIBE on the transactional id; topics that the caller may not describe are left out.
+Returns the state of each transactional id: transaction state, producer, timeout, and the partitions in the transaction.
+While the transaction ends, these are the partitions whose marker is not written yet. Needs DESCRIBE on the
+transactional id. Topics that the caller may not DESCRIBE are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DescribeUserScramCredentials (50), version 0.
 
-Needs DESCRIBE on the cluster. Tells the mechanisms and iterations of users, never their keys; null or no users at all asks
-for everyone. Who is asked for twice is DUPLICATE_RESOURCE, who has no credential RESOURCE_NOT_FOUND. A controller's
-listener answers as well (Kafka has the API there too, and fails).
+Needs DESCRIBE on the cluster. Returns the mechanisms and iterations of users, never their keys. Null or an empty list
+means all users. A user named twice is DUPLICATE_RESOURCE, one without credentials RESOURCE_NOT_FOUND. A controller's
+listener answers too (Kafka has the API there, but it fails).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ElectLeaders (43), versions 0 to 2.
 
-Elects the preferred replica, or from version 1 on a replica that is not in sync where nobody else is left (unclean).
-Without a list, all partitions are meant: every topic is listed then, but of its partitions only those for which there
-was something to do. What is as wished is ELECTION_NOT_NEEDED; where nobody can be elected it is
+Elects the preferred replica, or from version 1 on a replica that is not in sync if no other is left (unclean). A null
+list means all partitions; the response then lists every topic, but only the partitions that needed an election. A
+partition that needs no election is ELECTION_NOT_NEEDED. If no replica can be elected, the error is
 PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE. Needs ALTER on the cluster.
 """
 

@@ -1,4 +1,4 @@
-"""EndQuorumEpoch (54), versions 0 to 1: a leader of the metadata quorum tells that it stops leading."""
+"""EndQuorumEpoch (54), versions 0 to 1: a leader of the metadata quorum announces that it resigns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """EndTxn (26), versions 0 to 5.
 
-Commits or aborts a producer's transaction: answered when the decision is committed, while the markers are being written. From
-version 5 on the answer has the id and epoch of the producer's next transaction. Needs WRITE on the transactional id.
+Commits or aborts a producer's transaction. The response is sent when the decision is committed, while the markers are
+still being written. From version 5 on, it has the id and epoch for the producer's next transaction. Needs WRITE on the
+transactional id.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ExpireDelegationToken (40), versions 1 and 2.
 
-A caller on a plaintext listener is nobody in particular: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Not done: tokens on listeners
-that authenticate.
+A caller on a plaintext listener is not authenticated: the response is DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Not done:
+tokens on listeners that authenticate.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Fetch (1), versions 4 to 18.
 
-On a broker's listener: the logs of topics, for consumers (READ on the topic) and followers (CLUSTER_ACTION on the cluster).
-Topics are named up to version 12 and known by id from 13; sessions (KIP-227) from 7. A partition that the caller may not
-read, or that is not known, is a row with an error; rows of partitions that were read stand before those. Up to version 10
-only leaders answer consumers. Answers at once if there are `min_bytes`, an error, or an epoch at which the fetcher's log
-diverges; otherwise after `max_wait_ms` at the latest. From version 16 a row that says who leads instead comes with the
-leader's address. Records are read as the client takes them.
+On a broker's listener: reads the logs of topics, for consumers (READ on the topic) and followers (CLUSTER_ACTION on the
+cluster). Topics have names up to version 12 and ids from 13 on. Sessions (KIP-227) exist from version 7 on. A partition
+that is unknown or not authorized is a row with an error, after the rows of partitions that were read. Up to version 10,
+consumers can read only from leaders. The response is sent at once if there are `min_bytes`, an error, or a diverging
+epoch in the fetcher's log; otherwise after `max_wait_ms` at the latest. From version 16 on, an error that names another
+leader comes with its address. Records are read from disk while the client receives them.
 
-On the controller's listener: the metadata log, for voters, observers and whoever wants to read (CLUSTER_ACTION). The topic is
-`__cluster_metadata`, by name before version 13 and by id from there on.
+On the controller's listener: reads the metadata log, for voters, observers and other readers (CLUSTER_ACTION). The
+topic is `__cluster_metadata`, by name before version 13 and by id from there on.
 
-Not done: choosing a replica near to the consumer (`preferred_read_replica` is -1), and quotas on bytes.
+Not done: choosing a replica near the consumer (`preferred_read_replica` is -1), and quotas on bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def handle(context: Context, request: FetchRequest) -> Message | Awaitable[Messa
 
 
 class Asked(NamedTuple):
-    """One request: what it wants to read, and the rows of what it may not."""
+    """One request: the partitions to read, and the rows of those that are refused."""
 
     context: Context
     fetch: Fetch
@@ -86,13 +86,13 @@ def _fetch(context: Context, request: FetchRequest) -> FetchResponse | Awaitable
 
 
 async def _wait(asked: Asked, found: list[Found], max_wait_ms: int) -> FetchResponse:
-    """Until there is enough, or the time is over."""
+    """Wait until there are `min_bytes` or the time is over, and return the response."""
     replicas, limits = asked.context.services.replicas, asked.limits
     clock = asyncio.get_running_loop().time
     until = clock() + max_wait_ms / 1000
     is_over = False
     while not is_over:
-        if not reading.has_moved(found):  # it may have, before this coroutine began
+        if not reading.has_moved(found):  # a log may have changed before this coroutine started
             partitions = [each.partition for each in found if each.partition is not None]
             left_ms = max(1, round((until - clock()) * 1000))
             await WaitingFetch(limits.min_bytes - reading.size_of(found)).wait(partitions, left_ms)
@@ -107,7 +107,7 @@ def _name(context: Context, topic_id: Uuid) -> str | None:
 
 
 def _readable(context: Context, partitions: Iterable[Wanted], is_follower: bool) -> tuple[list[Wanted], Rows]:
-    """What may be read, and the rows of what may not; ids that are not known come first, as in Kafka."""
+    """Return the readable partitions, and the rows of the others; unknown ids come first, as in Kafka."""
     readable: list[Wanted] = []
     unknown: Rows = []
     refused: Rows = []
@@ -153,7 +153,7 @@ def _answer(asked: Asked, found: list[Found]) -> FetchResponse:
             and each.high_watermark == wanted.told_high_watermark
             and each.log_start_offset == wanted.told_log_start_offset
         ):
-            continue  # no news: the usual case of a session with many partitions
+            continue  # nothing new: the usual case in a session with many partitions
         rows.append((wanted, _row(asked, each)))
     return _respond(asked, rows + asked.refused)
 
@@ -191,14 +191,14 @@ def _row(asked: Asked, found: Found) -> PartitionData:
 
 
 def _records(asked: Asked, partition: Partition, batches: FileRange) -> bytes | bytearray | StoredRecords:
-    """What is small and in memory is read now, everything else as it is sent."""
+    """Return small cached batches as bytes. All others are read while they are sent."""
     data = batches.read_cached() if batches.size <= READ_AT_ONCE_BYTES else None
     return StoredRecords(asked.context.services.replicas, partition, batches) if data is None else data
 
 
 def _shown(asked: Asked, code: ErrorCode) -> ErrorCode:
     if code is ErrorCode.KAFKA_STORAGE_ERROR and asked.context.version < _STORAGE_ERROR_SINCE:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER  # which old clients know how to get over
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER  # old clients know and retry this error
     return code
 
 
@@ -226,7 +226,7 @@ def _respond(asked: Asked, rows: Rows) -> FetchResponse:
 
 
 def _tell_leader(asked: Asked, wanted: Wanted, row: PartitionData, response: FetchResponse) -> None:
-    """Who leads the partition, and how a consumer reaches it."""
+    """Add the partition's leader, and its address for a consumer, to the response."""
     context = asked.context
     known = context.image.topics.get(wanted.topic or "")
     if known is None or wanted.partition >= len(known.partitions):

@@ -1,6 +1,7 @@
-"""FetchSnapshot (59), versions 0 to 1: a piece of a snapshot of the metadata log, for whoever follows or reads it.
+"""FetchSnapshot (59), versions 0 to 1: a chunk of a snapshot of the metadata log, for voters, observers and readers.
 
-On the controller's listener alone, with CLUSTER_ACTION. Only the leader answers; which snapshot there is, Fetch says.
+Only on the controller's listener. Needs CLUSTER_ACTION. Only the leader answers. The snapshot's id comes from a Fetch
+response.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """FindCoordinator (10), versions 0 to 6; from version 4 on for several keys.
 
-A key is a group (needs DESCRIBE on it), from version 1 a transactional id (DESCRIBE), from version 6 a share partition
-`group:topic id:partition` (CLUSTER_ACTION). Its coordinator is the leader of the key's partition of the internal topic.
-While that topic is missing it is created, and while it has no leader that is alive the answer is
-COORDINATOR_NOT_AVAILABLE. An unknown key type is INVALID_REQUEST for the whole request. Not done: there is no share
-coordinator behind the answer for a share partition yet.
+A key is a group (needs DESCRIBE on it), from version 1 on a transactional id (DESCRIBE), from version 6 on a share
+partition `group:topic id:partition` (CLUSTER_ACTION). Its coordinator is the leader of the key's partition of the
+internal topic. If that topic does not exist, it is created. Until the partition has a live leader, the response is
+COORDINATOR_NOT_AVAILABLE. An unknown key type is INVALID_REQUEST for the whole request. Not done: a share coordinator;
+for a share partition the response names a broker that does not have one yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """GetTelemetrySubscriptions (71), version 0.
 
-Tells a client which metrics to push how often, from all client metrics subscriptions that fit it, and gives it an id if it
-has none. Who asks again before the interval is over is THROTTLING_QUOTA_EXCEEDED, unless subscriptions changed or the last
-push failed for not knowing them. ApiVersions shows this API only where barnabas.telemetry.receiver is set.
+Returns the metrics that a client must push and the interval, from all client metrics subscriptions that match it, and
+an id if it has none. A request before the interval has passed is THROTTLING_QUOTA_EXCEEDED, unless subscriptions have
+changed or the last push failed with UNKNOWN_SUBSCRIPTION_ID or UNSUPPORTED_COMPRESSION_TYPE. ApiVersions lists this API
+only if barnabas.telemetry.receiver is set.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from barnabas.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsResponse,
 )
 
-_ACCEPTED_COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy, the best first
+_ACCEPTED_COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy, best first
 
 
 def handle(context: Context, request: GetTelemetrySubscriptionsRequest) -> GetTelemetrySubscriptionsResponse:

@@ -1,8 +1,8 @@
 """Heartbeat (12), versions 0 to 4.
 
-A member of a classic group is alive, for another session timeout; it is told when a rebalance is under way
-(REBALANCE_IN_PROGRESS) or that it is none any more (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID). Needs READ
-on the group. While the group is being loaded every heartbeat is fine.
+Extends the session of a member of a classic group. The response is REBALANCE_IN_PROGRESS during a rebalance, or
+UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION or FENCED_INSTANCE_ID if the caller is no longer a member. Needs READ on the
+group. While the group is being loaded, every heartbeat succeeds.
 """
 
 from __future__ import annotations

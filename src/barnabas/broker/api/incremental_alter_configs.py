@@ -1,9 +1,9 @@
 """IncrementalAlterConfigs (44), versions 0 and 1.
 
-Sets and unsets single settings of topics, brokers, groups and client metrics, and adds to and takes from those of
-topics and brokers that are lists. Of a broker as AlterConfigs; a resource is changed whole or not at all. Levels of this
-node's loggers are set and reset at once and kept nowhere. An operation that does not exist fails all that goes to the
-controller with UNKNOWN_SERVER_ERROR, as in Apache Kafka.
+Sets and unsets single settings of topics, brokers, groups and client metrics. APPEND and SUBTRACT change list settings
+of topics and brokers. The rules for a single broker are those of AlterConfigs. A resource is changed as a whole or not
+at all. Log levels of this node are set and reset at once and are not stored. An unknown operation fails every resource
+that goes to the controller with UNKNOWN_SERVER_ERROR, as in Apache Kafka.
 """
 
 from __future__ import annotations

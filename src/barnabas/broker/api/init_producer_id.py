@@ -1,11 +1,11 @@
 """InitProducerId (22), versions 0 to 5.
 
-Without a transactional id: a producer id that nobody had. With one: the id and next epoch of its producer, which fences
-whoever had it before; a transaction that still goes on is aborted first, and who asked is told to ask again
-(CONCURRENT_TRANSACTIONS). From version 3 on a producer that recovers says who it was. Needs WRITE on the transactional id, or
-without one IDEMPOTENT_WRITE on the cluster or WRITE on any topic.
+Without a transactional id: returns a new producer id. With one: returns the producer's id and next epoch, which fences
+the previous producer. An open transaction is aborted first, and the caller must retry (CONCURRENT_TRANSACTIONS). From
+version 3 on, a recovering producer sends its previous id and epoch. Needs WRITE on the transactional id, or without one
+IDEMPOTENT_WRITE on the cluster or WRITE on any topic.
 
-Version 6, for transactions in two phases, is not served: Kafka 4.3 does not release it either.
+Version 6, for two-phase commit, is not served: Kafka 4.3 does not release it either.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _check_may(context: Context, request: InitProducerIdRequest) -> None:
 
 
 def _expected(request: InitProducerIdRequest) -> Producer | None:
-    """Who the producer was, if it says so; an id without an epoch is as wrong as an epoch without an id."""
+    """Return the producer's previous id and epoch, or None. Raises KafkaError if only one of them is set."""
     given = Producer(request.producer_id, request.producer_epoch)
     if given == Producer(-1, -1):
         return None

@@ -1,11 +1,12 @@
 """JoinGroup (11), versions 0 to 9.
 
-Makes the caller a member of a classic group, or lets a member join the next generation; answered when all members have, or
-when those that have not are given up. Needs READ on the group. Without a member id the caller is new; from version 4 on it
-is told one (MEMBER_ID_REQUIRED) to join with, unless it has an instance id: then it takes over from a member that has the
-same, without a rebalance if the group is stable. Who leads is told the members, and assigns in SyncGroup; from version 9 on
-a static leader that came back is told to skip that. The protocol type and one protocol have to be common to all
-(INCONSISTENT_GROUP_PROTOCOL), the session timeout within `group.min/max.session.timeout.ms`, the group below `group.max.size`.
+Adds the caller to a classic group, or lets a member join the next generation. The response is sent when all members
+have joined, or when those that have not are removed. Needs READ on the group. A caller without a member id is new. From
+version 4 on it gets an id to join with (MEMBER_ID_REQUIRED), unless it has an instance id: then it replaces the member
+with the same instance id, without a rebalance if the group is stable. The leader gets the list of members and sends the
+assignments in SyncGroup. From version 9 on, a static leader that rejoins is told to skip that. All members need the
+same protocol type and a common protocol (INCONSISTENT_GROUP_PROTOCOL). The session timeout must be within
+`group.min/max.session.timeout.ms`, and the group's size within `group.max.size`.
 """
 
 from __future__ import annotations

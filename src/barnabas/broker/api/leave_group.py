@@ -1,8 +1,8 @@
 """LeaveGroup (13), versions 0 to 5; from version 3 on for several members.
 
-Takes members out of a classic group: by member id, or a static one by its instance id alone. Needs READ on the group. Each
-member has an error of its own, UNKNOWN_MEMBER_ID also where there is no such group; before version 3 it is the answer's.
-The reason that version 5 brings is for the log.
+Removes members from a classic group: by member id, or static ones by instance id alone. Needs READ on the group. Each
+member has its own error, UNKNOWN_MEMBER_ID also if the group does not exist; before version 3 it is the top-level
+error. The reason in version 5 is only logged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ListConfigResources (74), versions 0 and 1.
 
-Names what settings can be asked for: groups and client metrics that have some, brokers that are alive, with their
-loggers, and topics, in Kafka's order. Version 0 lists client metrics only. A type that does not exist is UNSUPPORTED_VERSION.
+Lists the resources that have settings: groups and client metrics with at least one, live brokers and their loggers, and
+topics, in Kafka's order. Version 0 lists client metrics only. An unknown resource type is UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations

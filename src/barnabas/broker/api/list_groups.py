@@ -1,8 +1,8 @@
 """ListGroups (16), versions 0 to 5.
 
-The groups that this broker coordinates, of all types, by name. Needs DESCRIBE on the cluster, or shows only the groups that
-the caller may DESCRIBE. From version 4 on with their states and a filter by state, from version 5 on with their types and
-a filter by type; neither heeds case, and what is no state or type matches nothing.
+Lists the groups of all types that this broker coordinates, sorted by name. Without DESCRIBE on the cluster, only the
+groups that the caller may DESCRIBE. From version 4 on with states and a filter by state, from version 5 on with types
+and a filter by type. Filters ignore case, and an unknown state or type matches nothing.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """ListOffsets (2), versions 1 to 11.
 
-Needs DESCRIBE on the topic. A timestamp asks for the first record that is not earlier; below zero it stands for a place: -1
-the end that the isolation level shows, -2 the start, -3 the record with the largest timestamp (from version 7), -4 the start
-of what is not in tiered storage, which is the start (8), -5 and -6 (9 and 11) the end and the beginning of what is in tiered
-storage and what is not yet, which is -1. Anything else, or too early a version, is UNSUPPORTED_VERSION. What nobody may
-fetch yet is not found: offset -1 and no error. A new leader that has not caught up with what was committed before it answers
-OFFSET_NOT_AVAILABLE, up to version 4 LEADER_NOT_AVAILABLE. A partition that is named twice is INVALID_REQUEST.
+Needs DESCRIBE on the topic. A timestamp finds the first record that is not earlier. Negative values have special
+meanings: -1 is the end visible at the isolation level, -2 the start, -3 the record with the largest timestamp (from
+version 7 on). -4 is the start of local storage, which here is the start of the log (8). -5 is the end of tiered storage
+(9) and -6 the start of what is not uploaded yet (11), both always -1 here. Any other value, or one that the version
+does not have, is UNSUPPORTED_VERSION. A record that clients cannot fetch yet is not found: offset -1 without an error.
+A new leader whose high watermark has not reached its epoch answers OFFSET_NOT_AVAILABLE, up to version 4
+LEADER_NOT_AVAILABLE. A duplicate partition is INVALID_REQUEST.
 
-Searches by time may have to wait for the disk and are made in a thread. Rows stand in the order of the request (Kafka: by
-hash), those of topics that the caller may not describe at the end.
+Searches by time may read from disk and run in a thread. Rows have the order of the request (Kafka: of a hash table),
+with topics that the caller may not DESCRIBE at the end.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _OFFSET_NOT_AVAILABLE_SINCE = 5
 
 
 class Search(NamedTuple):
-    """A row that a search by time fills, unless it finds what nobody may fetch yet."""
+    """A row to fill by a search by time, if the record found can be fetched already."""
 
     row: Row
     partition: Partition
@@ -69,7 +70,7 @@ def handle(context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse
             row = Row(partition_index=each.partition_index)
             count = counts.pop((topic.name, each.partition_index), 0)
             if not count:
-                continue  # it was answered before
+                continue  # a duplicate partition, which has its row already
             answered.partitions.append(row)
             if count > 1:
                 row.error_code = ErrorCode.INVALID_REQUEST
@@ -118,7 +119,7 @@ def _look_up(
 
 
 def _is_lagging(partition: Partition) -> bool:
-    """Whether a new leader does not know yet that all before its epoch is committed."""
+    """Return True if the high watermark of a new leader has not reached the start of its epoch."""
     epochs = partition.log.epochs.entries
     return (
         bool(epochs)

@@ -1,7 +1,7 @@
 """ListPartitionReassignments (46), version 0.
 
-The partitions that are being reassigned, all (null) or among those named, with the replicas that are added and removed.
-What is not known, or not being reassigned, is left out. Needs DESCRIBE on the cluster.
+Lists the partitions being reassigned, all (null) or among the named ones, with the replicas being added and removed.
+Partitions that are unknown or not being reassigned are left out. Needs DESCRIBE on the cluster.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """ListTransactions (66), versions 0 to 2.
 
-The transactional ids that this node coordinates, filtered by state, producer id, from version 1 on by how long the
-transaction has run, and from 2 on by a pattern in RE2's syntax that has to match the whole id. States that nobody knows are
-named, and match nothing. While a partition is being loaded: COORDINATOR_LOAD_IN_PROGRESS. Only ids that the caller may
-DESCRIBE are shown, in the order of their names (Kafka: by hash).
+Lists the transactional ids that this node coordinates, filtered by state and producer id, from version 1 on by
+duration, and from version 2 on by an RE2 pattern that must match the whole id. Unknown states in the filter are
+returned, and match nothing. While a partition is being loaded, the response is COORDINATOR_LOAD_IN_PROGRESS. Only ids
+that the caller may DESCRIBE are listed, sorted by name (Kafka: in the order of a hash table).
 """
 
 from __future__ import annotations

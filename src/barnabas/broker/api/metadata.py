@@ -1,14 +1,14 @@
 """Metadata (3), versions 0 to 13.
 
-Topics by name, from version 12 by id (then names are not looked at), none, or all (null; in version 0 an empty list).
-Those that the caller may not DESCRIBE are left out of all, and refused when asked for, whether they exist or not. A name
-that is unknown is UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION when no topic can have it; with
-`allow_auto_topic_creation` and auto.create.topics.enable asking for it begins its creation, which needs CREATE on the
-cluster or the topic, and does not wait for it.
+Returns topics by name, from version 12 on by id (then names are ignored), none, or all (null; in version 0 an empty
+list). Topics that the caller may not DESCRIBE are left out of all, and refused if requested, even if they do not exist.
+An unknown name is UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if it is not a legal topic name. With
+`allow_auto_topic_creation` and auto.create.topics.enable, a request for an unknown name starts its creation and does
+not wait for it. That needs CREATE on the cluster or the topic.
 
-Brokers are those that are alive and have the listener that was asked; the controller is any of them, for every broker
-forwards. Topics come in the order asked for, known ones first, and all of them by name. Not done: a rebootstrap is never
-asked for.
+Brokers are the live ones that have the listener of the request. The controller is any of them, because every broker
+forwards requests. Requested topics come in the order of the request, known ones first; all topics are sorted by name.
+Not done: the response never asks clients to rebootstrap.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _failed(request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
 
 
 def _response(context: Context, request: MetadataRequest) -> MetadataResponse:
-    """Everything but the topics."""
+    """Return the response without the topics."""
     listener = context.listener.name
     alive = [
         (broker_id, broker.listeners[listener], broker.rack)
@@ -59,7 +59,7 @@ def _response(context: Context, request: MetadataRequest) -> MetadataResponse:
         MetadataResponse.MetadataResponseBroker(node_id=broker_id, host=endpoint.host, port=endpoint.port, rack=rack)
         for broker_id, endpoint, rack in alive
     ]
-    if alive:  # one after another, so that the administrators' requests spread over the brokers
+    if alive:  # in turn, so that admin requests spread over the brokers
         response.controller_id = alive[context.correlation_id % len(alive)][0]
     if context.version in _CLUSTER_OPERATIONS and request.include_cluster_authorized_operations:
         may_describe = context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -69,7 +69,7 @@ def _response(context: Context, request: MetadataRequest) -> MetadataResponse:
 
 
 def _with_topics(response: MetadataResponse, version: int, topics: bytes) -> bytes:
-    """The response's bytes, with the encoded topics in the place of its empty list."""
+    """Encode the response with these encoded topics instead of its empty list."""
     body = encode(response, version)
     after = {8: 4, 9: 5, 10: 5, 11: 1, 12: 1, 13: 3}.get(version, 0)
     end = len(body) - after
@@ -124,7 +124,7 @@ def _by_id(context: Context, request: MetadataRequest, view: TopicsView, ids: It
             yield _row(context, request, view, topic)
         else:
             refused.append(topic.topic_id)
-    for topic_id in refused:  # an id is no secret, the name that belongs to it is
+    for topic_id in refused:  # the caller knows the id, but may not learn the name
         yield view.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id) + view.ending()
 
 
@@ -147,7 +147,7 @@ def _by_name(
 
 
 def _missing(context: Context, request: MetadataRequest, view: TopicsView, names: list[str]) -> Iterator[bytes]:
-    """Topics that do not exist, and are created if that is wanted and the caller may."""
+    """Yield the rows of topics that do not exist. Start to create them if requested, enabled and authorized."""
     refused: dict[str, None] = {}
     if request.allow_auto_topic_creation and context.config.get_bool("auto.create.topics.enable") and names:
         if not context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):

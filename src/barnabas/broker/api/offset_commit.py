@@ -1,11 +1,11 @@
-"""OffsetCommit (8), versions 2 to 10; from version 10 on topics are given by id.
+"""OffsetCommit (8), versions 2 to 10; from version 10 on topics have ids.
 
-Needs READ on the group, and on each topic. Partitions that do not exist are UNKNOWN_TOPIC_OR_PARTITION, ids
-UNKNOWN_TOPIC_ID, metadata that is longer than `offset.metadata.max.bytes` OFFSET_METADATA_TOO_LARGE: these fail alone. A
-generation below zero commits for nobody, and only while the group is empty or is not there; then it comes into being.
-Otherwise the member, its instance and its generation have to be the group's: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
-ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS while the group waits for its assignment; for members of a consumer group
-STALE_MEMBER_EPOCH. A group that is not there is GROUP_ID_NOT_FOUND, before version 9 ILLEGAL_GENERATION.
+Needs READ on the group and on each topic. An unknown partition is UNKNOWN_TOPIC_OR_PARTITION, an unknown id
+UNKNOWN_TOPIC_ID, and metadata longer than `offset.metadata.max.bytes` OFFSET_METADATA_TOO_LARGE; other partitions are
+committed. A negative generation commits without a member, and only if the group is empty or does not exist; then the
+group is created. Otherwise member, instance and generation must be the group's: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS while the group waits for its assignment, and STALE_MEMBER_EPOCH for members
+of a consumer group. A group that does not exist is GROUP_ID_NOT_FOUND, before version 9 ILLEGAL_GENERATION.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def handle(context: Context, request: OffsetCommitRequest) -> OffsetCommit
 
 
 def _named(context: Context, topics: list[Topic], rows: TopicRows[TopicRow]) -> list[Topic]:
-    """Topics with both their name and their id, as far as they are known."""
+    """Return the topics with both name and id, a zero id if the name is unknown. Unknown ids are added to `rows`."""
     known = context.image.topics
     named = []
     for topic in topics:

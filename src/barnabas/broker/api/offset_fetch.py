@@ -1,9 +1,10 @@
 """OffsetFetch (9), versions 1 to 10; from version 8 on for several groups, from version 10 on with topic ids.
 
-Needs DESCRIBE on the group, and on each topic; without topics (null, from version 2) all offsets of the group whose topics
-may be described. What was never committed, or for a topic of the same name that is gone, is offset -1 and no error; so is
-everything of a group that is not there. With `require_stable` (version 7) commits under way are waited for, and an
-offset that is part of an open transaction is UNSTABLE_OFFSET_COMMIT. All offsets come sorted, topics that fail last.
+Needs DESCRIBE on the group and on each topic. With null topics (from version 2 on), returns all offsets of the group
+for topics that the caller may DESCRIBE. A partition without a committed offset is offset -1 without an error. So is an
+offset committed for a deleted topic of the same name, and every partition of a group that does not exist. With
+`require_stable` (version 7), the response waits for commits in progress, and an offset in an open transaction is
+UNSTABLE_OFFSET_COMMIT. All offsets come sorted, with failed topics last.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ async def _one_stable(context: Context, group: Group) -> GroupRow:
         found = await context.services.groups.fetch_stable_offsets(group)
         return _finish(context, group, found, refused)
     except KafkaError as error:
-        # Consumers before 3.9 would not try again otherwise.
+        # Consumers before 3.9 would not retry otherwise.
         is_unavailable = error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
         code = ErrorCode.NOT_COORDINATOR if is_unavailable else error.code
         return _failed(context, group.group_id, asked, code)
 
 
 def _prepare(context: Context, group: Group) -> list[TopicRow]:
-    """Leave in the request what may be asked for; the rows of the rest."""
+    """Remove unknown and unauthorized topics from the request and return their rows."""
     if not context.may(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if group.topics is None:
@@ -94,7 +95,7 @@ def _finish(context: Context, group: Group, row: GroupRow, refused: list[TopicRo
         row.topics += refused
         return row
     row.topics = [t for t in row.topics if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, t.name)]
-    if context.version >= IDS_FROM:  # a topic that is gone has no id to be shown by
+    if context.version >= IDS_FROM:  # a deleted topic has no id and is left out
         for topic in row.topics:
             topic.topic_id = context.image.topics.ids.get(topic.name, ZERO_UUID)
         row.topics = [topic for topic in row.topics if topic.topic_id != ZERO_UUID]

@@ -1,9 +1,9 @@
 """OffsetForLeaderEpoch (23), versions 2 to 4.
 
-Needs CLUSTER_ACTION on the cluster, or DESCRIBE on the topic: followers and consumers ask where an epoch ended, to see whether
-their own log or position went another way. Answers the largest epoch up to the one that was asked for, and the offset at
-which the log goes on with a later one; -1 and -1 for an epoch after the last. Only the leader answers, in its epoch if
-one is given. Rows of topics that the caller may not describe come last.
+Needs CLUSTER_ACTION on the cluster, or DESCRIBE on the topic. Followers and consumers ask for the end of an epoch, to
+find out if their log or position has diverged. Returns the largest epoch up to the requested one, and the offset at
+which the next epoch starts; -1 and -1 for an epoch after the last. Only the leader answers, and only in the given
+leader epoch, if there is one. Topics that the caller may not DESCRIBE come last.
 """
 
 from __future__ import annotations

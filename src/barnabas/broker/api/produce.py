@@ -1,11 +1,11 @@
 """Produce (0), versions 3 to 13.
 
-Needs WRITE on each topic, and WRITE on the transactional id if there are records of a transaction. Each partition's batch is
-validated and appended as the bytes that came. With acks=all the response waits until all in-sync replicas have it, or fails
-with REQUEST_TIMED_OUT. Requests have topic names up to version 12, and topic ids from 13 on. With acks=0 there is no response,
-and an error closes the connection. Errors are per partition; the whole request fails only without permission on the
-transactional id, or if its transactional batches are of several producers. Rows have the order of the request (Kafka: of a
-hash table).
+Needs WRITE on each topic, and WRITE on the transactional id if there are records of a transaction. Each partition's
+batch is validated and appended as received, byte for byte. With acks=all the response waits until all in-sync replicas
+have the batches, or fails with REQUEST_TIMED_OUT. Topics have names up to version 12 and ids from 13 on. With acks=0
+there is no response, and an error closes the connection. Errors are per partition. The whole request fails only without
+permission on the transactional id, or if its transactional batches have different producers. Rows have the order of the
+request (Kafka: of a hash table).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ACKS = (-1, 0, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_IDS = 13
 FIRST_VERSION_WITH_LEADERS = 10
-# Kafka gives the start of the log beside every error but these.
+# Kafka sends the log start offset with every error except these.
 _BARE = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -86,7 +86,7 @@ async def _handle_transactional(context: Context, request: ProduceRequest) -> An
 def _handle(
     context: Context, request: ProduceRequest, verified: Verified, headers: Iterable[BatchHeader | None]
 ) -> Answer | Awaitable[Answer]:
-    """Append the batches. `headers` are those that are decoded already, in the order of the request."""
+    """Append the batches. `headers` are those already decoded, in the order of the request."""
     decoded = iter(headers)
     topics: list[Topic] = []
     uncommitted: list[Uncommitted] = []
@@ -119,7 +119,7 @@ def _handle(
 
 
 def _refused(context: Context, code: ErrorCode) -> Refused:
-    return Refused(f"Produce with acks=0 of client {context.client_id!r} failed: {code.name}")
+    return Refused(f"Produce with acks=0 from client {context.client_id!r} failed: {code.name}")
 
 
 def _name(context: Context, name: str, topic_id: Uuid) -> tuple[str, ErrorCode | None]:

@@ -1,9 +1,10 @@
 """PushTelemetry (72), version 0.
 
-Takes the metrics of a client and hands them to the receiver of barnabas.telemetry.receiver, if there is one. An unknown or
-old subscription is UNKNOWN_SUBSCRIPTION_ID, a push before its time THROTTLING_QUOTA_EXCEEDED (but for the last one), more than
-telemetry.max.bytes TELEMETRY_TOO_LARGE, an unknown codec UNSUPPORTED_COMPRESSION_TYPE, and a push after the last one, or
-without an id, INVALID_REQUEST. ApiVersions shows this API only where a receiver is set. Metrics are not looked into.
+Passes a client's metrics to the receiver set in barnabas.telemetry.receiver, if any, without decoding them. An unknown
+or old subscription is UNKNOWN_SUBSCRIPTION_ID. A push before the interval has passed is THROTTLING_QUOTA_EXCEEDED,
+except for the last one. More than telemetry.max.bytes is TELEMETRY_TOO_LARGE, an unknown codec
+UNSUPPORTED_COMPRESSION_TYPE. A push after the last one, or without an id, is INVALID_REQUEST. ApiVersions lists this
+API only if a receiver is set.
 """
 
 from __future__ import annotations

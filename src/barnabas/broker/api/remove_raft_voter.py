@@ -1,4 +1,4 @@
-"""RemoveRaftVoter (81), version 0: a voter leaves a dynamic quorum."""
+"""RemoveRaftVoter (81), version 0: removes a voter from a dynamic quorum."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """SaslAuthenticate (36), versions 0 to 2.
 
-Nobody has to authenticate on a plaintext listener: ILLEGAL_SASL_STATE. Not done: SASL listeners.
+A plaintext listener has no authentication: the response is ILLEGAL_SASL_STATE. Not done: SASL listeners.
 """
 
 from __future__ import annotations

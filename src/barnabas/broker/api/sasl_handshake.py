@@ -1,6 +1,7 @@
 """SaslHandshake (17), versions 0 and 1.
 
-Nobody has to authenticate on a plaintext listener: ILLEGAL_SASL_STATE, and no mechanisms. Not done: SASL listeners.
+A plaintext listener has no authentication: the response is ILLEGAL_SASL_STATE, without mechanisms. Not done: SASL
+listeners.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """SyncGroup (14), versions 0 to 5.
 
-A member of a classic group that has joined asks what is assigned to it; the leader brings the assignments of all. Needs
-READ on the group. Answered once the leader's are written to the log: until then everyone waits. UNKNOWN_MEMBER_ID,
-FENCED_INSTANCE_ID and ILLEGAL_GENERATION tell a caller that it has missed something, REBALANCE_IN_PROGRESS that it has to
-join again. From version 5 on the protocol that was chosen has to be named, and must be the group's
+Returns the assignment of a member of a classic group that has joined. The leader's request has the assignments of all
+members. Needs READ on the group. All members wait until the leader's assignments are written to the log.
+UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID and ILLEGAL_GENERATION mean that the caller is not a member of this generation;
+REBALANCE_IN_PROGRESS means that it must join again. From version 5 on, the request must name the group's protocol
 (INCONSISTENT_GROUP_PROTOCOL).
 """
 

@@ -1,9 +1,10 @@
 """TxnOffsetCommit (28), versions 0 to 5.
 
-Commits offsets as part of a producer's transaction: they hold once that is committed. Needs WRITE on the transactional
-id, READ on the group and on each topic. The transaction coordinator has to agree first: from version 5 on the group's
-partition of `__consumer_offsets` becomes part of the transaction thereby; before, the producer has added it, and is
-verified. The group is checked as by OffsetCommit, but may be rebalancing; a group that is not there is ILLEGAL_GENERATION.
+Commits offsets in a producer's transaction: they take effect when the transaction is committed. Needs WRITE on the
+transactional id, READ on the group and on each topic. The transaction coordinator must agree first. From version 5 on,
+it adds the group's partition of `__consumer_offsets` to the transaction. Before, the producer has added it, and the
+coordinator verifies that. The group is checked as for OffsetCommit, but may be rebalancing. A group that does not exist
+is ILLEGAL_GENERATION.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from barnabas.transactions.coordinator import Operation, operation_of_txn_offset
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
-KNOWS_LOADING_FROM = 2  # before, producers took COORDINATOR_LOAD_IN_PROGRESS for the end
+KNOWS_LOADING_FROM = 2  # older producers treat COORDINATOR_LOAD_IN_PROGRESS as fatal
 
 TopicRow = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionRow = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
@@ -64,7 +65,7 @@ async def _commit(context: Context, request: TxnOffsetCommitRequest) -> TxnOffse
 
 
 async def _agreed(context: Context, request: TxnOffsetCommitRequest, partition: TopicPartition) -> Producer:
-    """The producer, with what it needs to write to the group's partition."""
+    """Return the producer, with the guard for appending to the group's partition if it needs one."""
     producer = Producer(request.producer_id, request.producer_epoch)
     operation = operation_of_txn_offset_commit(context.version)
     is_added = operation is Operation.ADD
@@ -73,7 +74,7 @@ async def _agreed(context: Context, request: TxnOffsetCommitRequest, partition: 
     log = context.services.replicas.partition(*partition)
     guard = log.start_verification(producer, -1, supports_epoch_bump=is_added)
     if guard is None:
-        return producer  # the transaction has been here already
+        return producer  # the partition already has records of the transaction
     errors = await context.services.transactions.add_or_verify(
         request.transactional_id, request.producer_id, request.producer_epoch, [partition], operation
     )

@@ -1,7 +1,8 @@
 """UnregisterBroker (64), version 0.
 
-Forgets a broker that will not come back; it leaves every ISR. Whether it still runs is not asked: if so, it registers
-again. One that is not known is BROKER_ID_NOT_REGISTERED. Needs ALTER on the cluster.
+Removes the registration of a broker that will not come back; it leaves every ISR. There is no check that the broker has
+stopped: if it still runs, it registers again. An unknown broker is BROKER_ID_NOT_REGISTERED. Needs ALTER on the
+cluster.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """UpdateFeatures (57), versions 0 to 2.
 
-Raises or lowers feature levels, all of a request or none of them: the error of the first bad one is the answer's.
-Version 0 has a flag that allows to go down, which is ignored as in Apache Kafka: going down needs version 1. A feature that
-comes twice counts as its last. `timeout_ms` is not looked at. The kraft.version is raised by the voters, before the others.
+Raises or lowers feature levels, all of a request or none: the response has the error of the first bad one. Version 0
+has a flag that allows downgrades; it is ignored as in Apache Kafka, so a downgrade needs version 1. If a feature is
+given twice, the last one counts. `timeout_ms` is ignored. The kraft.version is raised by the voters, before the other
+features. Needs ALTER on the cluster.
 """
 
 from __future__ import annotations

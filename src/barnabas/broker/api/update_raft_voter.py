@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (82), version 0: a voter says where it is reached and which kraft.versions it can do."""
+"""UpdateRaftVoter (82), version 0: a voter reports its listeners and the kraft.versions that it supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vote (52), versions 0 to 2: a controller asks for a vote, or, before that, whether it would get one."""
+"""Vote (52), versions 0 to 2: a candidate asks for a vote, or before that (pre-vote) if it would get one."""
 
 from __future__ import annotations
 

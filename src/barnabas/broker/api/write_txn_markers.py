@@ -1,8 +1,9 @@
 """WriteTxnMarkers (27), versions 1 and 2.
 
-A transaction's coordinator, or an administrator who ends one that hangs, has markers written into partitions that this broker
-leads; before version 2 they count as those of transaction version 0. Each partition has its error. Markers of one producer are
-answered together, in the order of the request. Needs ALTER or CLUSTER_ACTION on the cluster.
+Writes markers into partitions that this broker leads, for a transaction coordinator or an administrator who ends a
+hanging transaction. Before version 2, the markers have transaction version 0. Each partition has its own error. The
+markers of a producer share one row, and rows have the order of the request. Needs ALTER or CLUSTER_ACTION on the
+cluster.
 """
 
 from __future__ import annotations
