@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from barnabas.batches import decode_records, iterate_batches
 from barnabas.groups import consumer_heartbeat, consumer_records
-from barnabas.groups.consumer_decision import Asker, Situation, is_homogeneous
+from barnabas.groups.consumer_decision import Asker, ConsumerSituation, is_homogeneous
 from barnabas.groups.consumer_group import (
     ClassicMetadata,
     ConsumerGroup,
@@ -47,7 +47,7 @@ from tests.broker.topic_captures import params
 from tests.groups.test_golden_groups import batches, golden_node
 
 A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
-SITUATION = Situation(EMPTY_IMAGE, ConsumerSettings(), 1000, lambda names: len(list(names)))
+SITUATION = ConsumerSituation(EMPTY_IMAGE, ConsumerSettings(), 1000, lambda names: len(list(names)))
 ASKER = Asker("client", "/127.0.0.1")
 
 

@@ -33,8 +33,8 @@ def image_of(*transactions: Transaction) -> TransactionsImage:
     return apply(EMPTY_IMAGE, Batch(0, 0, 0, 0, records))
 
 
-def situation(*transactions: Transaction, version: int = 2, now_ms: int = NOW_MS) -> decide.Situation:
-    return decide.Situation(image_of(*transactions), now_ms, version, 100)
+def situation(*transactions: Transaction, version: int = 2, now_ms: int = NOW_MS) -> decide.TransactionSituation:
+    return decide.TransactionSituation(image_of(*transactions), now_ms, version, 100)
 
 
 def transaction(state: TransactionState = STATE.EMPTY, **changes: object) -> Transaction:

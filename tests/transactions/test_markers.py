@@ -14,7 +14,14 @@ from barnabas.metadata.replay import replay
 from barnabas.replicated.decision import Producer
 from barnabas.replicated.loop import Marker
 from barnabas.storage.checkpoints import TopicPartition
-from barnabas.transactions.markers import EndedTransaction, MarkerSender, TakenOverError, Verdict, by_leader, judge
+from barnabas.transactions.markers import (
+    EndedTransaction,
+    MarkerOutcome,
+    MarkerSender,
+    TakenOverError,
+    by_leader,
+    judge,
+)
 from barnabas.wire import ErrorCode, Message
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from tests.replicated.manual_clock import ManualClock
@@ -187,14 +194,14 @@ def test_only_partitions_that_exist_have_leaders() -> None:
 @pytest.mark.parametrize(
     ("code", "verdict"),
     [
-        (ErrorCode.NONE, Verdict.DONE),
-        (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, Verdict.DONE),
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, Verdict.AGAIN),
-        (ErrorCode.REQUEST_TIMED_OUT, Verdict.AGAIN),
-        (ErrorCode.KAFKA_STORAGE_ERROR, Verdict.AGAIN),
-        (ErrorCode.UNKNOWN_SERVER_ERROR, Verdict.AGAIN),
-        (ErrorCode.INVALID_PRODUCER_EPOCH, Verdict.TAKEN_OVER),
+        (ErrorCode.NONE, MarkerOutcome.DONE),
+        (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, MarkerOutcome.DONE),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, MarkerOutcome.AGAIN),
+        (ErrorCode.REQUEST_TIMED_OUT, MarkerOutcome.AGAIN),
+        (ErrorCode.KAFKA_STORAGE_ERROR, MarkerOutcome.AGAIN),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, MarkerOutcome.AGAIN),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, MarkerOutcome.TAKEN_OVER),
     ],
 )
-def test_what_an_answer_means(code: ErrorCode, verdict: Verdict) -> None:
+def test_what_an_answer_means(code: ErrorCode, verdict: MarkerOutcome) -> None:
     assert judge(code) is verdict

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, Node, Place, Problem, Reader, is_null, kind
+from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, FilePosition, Node, Problem, Reader, is_null, kind
 from barnabas.security import acl_text
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 
@@ -69,7 +69,7 @@ class DeclaredTopic:
     replication_factor: int | None = None
     configs: Mapping[str, str | None] | None = None
     absent: bool = False
-    place: Place = NOWHERE
+    place: FilePosition = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ class DeclaredAcl:
     entry: AclEntry
     description: str | None = None
     absent: bool = False
-    place: Place = NOWHERE
+    place: FilePosition = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredQuota:
     entity: Entity
     values: Mapping[str, float | None]
-    place: Place = NOWHERE
+    place: FilePosition = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class DeclaredUser:
     iterations: int | None = None
     password: Password | None = None
     absent: bool = False
-    place: Place = NOWHERE
+    place: FilePosition = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class DeclaredBroker:
 
     name: str
     configs: Mapping[str, str | None]
-    place: Place = NOWHERE
+    place: FilePosition = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def load_text(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DocumentError([Problem(Place(str(path), 1, 1), f"this is not UTF-8: {error.reason}")]) from None
+        raise DocumentError([Problem(FilePosition(str(path), 1, 1), f"this is not UTF-8: {error.reason}")]) from None
 
 
 def read_document(text: str, file: str = "cluster.yaml") -> Document:

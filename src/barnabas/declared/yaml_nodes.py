@@ -25,7 +25,7 @@ _MAX_DEPTH = 50
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Place(NamedTuple):
+class FilePosition(NamedTuple):
     """A place in a file. Lines and columns are counted from 1."""
 
     file: str
@@ -36,14 +36,14 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}"
 
 
-NOWHERE = Place("", 0, 0)
+NOWHERE = FilePosition("", 0, 0)
 """The place of a value that was not read from a file."""
 
 
 class Problem(NamedTuple):
     """A problem in a file, and its place."""
 
-    place: Place
+    place: FilePosition
     message: str
 
     def __str__(self) -> str:
@@ -73,18 +73,22 @@ class Reader:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             words = ", ".join(part for part in (error.problem, error.context) if part)
-            place = Place(self.file, 1, 1) if mark is None else Place(self.file, mark.line + 1, mark.column + 1)
+            place = (
+                FilePosition(self.file, 1, 1)
+                if mark is None
+                else FilePosition(self.file, mark.line + 1, mark.column + 1)
+            )
             raise DocumentError([Problem(place, f"this is not YAML: {words}")]) from None
         except yaml.YAMLError as error:
-            raise DocumentError([Problem(Place(self.file, 1, 1), f"this is not YAML: {error}")]) from None
+            raise DocumentError([Problem(FilePosition(self.file, 1, 1), f"this is not YAML: {error}")]) from None
         return root
 
     def finish(self) -> None:
         if self.problems:
             raise DocumentError(self.problems)
 
-    def place(self, node: Node) -> Place:
-        return Place(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
+    def place(self, node: Node) -> FilePosition:
+        return FilePosition(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
 
     def wrong(self, node: Node, message: str) -> None:
         self.problems.append(Problem(self.place(node), message))
@@ -197,7 +201,7 @@ def _check_depth(file: str, text: str) -> None:
             depth += 1
             if depth > _MAX_DEPTH:
                 mark = event.start_mark
-                place = Place(file, 1, 1) if mark is None else Place(file, mark.line + 1, mark.column + 1)
+                place = FilePosition(file, 1, 1) if mark is None else FilePosition(file, mark.line + 1, mark.column + 1)
                 raise DocumentError([Problem(place, f"lists and mappings are nested more than {_MAX_DEPTH} deep")])
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1

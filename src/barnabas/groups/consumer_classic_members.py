@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.groups.classic.requests import UNKNOWN_MEMBER_ID, Join, Leaver, Sync, join_failed
-from barnabas.groups.consumer_decision import Decided, Draft, Outcome, RegexUpdate, Situation, Timer, TimerChange
+from barnabas.groups.consumer_decision import (
+    ConsumerSituation,
+    Decided,
+    Draft,
+    Outcome,
+    RegexUpdate,
+    Timer,
+    TimerChange,
+)
 from barnabas.groups.consumer_group import (
     CONSUMER_PROTOCOL,
     ClassicMetadata,
@@ -37,7 +45,9 @@ from barnabas.wire.messages.sync_group import SyncGroupResponse
 NOT_GIVEN = -1
 
 
-def join(group: ConsumerGroup, request: Join, new_member_id: str, situation: Situation) -> Decided[JoinGroupResponse]:
+def join(
+    group: ConsumerGroup, request: Join, new_member_id: str, situation: ConsumerSituation
+) -> Decided[JoinGroupResponse]:
     """Handle the JoinGroup of a member that is new or joins again."""
     settings = situation.settings
     if not settings.can_migrate:
@@ -141,7 +151,7 @@ def _owned(subscription: ConsumerProtocolSubscription, topics: Topics) -> Owned:
 # --- sync and heartbeat
 
 
-def sync(group: ConsumerGroup, request: Sync, situation: Situation) -> Decided[SyncGroupResponse]:
+def sync(group: ConsumerGroup, request: Sync, situation: ConsumerSituation) -> Decided[SyncGroupResponse]:
     """Handle a SyncGroup: return the assignment, or REBALANCE_IN_PROGRESS if there is a newer target already."""
     member = _find(group, request.member_id, request.group_instance_id)
     classic = _classic(member)
@@ -244,7 +254,7 @@ def _check_generation(member: Member, generation: int) -> None:
 # --- leave
 
 
-def leave(group: ConsumerGroup, leavers: Sequence[Leaver], situation: Situation) -> Decided[list[ErrorCode]]:
+def leave(group: ConsumerGroup, leavers: Sequence[Leaver], situation: ConsumerSituation) -> Decided[list[ErrorCode]]:
     """Remove members of either protocol, and return an error code for each."""
     errors = []
     leaving = []

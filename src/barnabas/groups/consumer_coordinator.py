@@ -19,7 +19,7 @@ from barnabas.groups import consumer_classic_members, consumer_heartbeat, regula
 from barnabas.groups.classic.member import NEVER
 from barnabas.groups.classic.requests import AnswerJoin, AnswerSync, Join, Leaver, Sync, join_failed, sync_failed
 from barnabas.groups.classic_coordinator import ClassicCoordinator
-from barnabas.groups.consumer_decision import Asker, Decided, Outcome, Situation, Timer, TimerChange
+from barnabas.groups.consumer_decision import Asker, ConsumerSituation, Decided, Outcome, Timer, TimerChange
 from barnabas.groups.consumer_group import (
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
@@ -142,12 +142,12 @@ class ConsumerCoordinator:
 
         return await self._decide(shard, request.group_id, decide, may_describe)
 
-    def _situation(self, shard: Shard, head: GroupsImage, group_id: str) -> Situation:
+    def _situation(self, shard: Shard, head: GroupsImage, group_id: str) -> ConsumerSituation:
         metadata = self._image()
         group = head.groups.get(group_id)
         topics, epoch = shard.consumer.checked.get(group_id, (None, 0))
         is_checked = topics is metadata.topics and isinstance(group, ConsumerGroup) and group.group_epoch >= epoch
-        return Situation(
+        return ConsumerSituation(
             metadata,
             self.settings(group_id),
             self._scheduler.now_ms(),

@@ -47,7 +47,7 @@ R = TypeVar("R")
 REGEX_REFRESH_MIN_INTERVAL_MS: Final = 10_000
 
 
-class Situation(NamedTuple):
+class ConsumerSituation(NamedTuple):
     """Input of a decision beside the group and the request."""
 
     metadata: MetadataImage
@@ -111,7 +111,7 @@ class RegexUpdate(IntEnum):
 class Draft:
     """A decision about one member of a group while it is built."""
 
-    def __init__(self, group: ConsumerGroup, situation: Situation, records: Iterable[Record] = ()) -> None:
+    def __init__(self, group: ConsumerGroup, situation: ConsumerSituation, records: Iterable[Record] = ()) -> None:
         self.group = group
         self.situation = situation
         self.records = list(records)

@@ -7,7 +7,16 @@ from typing import Final, TypeVar
 
 from barnabas.groups import migration
 from barnabas.groups.classic.group import ClassicGroup
-from barnabas.groups.consumer_decision import Asker, Decided, Draft, Outcome, RegexUpdate, Situation, Timer, TimerChange
+from barnabas.groups.consumer_decision import (
+    Asker,
+    ConsumerSituation,
+    Decided,
+    Draft,
+    Outcome,
+    RegexUpdate,
+    Timer,
+    TimerChange,
+)
 from barnabas.groups.consumer_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -87,7 +96,7 @@ def heartbeat(
     request: ConsumerGroupHeartbeatRequest,
     asker: Asker,
     new_member_id: str,
-    situation: Situation,
+    situation: ConsumerSituation,
 ) -> Decided[ConsumerGroupHeartbeatResponse]:
     """Handle the heartbeat of a member that joins, stays, or changes its subscription.
 
@@ -121,7 +130,7 @@ def heartbeat(
 
 
 def _group_to_join(
-    known: AnyGroup | None, group_id: str, situation: Situation, *, is_joining: bool
+    known: AnyGroup | None, group_id: str, situation: ConsumerSituation, *, is_joining: bool
 ) -> tuple[ConsumerGroup, Sequence[Record], bool]:
     """Return the group, the records that make it a consumer group, and whether it had classic members."""
     if isinstance(known, ConsumerGroup):
@@ -279,7 +288,7 @@ def _assignment(assigned: PartitionEpochs) -> ConsumerGroupHeartbeatResponse.Ass
 
 
 def leave(
-    known: AnyGroup | None, request: ConsumerGroupHeartbeatRequest, situation: Situation
+    known: AnyGroup | None, request: ConsumerGroupHeartbeatRequest, situation: ConsumerSituation
 ) -> Decided[ConsumerGroupHeartbeatResponse]:
     """Handle the heartbeat of a member that leaves. A static member that leaves temporarily keeps its partitions."""
     if known is None:
@@ -301,7 +310,7 @@ def leave(
     return Result([current_record(known.group_id, away)], Outcome(response))
 
 
-def fence(group: ConsumerGroup, members: Iterable[Member], response: R, situation: Situation) -> Decided[R]:
+def fence(group: ConsumerGroup, members: Iterable[Member], response: R, situation: ConsumerSituation) -> Decided[R]:
     """Remove members. If only classic members are left, the group is downgraded if the policy allows it."""
     leaving = list({member.member_id: member for member in members}.values())
     if not leaving:
@@ -328,7 +337,7 @@ def fence(group: ConsumerGroup, members: Iterable[Member], response: R, situatio
 
 
 def resolved(
-    group: ConsumerGroup, expressions: Mapping[str, ResolvedRegularExpression], situation: Situation
+    group: ConsumerGroup, expressions: Mapping[str, ResolvedRegularExpression], situation: ConsumerSituation
 ) -> Decided[None]:
     """Write the topics that regular expressions match. A change of them bumps the group epoch."""
     records: list[Record] = []

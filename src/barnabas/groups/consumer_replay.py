@@ -22,7 +22,7 @@ from barnabas.groups.consumer_group import (
     without_member,
 )
 from barnabas.groups.hash_tables import HashTable, copied, number_hash, topic_order
-from barnabas.groups.image import GroupsImage, Place, Replay
+from barnabas.groups.image import GroupsImage, RecordPosition, Replay
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
 from barnabas.wire import Message
 from barnabas.wire.records.group import (
@@ -54,7 +54,7 @@ def replayed(group: ConsumerGroup | None, key: Any, value: Any) -> ConsumerGroup
     return _CHANGES[type(key)](group, key, value)
 
 
-def _replay(image: GroupsImage, key: Any, value: Any, place: Place) -> GroupsImage:
+def _replay(image: GroupsImage, key: Any, value: Any, place: RecordPosition) -> GroupsImage:
     known = image.groups.get(key.group_id)
     group = known if isinstance(known, ConsumerGroup) else None
     changed = replayed(group, key, value)

@@ -213,9 +213,9 @@ class GroupCoordinator:
         """Write the marker of a producer to a partition, which commits or drops its pending offsets."""
         await self.machines.machine(partition_id).write_marker(producer, marker, transaction_version)
 
-    def _situation(self, version: int) -> offsets.Situation:
+    def _situation(self, version: int) -> offsets.OffsetSituation:
         max_metadata_size = self._config().get_int("offset.metadata.max.bytes")
-        return offsets.Situation(self._scheduler.now_ms(), version, max_metadata_size)
+        return offsets.OffsetSituation(self._scheduler.now_ms(), version, max_metadata_size)
 
     def _topic_id(self, name: str) -> Uuid:
         return self._image().topics.ids.get(name, ZERO_UUID)

@@ -96,14 +96,14 @@ class GroupsImage(NamedTuple):
 EMPTY_IMAGE = GroupsImage()
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """Position of a record: its offset, and the producer if it is part of a transaction."""
 
     offset: int
     producer_id: int | None
 
 
-Replay = Callable[[GroupsImage, Any, Any, Place], GroupsImage]
+Replay = Callable[[GroupsImage, Any, Any, RecordPosition], GroupsImage]
 
 
 class Group(Protocol):

@@ -19,7 +19,7 @@ from barnabas.groups.assignors import Assignment
 from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.classic.member import NO_ASSIGNMENT, ClassicMember
 from barnabas.groups.classic.records import group_record
-from barnabas.groups.consumer_decision import Decided, Outcome, Situation
+from barnabas.groups.consumer_decision import ConsumerSituation, Decided, Outcome
 from barnabas.groups.consumer_group import ClassicMetadata, ConsumerGroup, Member, with_member
 from barnabas.groups.consumer_records import Record
 from barnabas.groups.consumer_settings import ConsumerSettings
@@ -83,7 +83,7 @@ class _UserDataError(Exception):
 # --- from classic to consumer
 
 
-def upgrade(classic: ClassicGroup, situation: Situation) -> tuple[ConsumerGroup, list[Record]]:
+def upgrade(classic: ClassicGroup, situation: ConsumerSituation) -> tuple[ConsumerGroup, list[Record]]:
     """Return a classic group as a consumer group, and its records.
 
     Raises GROUP_ID_NOT_FOUND if that is not possible.
@@ -116,7 +116,7 @@ def _cannot_upgrade(classic: ClassicGroup, reason: str) -> KafkaError:
     return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
-def _upgraded(classic: ClassicGroup, situation: Situation) -> ConsumerGroup:
+def _upgraded(classic: ClassicGroup, situation: ConsumerSituation) -> ConsumerGroup:
     epoch, topics = classic.generation, situation.metadata.topics
     group = ConsumerGroup(classic.group_id, group_epoch=epoch, assignment_epoch=epoch)
     for member in classic.members:
@@ -169,7 +169,7 @@ def downgrade(
     leaving: Sequence[Member],
     joining: Member | None,
     response: R,
-    situation: Situation,
+    situation: ConsumerSituation,
     *,
     rebalance: bool,
     records: Iterable[Record] = (),

@@ -12,7 +12,7 @@ from barnabas.groups.image import (
     CommittedOffset,
     GroupsImage,
     Offsets,
-    Place,
+    RecordPosition,
     Replay,
     TopicPartition,
 )
@@ -64,7 +64,7 @@ def offset_tombstone(group_id: str, topic: str, partition: int) -> tuple[KeyValu
 
 
 def _replay_offset(
-    image: GroupsImage, key: OffsetCommitKey, value: OffsetCommitValue | None, place: Place
+    image: GroupsImage, key: OffsetCommitKey, value: OffsetCommitValue | None, place: RecordPosition
 ) -> GroupsImage:
     if value is None:
         return _removed(image, key.group, key.topic, key.partition)
@@ -91,7 +91,7 @@ def _replay_offset(
 
 
 def _replay_legacy_offset(
-    image: GroupsImage, key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None, place: Place
+    image: GroupsImage, key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None, place: RecordPosition
 ) -> GroupsImage:
     new_key = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
     if value is None:

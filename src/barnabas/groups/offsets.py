@@ -34,7 +34,7 @@ Record = tuple[KeyValue, int]
 FindGroup = Callable[[GroupsImage, str], Group | None]
 
 
-class Situation(NamedTuple):
+class OffsetSituation(NamedTuple):
     """Input of a commit beside the group and the request."""
 
     now_ms: int
@@ -42,7 +42,9 @@ class Situation(NamedTuple):
     max_metadata_size: int
 
 
-def commit(group: Group | None, request: OffsetCommitRequest, situation: Situation) -> Result[OffsetCommitResponse]:
+def commit(
+    group: Group | None, request: OffsetCommitRequest, situation: OffsetSituation
+) -> Result[OffsetCommitResponse]:
     """Commit offsets of a member, or of a client that is no member (generation below zero)."""
     check: CheckPartition | None = None
     if group is not None:
@@ -99,7 +101,7 @@ def commit_in_transaction(
     request: TxnOffsetCommitRequest,
     producer: Producer,
     topic_id_of: Callable[[str], Uuid],
-    situation: Situation,
+    situation: OffsetSituation,
 ) -> Result[TxnOffsetCommitResponse]:
     """Commit offsets in the transaction of a producer. They are pending until it is committed."""
     check = _check_transactional(group, request, situation.version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from barnabas.groups import consumer_replay, offset_records
 from barnabas.groups.classic import records as classic_records
-from barnabas.groups.image import GroupsImage, Place, Replay
+from barnabas.groups.image import GroupsImage, RecordPosition, Replay
 from barnabas.replicated.loop import Batch
 from barnabas.wire import Message
 
@@ -27,5 +27,7 @@ def apply(image: GroupsImage, batch: Batch) -> GroupsImage:
     for number, record in enumerate(batch.records):
         replay_record = REPLAY.get(type(record.key))
         if replay_record is not None:
-            image = replay_record(image, record.key, record.value, Place(batch.base_offset + number, producer_id))
+            image = replay_record(
+                image, record.key, record.value, RecordPosition(batch.base_offset + number, producer_id)
+            )
     return image

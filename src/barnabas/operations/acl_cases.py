@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, Node, Place, Problem, Reader
+from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, FilePosition, Node, Problem, Reader
 from barnabas.security import acl_text
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, ResourceType
 from barnabas.security.acl_index import AclIndex
@@ -39,7 +39,7 @@ class Case:
     allowed: bool
     host: str = WILDCARD
     description: str | None = None
-    place: Place = NOWHERE
+    place: FilePosition = NOWHERE
 
     @property
     def resource(self) -> str:
@@ -58,7 +58,7 @@ def read_cases(text: str, file: str = "cases.yaml") -> Cases:
     reader = Reader(file)
     root = reader.parse(text)
     if root is None:
-        raise DocumentError([Problem(Place(file, 1, 1), "the file is empty: expected cases")])
+        raise DocumentError([Problem(FilePosition(file, 1, 1), "the file is empty: expected cases")])
     fields = reader.fields(root, "the file", ("cases", "superUsers", "allowEveryoneIfNoAclFound"), ("cases",))
     items = reader.items(fields["cases"], "cases") if "cases" in fields else []
     cases = tuple(case for item in items for case in _case(reader, item))

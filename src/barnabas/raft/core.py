@@ -50,7 +50,7 @@ from barnabas.raft.ready import (
     SnapshotRead,
     TooManyProposalsError,
 )
-from barnabas.raft.reconfiguration import AddVoter, Situation, add_response, remove_response
+from barnabas.raft.reconfiguration import AddVoter, VoterSituation, add_response, remove_response
 from barnabas.raft.records import ControlRecord
 from barnabas.raft.roles import (
     FOREVER_MS,
@@ -317,10 +317,10 @@ class RaftCore:
         node = None if leader_id is None else node_of(leader_id, self.leader_listeners, listener_name)
         return LeaderView(leader_id, self.election.epoch, node)
 
-    def situation(self, leader_error: ErrorCode = ErrorCode.NONE) -> Situation:
+    def situation(self, leader_error: ErrorCode = ErrorCode.NONE) -> VoterSituation:
         """Return the state that decides about changes of voters."""
         leader = self.role if isinstance(self.role, Leader) else None
-        return Situation(
+        return VoterSituation(
             self.config.cluster_id,
             self.config.listener_name,
             leader_error,

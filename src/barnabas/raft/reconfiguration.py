@@ -1,7 +1,7 @@
 """Adding, removing and updating voters: checks with Kafka's error messages, and the pending change.
 
 Its one rule: one voter changes at a time, and only after the previous change is committed, so that any two majorities
-share a voter. The checks are pure: they take a request and a Situation, and return the error response, or None.
+share a voter. The checks are pure: they take a request and a VoterSituation, and return the error response, or None.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
 _HASH_BITS = 0xFFFFFFFF
 
 
-class Situation(NamedTuple):
+class VoterSituation(NamedTuple):
     """The state that decides about a change of voters."""
 
     cluster_id: str
@@ -70,7 +70,7 @@ def requested_listeners(
     return tuple(Endpoint(each.name, each.host, each.port) for each in listeners)
 
 
-def check_add(request: AddRaftVoterRequest, situation: Situation) -> AddRaftVoterResponse | None:
+def check_add(request: AddRaftVoterRequest, situation: VoterSituation) -> AddRaftVoterResponse | None:
     """Return the error response to a request to add a voter, or None."""
     error = ErrorCode.INVALID_REQUEST
     if (refusal := _check_leader(request.cluster_id, situation)) is not None:
@@ -96,7 +96,7 @@ def check_add(request: AddRaftVoterRequest, situation: Situation) -> AddRaftVote
 
 
 def check_remove(
-    request: RemoveRaftVoterRequest, situation: Situation
+    request: RemoveRaftVoterRequest, situation: VoterSituation
 ) -> tuple[RemoveRaftVoterResponse, None] | tuple[None, VoterSet]:
     """Return the error response to a request to remove a voter, or the voters without it."""
     if (refusal := _check_leader(request.cluster_id, situation)) is not None:
@@ -114,7 +114,7 @@ def check_remove(
 
 
 def check_update(
-    request: UpdateRaftVoterRequest, situation: Situation
+    request: UpdateRaftVoterRequest, situation: VoterSituation
 ) -> tuple[ErrorCode, None] | tuple[None, VoterSet]:
     """Return the error of a request to update a voter, or the updated voters."""
     if request.cluster_id is not None and request.cluster_id != situation.cluster_id:
@@ -142,7 +142,7 @@ def check_update(
 
 
 def check_api_versions(
-    change: AddVoter, response: ApiVersionsResponse | None, situation: Situation, *, is_caught_up: bool
+    change: AddVoter, response: ApiVersionsResponse | None, situation: VoterSituation, *, is_caught_up: bool
 ) -> AddRaftVoterResponse | Voter:
     """Return the voter to add, given its supported versions, or the error response."""
     code = ErrorCode.NETWORK_EXCEPTION if response is None else ErrorCode(response.error_code)
@@ -175,14 +175,14 @@ def remove_response(error: ErrorCode, message: str | None) -> RemoveRaftVoterRes
     return RemoveRaftVoterResponse(error_code=error, error_message=message)
 
 
-def _check_leader(cluster_id: str | None, situation: Situation) -> tuple[ErrorCode, str] | None:
+def _check_leader(cluster_id: str | None, situation: VoterSituation) -> tuple[ErrorCode, str] | None:
     if cluster_id is not None and cluster_id != situation.cluster_id:
         text = f'The given id "{cluster_id}" doesn\'t match the cluster id "{situation.cluster_id}"'
         return ErrorCode.INCONSISTENT_CLUSTER_ID, text
     return None if situation.leader_error is ErrorCode.NONE else (situation.leader_error, "")
 
 
-def _check_change(situation: Situation, verb: str) -> tuple[ErrorCode, str] | None:
+def _check_change(situation: VoterSituation, verb: str) -> tuple[ErrorCode, str] | None:
     error = ErrorCode.REQUEST_TIMED_OUT
     if situation.is_change_pending:
         return error, "Request timed out waiting for leader to handle previous voter change request"
@@ -205,7 +205,7 @@ def _check_change(situation: Situation, verb: str) -> tuple[ErrorCode, str] | No
     return None
 
 
-def _is_uncommitted(situation: Situation) -> bool:
+def _is_uncommitted(situation: VoterSituation) -> bool:
     return situation.voters_offset is None or situation.voters_offset >= (situation.high_watermark or 0)
 
 

@@ -23,7 +23,7 @@ _HEADERS_CHUNK_BYTES = 16 * 1024
 _WHOLE_CHUNK_BYTES = 1024 * 1024
 
 
-class Place(NamedTuple):
+class BatchPosition(NamedTuple):
     """The position and size of a batch in a file, and its offsets."""
 
     position: int
@@ -41,7 +41,7 @@ class WholeBatch(NamedTuple):
     start: int
 
 
-def walk_places(file: File, position: int, end: int) -> Iterator[Place]:
+def walk_places(file: File, position: int, end: int) -> Iterator[BatchPosition]:
     """Yield the batches from `position` to `end`, decoding only what a search by offset needs."""
     chunk = b""
     start = 0
@@ -58,7 +58,7 @@ def walk_places(file: File, position: int, end: int) -> Iterator[Place]:
         size = length + LENGTH_OVERHEAD
         if size > end - position:
             raise _cut_off(file, position, end)
-        yield Place(position, size, base_offset, base_offset + last_offset_delta)
+        yield BatchPosition(position, size, base_offset, base_offset + last_offset_delta)
         position += size
 
 

@@ -28,7 +28,7 @@ from barnabas.batches import (
 )
 from barnabas.batches.format import MAGIC, MAGIC_POSITION, Buffer
 from barnabas.storage.aborted import TransactionIndex
-from barnabas.storage.batch_file import Place, WholeBatch, is_old_message, walk_headers, walk_places, walk_whole
+from barnabas.storage.batch_file import BatchPosition, WholeBatch, is_old_message, walk_headers, walk_places, walk_whole
 from barnabas.storage.errors import CorruptLogError, StorageError
 from barnabas.storage.files import File
 from barnabas.storage.index import (
@@ -337,7 +337,7 @@ class Segment:
 
     # Reading
 
-    def find(self, offset: int) -> Place | None:
+    def find(self, offset: int) -> BatchPosition | None:
         """Return the first batch that has this offset or a larger one, or None."""
         entry = self.offset_index.lookup(offset)
         places = self._places_from(entry)
@@ -470,7 +470,7 @@ class Segment:
             self._refuse_loss(error, batches_follow)
         return self._finish_recovery(position, next_offset, fault)
 
-    def _begin_recovery(self, start: Place | None) -> tuple[int, int]:
+    def _begin_recovery(self, start: BatchPosition | None) -> tuple[int, int]:
         self.txn_index.reset()
         self._latest = None
         if start is None:
@@ -544,7 +544,7 @@ class Segment:
             magic = rest.find(MAGIC, magic + 1)
         return False
 
-    def _trusted_batch(self, flushed_offset: int) -> Place | None:
+    def _trusted_batch(self, flushed_offset: int) -> BatchPosition | None:
         """Return the batch of the last index entry before an offset, if the indexes are sorted and the log matches."""
         if flushed_offset <= self.base_offset or self.index_fault() is not None:
             return None
@@ -582,7 +582,7 @@ class Segment:
         first_timestamp = self.first_timestamp()
         return max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - self.created_ms
 
-    def _places_from(self, entry: OffsetPosition) -> Iterator[Place] | None:
+    def _places_from(self, entry: OffsetPosition) -> Iterator[BatchPosition] | None:
         """Yield the batches from an index entry on, or return None if the log does not match the entry."""
         if entry.position == 0:
             return walk_places(self.log, 0, self.size)

@@ -193,12 +193,14 @@ class TransactionCoordinator:
         """The cluster's transaction.version."""
         return self._image().features.get(TRANSACTION_VERSION, 0)
 
-    def _decide(self, decision: Callable[[decide.Situation], Result[R]], image: TransactionsImage) -> Result[R]:
+    def _decide(
+        self, decision: Callable[[decide.TransactionSituation], Result[R]], image: TransactionsImage
+    ) -> Result[R]:
         """Run a decision, and claim the producer id if it used it.
 
         The id stays claimed even if the records cannot be appended, because they may have reached the disk.
         """
-        situation = decide.Situation(
+        situation = decide.TransactionSituation(
             image, self._scheduler.now_ms(), self.transaction_version, self.producer_ids.next_id
         )
         result = decision(situation)
@@ -210,7 +212,7 @@ class TransactionCoordinator:
     async def _write(
         self,
         machine: Machine[TransactionsImage],
-        decision: Callable[[decide.Situation], Result[R]],
+        decision: Callable[[decide.TransactionSituation], Result[R]],
         note: Callable[[R], None] = lambda response: None,
     ) -> R:
         """Decide, append, call `note` with the response, and return it after the commit."""
@@ -254,7 +256,7 @@ class TransactionCoordinator:
         machine = self.machine_of(transactional_id)
         epochs = self._soft[machine.partition_id].last_producer_epochs
 
-        def decision(situation: decide.Situation) -> Result[decide.Outcome]:
+        def decision(situation: decide.TransactionSituation) -> Result[decide.Outcome]:
             last = epochs.get(transactional_id, NO_PRODUCER_EPOCH)
             return decide.init_producer_id(situation, transactional_id, timeout_ms, expected, last)
 

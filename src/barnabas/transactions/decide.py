@@ -41,7 +41,7 @@ _COMPLETE: Final = {
 }
 
 
-class Situation(NamedTuple):
+class TransactionSituation(NamedTuple):
     """The input of a decision.
 
     A decision that uses the next producer id says so in its response; the caller then claims the id.
@@ -109,7 +109,7 @@ def transaction_timeout_ms(
 
 
 def init_producer_id(
-    situation: Situation,
+    situation: TransactionSituation,
     transactional_id: str,
     timeout_ms: int,
     expected: Producer | None,
@@ -190,7 +190,7 @@ def _may_go_on(current: Transaction, expected: Producer) -> bool:
 
 
 def add_partitions(
-    situation: Situation,
+    situation: TransactionSituation,
     transactional_id: str,
     producer: Producer,
     partitions: Set[TopicPartition],
@@ -217,7 +217,7 @@ def add_partitions(
 
 
 def verify_partitions(
-    situation: Situation, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
+    situation: TransactionSituation, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
 ) -> Result[dict[TopicPartition, ErrorCode]]:
     """Return the partitions that are not in the transaction, each with its error."""
     current = _require(situation, transactional_id)
@@ -228,7 +228,7 @@ def verify_partitions(
     return Result([], dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))
 
 
-def _require(situation: Situation, transactional_id: str) -> Transaction:
+def _require(situation: TransactionSituation, transactional_id: str) -> Transaction:
     current = situation.get(transactional_id)
     if current is None:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -246,7 +246,11 @@ def _require_producer(current: Transaction, producer: Producer) -> None:
 
 
 def end(
-    situation: Situation, transactional_id: str, producer: Producer, is_commit: bool, client_transaction_version: int
+    situation: TransactionSituation,
+    transactional_id: str,
+    producer: Producer,
+    is_commit: bool,
+    client_transaction_version: int,
 ) -> Result[Ended]:
     """Commit or abort a transaction. Its markers are written once this is committed."""
     current = _require(situation, transactional_id)
@@ -255,7 +259,9 @@ def end(
     return _end_with_epoch(situation, current, producer, is_commit, client_transaction_version)
 
 
-def _end_in_epoch(situation: Situation, current: Transaction, producer: Producer, is_commit: bool) -> Result[Ended]:
+def _end_in_epoch(
+    situation: TransactionSituation, current: Transaction, producer: Producer, is_commit: bool
+) -> Result[Ended]:
     _require_producer(current, producer)
     if current.state in PREPARED:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -274,7 +280,11 @@ def _end_in_epoch(situation: Situation, current: Transaction, producer: Producer
 
 
 def _end_with_epoch(
-    situation: Situation, current: Transaction, producer: Producer, is_commit: bool, client_transaction_version: int
+    situation: TransactionSituation,
+    current: Transaction,
+    producer: Producer,
+    is_commit: bool,
+    client_transaction_version: int,
 ) -> Result[Ended]:
     """End a transaction with a new epoch.
 
@@ -313,7 +323,7 @@ def _end_with_epoch(
     return Result(situation.records(following), ended)
 
 
-def fence(situation: Situation, current: Transaction) -> Result[Outcome]:
+def fence(situation: TransactionSituation, current: Transaction) -> Result[Outcome]:
     """Abort an ongoing transaction and fence its producer with a new epoch."""
     if situation.transaction_version >= EPOCH_BUMP_VERSION:
         version, last = situation.transaction_version, current.producer_epoch
@@ -334,7 +344,7 @@ def fence(situation: Situation, current: Transaction) -> Result[Outcome]:
 
 
 def _in_next_epoch(
-    situation: Situation, current: Transaction, state: TransactionState, client_transaction_version: int
+    situation: TransactionSituation, current: Transaction, state: TransactionState, client_transaction_version: int
 ) -> Transaction:
     """Return the transaction in its next epoch. It uses a new producer id if its epochs are exhausted."""
     begins = current.state in AT_REST  # an abort of a transaction that was not started
@@ -369,7 +379,7 @@ def complete(prepared: Transaction, now_ms: int) -> Transaction:
     )
 
 
-def write_completed(situation: Situation, prepared: Transaction, completed: Transaction) -> Result[None]:
+def write_completed(situation: TransactionSituation, prepared: Transaction, completed: Transaction) -> Result[None]:
     """Write that all markers are written, unless that is already done."""
     if situation.get(prepared.transactional_id) != prepared:
         return Result([], None)
@@ -385,7 +395,7 @@ def timed_out(image: TransactionsImage, now_ms: int) -> list[str]:
     return [t.transactional_id for t in found if t.timeout_ms != NO_TIMEOUT_MS and _deadline_ms(t) < now_ms]
 
 
-def abort_timed_out(situation: Situation, transactional_id: str) -> Result[Outcome | None]:
+def abort_timed_out(situation: TransactionSituation, transactional_id: str) -> Result[Outcome | None]:
     """Abort a transaction if it is still ongoing and has exceeded its timeout."""
     current = situation.get(transactional_id)
     if (

@@ -49,7 +49,7 @@ class TakenOverError(Exception):
     """A partition knows a later coordinator or producer, so this node must not end the transaction."""
 
 
-class Verdict(Enum):
+class MarkerOutcome(Enum):
     """The meaning of a response about one marker."""
 
     DONE = 0
@@ -64,10 +64,10 @@ _DONE = frozenset(
 _TAKEN_OVER = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 
 
-def judge(code: ErrorCode) -> Verdict:
+def judge(code: ErrorCode) -> MarkerOutcome:
     if code in _DONE:
-        return Verdict.DONE
-    return Verdict.TAKEN_OVER if code in _TAKEN_OVER else Verdict.AGAIN
+        return MarkerOutcome.DONE
+    return MarkerOutcome.TAKEN_OVER if code in _TAKEN_OVER else MarkerOutcome.AGAIN
 
 
 def by_leader(image: MetadataImage, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
@@ -141,9 +141,9 @@ class MarkerSender:
 def _take_out(remaining: set[TopicPartition], errors: Errors, ended: EndedTransaction) -> None:
     for partition, code in errors.items():
         verdict = judge(code)
-        if verdict is Verdict.TAKEN_OVER:
+        if verdict is MarkerOutcome.TAKEN_OVER:
             raise TakenOverError(f"{partition} rejected the marker of {ended.producer}: {code.name}")
-        if verdict is Verdict.DONE:
+        if verdict is MarkerOutcome.DONE:
             remaining.discard(partition)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barnabas.groups.classic.member import ClassicMember
-from barnabas.groups.image import GroupMetadata, GroupsImage, MemberMetadata, Place, Replay
+from barnabas.groups.image import GroupMetadata, GroupsImage, MemberMetadata, RecordPosition, Replay
 from barnabas.replicated.decision import KeyValue
 from barnabas.wire import Message
 from barnabas.wire.records.group import GroupMetadataKey, GroupMetadataValue
@@ -80,7 +80,7 @@ def group_tombstone(group_id: str) -> tuple[KeyValue, int]:
 
 
 def _replay_group(
-    image: GroupsImage, key: GroupMetadataKey, value: GroupMetadataValue | None, place: Place
+    image: GroupsImage, key: GroupMetadataKey, value: GroupMetadataValue | None, place: RecordPosition
 ) -> GroupsImage:
     if value is None:
         return image._replace(groups=image.groups.delete(key.group)) if key.group in image.groups else image

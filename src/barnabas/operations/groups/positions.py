@@ -38,7 +38,7 @@ _NEXT_FETCH_BYTES = 64 * 1024
 _LAST_FETCH_WITH_NAMES = 12
 _FETCHES_AT_ONCE = 8
 
-Place: TypeAlias = tuple[TopicPartition, int]
+OffsetInPartition: TypeAlias = tuple[TopicPartition, int]
 """An offset in a partition."""
 
 
@@ -76,7 +76,7 @@ def _position(
     committed: CommittedOffset | KafkaError | None,
     end: ListedOffset | KafkaError | None,
     member: GroupMember | None,
-    lags: Mapping[Place, int | None],
+    lags: Mapping[OffsetInPartition, int | None],
 ) -> PartitionPosition:
     committed_error = committed if isinstance(committed, KafkaError) else None
     value = None if isinstance(committed, KafkaError) else committed
@@ -93,12 +93,12 @@ def _position(
 
 async def lags_in_time_ms(
     cluster: Cluster,
-    places: Iterable[Place],
+    places: Iterable[OffsetInPartition],
     ends: Mapping[TopicPartition, ListedOffset | KafkaError],
     now_ms: int,
-) -> dict[Place, int | None]:
+) -> dict[OffsetInPartition, int | None]:
     """Return the lag in time of each committed offset. None, or no entry: it is not known."""
-    lags: dict[Place, int | None] = {}
+    lags: dict[OffsetInPartition, int | None] = {}
     behind: list[tuple[TopicPartition, int, int]] = []
     for each, offset in places:
         end = _offset(ends.get(each))
