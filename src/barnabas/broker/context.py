@@ -59,7 +59,7 @@ class Controller(Protocol):
         """Decide, append the records, and return the response when they are committed.
 
         `decision(situation, *arguments)` is one of barnabas.controller's. `accepted` is called with its response once the
-        records are appended: it applies what the decision says about soft state. Raises KafkaError: NOT_CONTROLLER, or
+        records are appended: it applies the decision's changes to soft state. Raises KafkaError: NOT_CONTROLLER, or
         REQUEST_TIMED_OUT when the commit takes longer (the change may still happen).
         """
         ...

@@ -1,6 +1,6 @@
 """The quota on partitions created and deleted (KIP-599), as the handlers of three APIs apply it.
 
-A client whose API version knows THROTTLING_QUOTA_EXCEEDED is refused and told how long to wait. An older client gets its
+A client whose API version has THROTTLING_QUOTA_EXCEEDED gets that error with the time to wait. An older client gets its
 response later instead.
 """
 

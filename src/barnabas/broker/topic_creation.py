@@ -70,7 +70,7 @@ class TopicCreation:
 
 
 def creatable_topic(name: str, config: ServerConfig) -> CreateTopicsRequest.CreatableTopic:
-    """Return a topic with this node's settings. What they do not set, the controller's defaults decide."""
+    """Return a topic with this node's settings; the controller's defaults fill in the rest."""
     topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=DEFAULT, replication_factor=DEFAULT)
     if name == GROUP_METADATA_TOPIC:
         settings = {"cleanup.policy": "compact", "compression.type": "producer"}

@@ -2,10 +2,10 @@
 
 Needs DELETE on the topic or on the cluster. Topics are given by name, or from version 6 on by id. An unknown id is
 UNKNOWN_TOPIC_ID, an unknown name UNKNOWN_TOPIC_OR_PARTITION. A topic given twice, with both name and id, or with
-neither is INVALID_REQUEST and not deleted. A topic that the caller may not DESCRIBE gets the same row if it exists or
-not. `delete.topic.enable=false` refuses everything. Rows of ids come before those of names (Kafka shuffles them all). A
-client above its controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 5 on; before, its response is
-delayed.
+neither is INVALID_REQUEST and not deleted. A topic that the caller may not DESCRIBE gets the same row whether it exists
+or not. `delete.topic.enable=false` refuses everything. Rows of ids come before those of names (Kafka shuffles them
+all). A client above its controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 5 on; before, its response
+is delayed.
 """
 
 from __future__ import annotations

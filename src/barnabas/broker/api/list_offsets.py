@@ -1,12 +1,13 @@
 """ListOffsets (2), versions 1 to 11.
 
 Needs DESCRIBE on the topic. A timestamp finds the first record that is not earlier. Negative values have special
-meanings: -1 is the end visible at the isolation level, -2 the start, -3 the record with the largest timestamp (from
-version 7 on). -4 is the start of local storage, which here is the start of the log (8). -5 is the end of tiered storage
-(9) and -6 the start of what is not uploaded yet (11), both always -1 here. Any other value, or one that the version
-does not have, is UNSUPPORTED_VERSION. A record that clients cannot fetch yet is not found: offset -1 without an error.
-A new leader whose high watermark has not reached its epoch answers OFFSET_NOT_AVAILABLE, up to version 4
-LEADER_NOT_AVAILABLE. A duplicate partition is INVALID_REQUEST.
+meanings: -1 is the end visible at the isolation level, -2 the start, and -3 the record with the largest timestamp (from
+version 7 on). -4 is the start of local storage, which here is the start of the log (from version 8 on). -5 is the end
+of tiered storage (from version 9 on) and -6 the start of what is not uploaded yet (from version 11 on); here both
+return offset -1. Any other negative value, or one that the version does not have, is UNSUPPORTED_VERSION. A record that
+clients cannot fetch yet is not found: offset -1 without an error. A new leader whose high watermark has not reached the
+start of its epoch answers OFFSET_NOT_AVAILABLE, up to version 4 LEADER_NOT_AVAILABLE. A duplicate partition is
+INVALID_REQUEST.
 
 Searches by time may read from disk and run in a thread. Rows have the order of the request (Kafka: of a hash table),
 with topics that the caller may not DESCRIBE at the end.

@@ -1,8 +1,9 @@
 """OffsetDelete (47), version 0.
 
 Needs DELETE on the group and READ on each topic. Deletes a group's committed offsets for partitions of topics to which
-no member is subscribed; others are GROUP_SUBSCRIBED_TO_TOPIC. The group must exist (GROUP_ID_NOT_FOUND). Unless it is a
-group of consumers, it must be empty (NON_EMPTY_GROUP). A partition without a committed offset is no error.
+no member is subscribed; others are GROUP_SUBSCRIBED_TO_TOPIC. The group must exist (GROUP_ID_NOT_FOUND). A classic
+group whose protocol type is not "consumer" must be empty (NON_EMPTY_GROUP). A partition without a committed offset is
+no error.
 """
 
 from __future__ import annotations

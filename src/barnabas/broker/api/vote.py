@@ -1,4 +1,4 @@
-"""Vote (52), versions 0 to 2: a candidate asks for a vote, or before that (pre-vote) if it would get one."""
+"""Vote (52), versions 0 to 2: a candidate asks for a vote, or in a pre-vote asks if it would get one."""
 
 from __future__ import annotations
 
