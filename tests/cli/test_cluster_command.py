@@ -228,7 +228,7 @@ def test_who_may_not_is_told_so() -> None:
             result = ask(guarded, *command)
             assert (result.exit_code, "CLUSTER_AUTHORIZATION_FAILED" in result.output) == (1, True), result.output
         stopping = ask(guarded, "cluster", "safe-to-stop", "1")
-        assert "what the quorum would lose is unknown" in stopping.stderr
+        assert "the effect on the quorum is unknown" in stopping.stderr
 
 
 @pytest.mark.parametrize("command", [("cluster", "describe"), ("quorum", "status"), ("raw", "Metadata")])

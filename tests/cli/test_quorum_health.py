@@ -37,7 +37,7 @@ def test_a_voter_that_fetches_no_more_is_silent_and_the_quorum_ill() -> None:
     health = judge(quorum(replica(1), replica(2), replica(3, 60_000, lag=40, fetched_ms=60_000)), NOW)
     assert [each.status for each in health.replicas] == [Status.OK, Status.OK, Status.SILENT]
     assert (health.is_healthy, health.can_lose) == (False, 0)
-    assert health.problems == ("voter 3 last fetched 60 s ago: it does not run, or does not reach the leader",)
+    assert health.problems == ("voter 3 last fetched 60 s ago: it is not running, or cannot reach the leader",)
     assert health.verdict() == "unhealthy: 2 of 3 voters work; it cannot lose one"
 
 

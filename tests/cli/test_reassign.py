@@ -179,7 +179,7 @@ def test_a_plan_for_a_broker_that_is_not_there_is_refused(broker: Broker, tmp_pa
     file = tmp_path / "plan.json"
     file.write_text('{"partitions": [{"topic": "homeless", "partition": 0, "replicas": [1, 9]}]}')
     result = run(broker, "reassign", "run", file, "--yes")
-    assert (result.exit_code, "broker 9: it does not exist, or does not run" in result.stderr) == (1, True)
+    assert (result.exit_code, "broker 9: it does not exist, or is not running" in result.stderr) == (1, True)
 
 
 def test_nobody_at_the_address_and_nobody_who_may() -> None:
@@ -206,7 +206,7 @@ def test_controllers_list_and_cancel_but_do_not_plan(broker: Broker) -> None:
         result = CliRunner().invoke(main, [*command, *given])
         assert result.exit_code == 1
         assert result.stderr == (
-            "Error: only brokers can answer that, and these are controllers\nTry: give --bootstrap-server\n"
+            "Error: only brokers can answer that, and these are controllers\nTry: use --bootstrap-server\n"
         )
 
 

@@ -318,7 +318,7 @@ def test_partitions_are_planned_with_reasons(broker: Broker) -> None:
     assert (plan["numPartitions"], plan["present"]) == (12, 6)
     assert "from 6 to 12: records of one key go to another partition" in plan["warnings"][1]
     text = topics(broker, "plan-partitions", *options).stdout
-    assert text.startswith("12 partitions\n  because writing 100 MB/s at 10 MB/s for each partition takes 10\n")
+    assert text.startswith("12 partitions\n  because writing 100 MB/s at 10 MB/s per partition needs 10\n")
     assert "topic nowhere" in topics(broker, "plan-partitions", *options, "--topic", "nowhere").stderr
 
 

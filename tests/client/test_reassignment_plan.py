@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.reassignment_plan import Key, Plan, PlanError, plan
+from barnabas.client.reassignment_plan import Key, PlanError, ReassignmentPlan, plan
 
 PROPERTIES = settings(max_examples=80, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 
@@ -20,11 +20,11 @@ THREE: dict[int, str | None] = {1: None, 2: None, 3: None}
 RACKS: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 
 
-def after(made: Plan) -> Assignment:
+def after(made: ReassignmentPlan) -> Assignment:
     return {key: made.targets.get(key, replicas) for key, replicas in made.current.items()}
 
 
-def moved(made: Plan) -> int:
+def moved(made: ReassignmentPlan) -> int:
     """How many replicas have to be copied."""
     return sum(len(made.adding(key)) for key in made.targets)
 
@@ -223,7 +223,7 @@ def crowding(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
     return sum(count**2 for count in Counter(brokers[each] for each in replicas).values())
 
 
-def check_shape(made: Plan, brokers: Mapping[int, str | None], factor: int | None = None) -> None:
+def check_shape(made: ReassignmentPlan, brokers: Mapping[int, str | None], factor: int | None = None) -> None:
     for key, replicas in after(made).items():
         assert len(replicas) == len(set(replicas)) == (factor or len(made.current[key]))
         assert set(replicas) <= set(brokers)

@@ -51,7 +51,7 @@ class Load(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReassignmentPlan:
     """`targets` has the new replicas of the partitions that change; `current` has the present replicas of all partitions."""
 
     current: Mapping[Key, Replicas]
@@ -97,7 +97,7 @@ def plan(
     others: Mapping[int, int] | None = None,
     isr: Mapping[Key, Collection[int]] | None = None,
     leaders: Mapping[Key, int] | None = None,
-) -> Plan:
+) -> ReassignmentPlan:
     """Plan the moves that reach a goal. `brokers` are the running ones, with their racks. Raises `PlanError`.
 
     `drain` moves all replicas away from these brokers. `add` moves an even share of replicas to these brokers, and none
@@ -127,7 +127,9 @@ def plan(
         state.level_leaders(state.replicas if rebalance else [key for key in state.replicas if state.is_touched(key)])
     targets = {key: tuple(state.replicas[key]) for key in sorted(state.replicas)}
     before = {key: tuple(replicas) for key, replicas in current.items()}
-    return Plan(before, {key: each for key, each in targets.items() if each != before[key]}, dict(sizes or {}))
+    return ReassignmentPlan(
+        before, {key: each for key, each in targets.items() if each != before[key]}, dict(sizes or {})
+    )
 
 
 def _check(

@@ -1,1 +1,1 @@
-"""Reads the metadata of a cluster from files, without a running node. Writes and locks nothing."""
+"""Reading the metadata of a cluster from files, without a running node. Nothing is written or locked."""

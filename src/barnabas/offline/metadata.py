@@ -1,8 +1,8 @@
-"""What a metadata log says, read from its files alone: no quorum is asked, and nothing is written or locked.
+"""The metadata image of a metadata log, read from its files alone. Nothing is sent, written or locked.
 
-Its one rule: the log is shown as it lies there. Nobody knows how much of it the quorum had committed, so all of it counts, up
-to the offset or the time that is asked for. It ends at the first batch that is not whole, and `problem` says so. Batches are
-taken whole; what a transaction has begun and not ended is not seen.
+Its one rule: the log is read as it is on disk. Files do not say which records the quorum committed, so all records count, up
+to the requested offset or time. Reading ends at the first incomplete or corrupt batch, which `problem` then describes. A batch
+is applied as a whole. Records of a transaction that has no end record are not applied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from barnabas.wire.records.control import LeaderChangeMessage
 
 @dataclass
 class OfflineMetadata:
-    """The image, and what the control records say of the quorum."""
+    """The image, and the state of the quorum as the control records have it."""
 
     image: MetadataImage = EMPTY_IMAGE
     end_offset: int = 0
@@ -47,7 +47,10 @@ class OfflineMetadata:
 
 
 def load(directory: Path, as_of: AsOf = EVERYTHING, static_voters: VoterSet | None = None) -> OfflineMetadata:
-    """From the latest snapshot that is not too late, and the log after it. Raises ReplayError for records that do not fit."""
+    """Load the latest snapshot that is not after `as_of`, and the log behind it.
+
+    Raises ReplayError if a record contradicts the image.
+    """
     found = OfflineMetadata(history=VoterHistory(static_voters))
     loader = MetadataLoader()
     _load_snapshot(directory, as_of, found, loader)
@@ -60,9 +63,9 @@ def load(directory: Path, as_of: AsOf = EVERYTHING, static_voters: VoterSet | No
 
 
 def follow(directory: Path, found: OfflineMetadata) -> Iterator[Published]:
-    """One image after the other, a batch or a transaction to each, as far back as the files go; `found` gets the rest.
+    """Yield one image per batch or transaction, from the oldest one in the files. All else goes to `found`.
 
-    The first is that of a snapshot, compared with nothing, where the log does not go back to the beginning.
+    If the log does not go back to offset 0, the first image is that of a snapshot and has no predecessor.
     """
     loader = MetadataLoader()
     segments, snapshots = segment_offsets(directory), list_snapshots(directory)
@@ -85,7 +88,7 @@ def _load_snapshot(directory: Path, as_of: AsOf, found: OfflineMetadata, loader:
                 records = [decode_record(value).record for value in reader.values()]
                 _take_voters(found.history, snapshot_id, reader)
         except StorageError as error:
-            found.problem = f"a snapshot cannot be read, and an older one is taken: {error}"
+            found.problem = f"a snapshot cannot be read, an older one is used: {error}"
             continue
         end_offset, epoch = snapshot_id
         if end_offset:
@@ -95,7 +98,7 @@ def _load_snapshot(directory: Path, as_of: AsOf, found: OfflineMetadata, loader:
 
 
 def _take_leader(directory: Path, found: OfflineMetadata) -> None:
-    """Who led last, where that was before the snapshot: the log may still have it, or the file of the quorum."""
+    """Set the last leader if it was elected before the snapshot: from the log if it is still there, or from quorum-state."""
     for item in read_partition(directory, 0, found.end_offset):
         if isinstance(item, OfflineBatch) and item.header.is_control and item.error is None:
             leader_id = _leader_of(item)
@@ -126,16 +129,16 @@ def _take_voters(history: VoterHistory, snapshot_id: SnapshotId, reader: Snapsho
 
 
 def _batches(directory: Path, as_of: AsOf, found: OfflineMetadata) -> Iterator[MetadataBatch]:
-    """The batches behind the snapshot; what they say of the quorum is noted on the way."""
+    """Yield the batches behind the snapshot, and collect the state of the quorum from their control records."""
     for item in read_partition(directory, found.end_offset):
         if isinstance(item, Damage):
-            found.problem = f"{item.path} ends at byte {item.position} for us: {item.reason}"
+            found.problem = f"{item.path} is readable up to byte {item.position}: {item.reason}"
             return
         header = item.header
         if header.base_offset < found.end_offset:
-            continue  # the snapshot, or the batch before, has it
+            continue  # already in the snapshot or in the batch before
         if item.error is not None:
-            found.problem = f"the log ends at offset {header.base_offset} for us: {item.error}"
+            found.problem = f"the log is readable up to offset {header.base_offset}: {item.error}"
             return
         if not as_of.includes(header.last_offset, header.max_timestamp):
             return
@@ -147,7 +150,7 @@ def _batches(directory: Path, as_of: AsOf, found: OfflineMetadata) -> Iterator[M
                 decoded = decode_records(item.data, 0, header)
                 records = [decode_record(record.value or b"").record for record in decoded]
         except BatchError as error:
-            found.problem = f"the log ends at offset {header.base_offset} for us: {error}"
+            found.problem = f"the log is readable up to offset {header.base_offset}: {error}"
             return
         found.end_offset = header.last_offset + 1
         epoch = header.partition_leader_epoch

@@ -1,16 +1,16 @@
-"""Cases of who may do what, written down beside the ACLs that are to make it so, and whether they do.
+"""Test cases for ACLs: each case names the operations that a principal must be allowed or denied on a resource.
 
-    superUsers: [User:admin]              # settings of brokers, which ACLs do not tell
+    superUsers: [User:admin]              # settings of brokers, which are not part of the ACLs
     allowEveryoneIfNoAclFound: false
     cases:
       - principal: User:billing
         resource: topic:orders
         may: [READ, DESCRIBE]
         mayNot: WRITE
-        host: 10.0.0.1                    # any that no entry names, if left out
+        host: 10.0.0.1                    # default: a host that no entry names
         description: Invoices are made of orders.
 
-Its one rule: the decision is that of `security.authorizer`, as on a broker. It asks no cluster.
+Its one rule: `security.authorizer` decides, as on a broker. No cluster is needed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIELDS = ("principal", "resource", "may", "mayNot", "host", "description")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question and its right answer."""
+    """One question to the authorizer, and the expected answer."""
 
     principal: str
     operation: AclOperation
@@ -54,7 +54,7 @@ class Cases:
 
 
 def read_cases(text: str, file: str = "cases.yaml") -> Cases:
-    """Read the text of a file. Raises `DocumentError` with all that is wrong."""
+    """Parse the text of a file. Raises `DocumentError` with all problems found."""
     reader = Reader(file)
     root = reader.parse(text)
     if root is None:
@@ -110,7 +110,7 @@ class Judged:
 
 
 def judge(cases: Cases, entries: Iterable[AclEntry]) -> list[Judged]:
-    """What these entries decide in each case."""
+    """Return the decision of these entries in each case."""
     index = AclIndex(entries)
     settings = AuthorizerSettings(True, cases.super_users, cases.allow_everyone_if_no_acl_found)
     return [

@@ -1,7 +1,7 @@
-"""Whether a broker can be stopped safely: the partitions and the quorum that would suffer.
+"""Check that a broker can be stopped safely: find the partitions and the quorum that would be affected.
 
-Its one rule: only what stopping makes worse counts. A partition that is offline already does not count, nor one of which the
-broker holds no in-sync replica.
+Its one rule: only changes for the worse count. A partition that is already offline does not count, nor does one without an
+in-sync replica on this broker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Effect(Enum):
 
 
 class Affected(NamedTuple):
-    """A partition that would suffer, and how."""
+    """An affected partition, and the effect."""
 
     topic: str
     partition: Partition
@@ -57,7 +57,7 @@ def affected_by(broker_id: int, topics: Iterable[Topic], min_insync_replicas: Ma
 
 
 class StopReport(NamedTuple):
-    """The partitions that would suffer, what the quorum would lose (None: nothing), and what could not be found out."""
+    """The affected partitions, the effect on the quorum (None: none), and warnings about what is unknown."""
 
     affected: list[Affected]
     quorum_loss: str | None
@@ -75,7 +75,7 @@ async def judge_stop(cluster: Cluster, broker_id: int) -> StopReport:
     from barnabas.client.admin.brokers import Brokers
 
     if cluster.settings.bootstrap_controllers:
-        raise OperationError("controllers do not know what is in sync", advice="ask a broker, with --bootstrap-server")
+        raise OperationError("controllers do not report in-sync replicas", advice="use --bootstrap-server")
     brokers = Brokers(cluster)
     has_fenced = await brokers.can_list_fenced_brokers()
     nodes = {node.id: node for node in (await brokers.describe_cluster(include_fenced_brokers=has_fenced)).nodes}
@@ -88,7 +88,7 @@ async def judge_stop(cluster: Cluster, broker_id: int) -> StopReport:
     least: dict[str, int] = {}
     for name, settings in (await topic_settings(cluster, [topic.name for topic in hit], [MIN_ISR])).items():
         if isinstance(settings, KafkaError):
-            warnings.append(f"{name}: {MIN_ISR} is unknown ({settings.code.name}), and taken for 1")
+            warnings.append(f"{name}: {MIN_ISR} is unknown ({settings.code.name}), assuming 1")
         elif settings.min_isr is not None:
             least[name] = settings.min_isr
     loss, voters = await _quorum_loss(cluster, broker_id, warnings)
@@ -103,7 +103,7 @@ async def _quorum_loss(cluster: Cluster, broker_id: int, warnings: list[str]) ->
     try:
         info = await Quorum(cluster).describe_quorum()
     except (KafkaError, UnsupportedVersionError) as error:
-        warnings.append(f"what the quorum would lose is unknown: {error}")
+        warnings.append(f"the effect on the quorum is unknown: {error}")
         return None, []
     loss = loss_of(info, judge(info, now_ms=0), broker_id)
     return loss, [voter.replica_id for voter in info.voters]

@@ -1,4 +1,4 @@
-"""A declared cluster held against a live one."""
+"""Comparison of a declared cluster with a live one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from barnabas.operations.errors import OperationError
 async def compare(cluster: Cluster, document: Document, *, delete: bool) -> Plan:
     """Plan the changes that make the cluster match the document. Raises OperationError if only controllers were given."""
     if cluster.settings.bootstrap_controllers:
-        raise OperationError("controllers do not know of topics and users: use --bootstrap-server")
+        raise OperationError("controllers do not list topics and users", advice="use --bootstrap-server")
     observed = await observe(cluster, sections_of(document), declared=document)
     return difference(document, observed, prune=delete)

@@ -1,4 +1,4 @@
-"""The exception of this package: which resource, what is wrong with it, and what to do next."""
+"""The exception of this package: the resource, the problem, and advice on what to do next."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 class OperationError(Exception):
-    """An operation that is not possible. `code` is Kafka's error, if a broker answered one."""
+    """An operation that is not possible. `code` is Kafka's error, if a broker returned one."""
 
     def __init__(
         self,
@@ -27,5 +27,5 @@ class OperationError(Exception):
 
 
 def refused(error: KafkaError, resource: str) -> OperationError:
-    """Kafka's error for a resource, as an `OperationError`."""
+    """Return Kafka's error for a resource as an `OperationError`."""
     return OperationError(f"{error.code.name}: {error.message}", resource=resource, code=error.code)

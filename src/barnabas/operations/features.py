@@ -1,7 +1,7 @@
-"""Levels of features as people write them: `group.version=1`, or a release that stands for all of them. Pure.
+"""Parsing of feature levels: `group.version=1`, or a release that sets all features. Pure.
 
-What is wrong is a ValueError in the words of Kafka's tools. `metadata.version` may also be given by name (4.3-IV0) where
-Kafka's tool takes only numbers.
+Its one rule: a wrong level is a ValueError with the message of Kafka's tools. `parse_named_level` also accepts
+`metadata.version` by name (4.3-IV0), where Kafka's tool accepts only numbers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from barnabas.metadata.versions import (
     parse_metadata_version,
 )
 
-_NOT_FOR_PRODUCTION = ("4.4-IV0",)  # which Kafka's tools name as well
+_NOT_FOR_PRODUCTION = ("4.4-IV0",)  # Kafka's tools list it as supported, too
 
 
 def parse_level(text: str) -> tuple[str, int]:
-    """
+    """Parse `NAME=LEVEL`. Raises ValueError.
+
     >>> parse_level("group.version=1")
     ('group.version', 1)
     """
@@ -36,7 +37,7 @@ def parse_level(text: str) -> tuple[str, int]:
 
 
 def parse_named_level(text: str) -> tuple[str, int]:
-    """As `parse_level`; metadata.version also by its name.
+    """Parse `NAME=LEVEL` as `parse_level` does; the level of metadata.version may also be a name.
 
     >>> parse_named_level("metadata.version=4.3-IV0")
     ('metadata.version', 30)
@@ -72,7 +73,7 @@ def updates_of(levels: Iterable[tuple[str, int]], upgrade_type: UpgradeType) -> 
 
 
 def updates_for_release(version: MetadataVersion, upgrade_type: UpgradeType) -> dict[str, FeatureUpdate]:
-    """All features as a new cluster of this release has them; nothing is raised to 0."""
+    """Return updates of all features to the levels of a new cluster of this release. Upgrades to level 0 are left out."""
     levels = {METADATA_VERSION: version.value, **{name: default_feature_level(name, version) for name in FEATURES}}
     return {
         name: FeatureUpdate(level, upgrade_type)
@@ -82,7 +83,7 @@ def updates_for_release(version: MetadataVersion, upgrade_type: UpgradeType) -> 
 
 
 def level_text(feature: str, level: int) -> str:
-    """A level as Kafka's tool shows it: metadata.version by its name.
+    """Format a level as Kafka's tool does: metadata.version by its name.
 
     >>> level_text("metadata.version", 30), level_text("group.version", 1), level_text("metadata.version", 99)
     ('4.3-IV0', '1', 'UNKNOWN 99')

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Loaded(NamedTuple):
-    """An image, and what is wrong with its source, if anything."""
+    """An image, and the problem with its source, if any."""
 
     image: MetadataImage
     problem: str | None = None
@@ -46,7 +46,7 @@ def load_files(source: Path, as_of: AsOf = EVERYTHING) -> Loaded:
             return Loaded(found.image, found.problem)
         if as_of != EVERYTHING:
             raise OperationError(
-                "a snapshot is of one moment", resource=str(source), advice="give the directory of the metadata log"
+                "a snapshot has no history", resource=str(source), advice="give the directory of the metadata log"
             )
         return _load_snapshot(source)
     except (ReplayError, MalformedError, UnsupportedVersionError, StorageError) as error:
@@ -54,7 +54,7 @@ def load_files(source: Path, as_of: AsOf = EVERYTHING) -> Loaded:
 
 
 def log_directory(source: Path) -> Path:
-    """The directory of the metadata log, given that or a log dir that has it. Raises OperationError."""
+    """Return the directory of the metadata log, given that directory or its log dir. Raises OperationError."""
     below = source / str(CLUSTER_METADATA)
     directory = below if below.is_dir() else source
     if not directory.is_dir() or not (any(directory.glob("*.log")) or any(directory.glob("*.checkpoint"))):
@@ -77,7 +77,7 @@ def _load_snapshot(path: Path) -> Loaded:
 
 
 async def read_image(cluster: Cluster, as_of: AsOf = EVERYTHING) -> MetadataImage:
-    """Read what the quorum has committed, up to an offset or a time. Raises OperationError if that is too far back."""
+    """Read the committed metadata up to an offset or a time. Raises OperationError if the log begins after it."""
     image: MetadataImage | None = None
     async for published in follow_live(cluster, as_of):
         image = published.image
@@ -98,8 +98,8 @@ async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING) -> AsyncIterat
                 timestamp_ms = last_contained_log_timestamp(part)
                 if not as_of.includes(part.end_offset - 1, timestamp_ms):
                     raise OperationError(
-                        f"the log begins at offset {part.end_offset}: what was before is known only in sum",
-                        advice="an older snapshot or log of a controller may be at hand, in its log dir",
+                        f"the log begins at offset {part.end_offset}: earlier changes are merged into a snapshot",
+                        advice="look for an older snapshot or log in the log dir of a controller",
                     )
                 records = [record for batch in part.batches for record in _records(batch)]
                 yield loader.load_snapshot(records, Provenance(part.end_offset - 1, part.epoch, timestamp_ms))

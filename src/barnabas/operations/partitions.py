@@ -1,6 +1,6 @@
 """Selections of partitions: `orders` for a topic, `orders:0` or `orders:0,2` for some of its partitions.
 
-Its one rule: what is selected must exist. A topic or partition that does not is an `OperationError` that names it.
+Its one rule: a selected topic or partition must exist. If it does not, an `OperationError` names it.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ class Selected(NamedTuple):
 def require_brokers(cluster: Cluster) -> None:
     """Raise OperationError if only controllers are known: they do not describe topics and disks."""
     if not cluster.state.brokers:
-        raise OperationError(
-            "only brokers can answer that, and these are controllers", advice="give --bootstrap-server"
-        )
+        raise OperationError("only brokers can answer that, and these are controllers", advice="use --bootstrap-server")
 
 
 async def find_partitions(cluster: Cluster, selections: Iterable[Selection]) -> Selected:

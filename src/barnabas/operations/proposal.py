@@ -1,6 +1,6 @@
-"""A change that was checked and not made yet, so that a front end can show it, ask, and only then carry it out.
+"""A change that was checked and not made yet. A front end can show it, ask for confirmation, and then carry it out.
 
-Its one rule: making a proposal changes nothing. `carry_out` does, once.
+Its one rule: a proposal changes nothing until `carry_out` is called, once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Generic[K, R]):
-    """What would happen (`steps`, a line each), what it would lead to (`expected`, by item), and how to do it.
+    """The steps of a change (one line each), the expected result by item, and a function that makes the change.
 
-    `question` is what a person has to confirm first, with `warning` as the reason; None if nothing is lost by doing it.
+    If data or order could be lost, `question` is the confirmation to ask for, and `warning` the reason; otherwise None.
     Without steps there is nothing to do, and `expected` is the result.
     """
 
@@ -28,4 +28,4 @@ class Proposal(Generic[K, R]):
     question: str | None = None
     carry_out: Callable[[], Awaitable[Mapping[K, R]]] | None = None
     done_notes: tuple[str, ...] = field(default=())
-    """What to tell after it was carried out."""
+    """Notes to show after the change was carried out."""

@@ -1,4 +1,4 @@
-"""Sizes and durations as people write them. Pure."""
+"""Parsing and formatting of sizes and durations. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parse_bytes(text: str) -> int:
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text!r} is no size such as 500kB, 20MB or 1GiB")
+        raise ValueError(f"{text!r} is not a size such as 500kB, 20MB or 1GiB")
     number, power, is_binary = float(found[1]), _POWERS[found[2].lower()], bool(found[3])
     return int(number * (1024 if is_binary else 1000) ** power)
 
@@ -59,7 +59,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def parse_short_duration_ms(text: str) -> int | None:
-    """A number with a unit, such as `90m`; None if the text has another form."""
+    """Parse a number with a unit, such as `90m`. Returns None if the text has another form."""
     found = _SHORT.fullmatch(text)
     return None if found is None else int(float(found[1]) * _SHORT_UNITS_MS[found[2]])
 
@@ -69,7 +69,7 @@ def parse_iso_duration_ms(text: str) -> int:
     found = _DURATION.fullmatch(text)
     parts = found.groupdict() if found else {}
     if not any(parts.get(name) for name in _UNITS_MS) or parts.get("time") in ("T", "t"):
-        raise ValueError(f"{text!r} is no duration such as 90m, 7d or PT1H30M")
+        raise ValueError(f"{text!r} is not a duration such as 90m, 7d or PT1H30M")
     total = sum(float((parts[name] or "0").replace(",", ".")) * ms for name, ms in _UNITS_MS.items())
     return int(-total if parts["sign"] == "-" else total)
 

@@ -31,7 +31,7 @@ from barnabas.operations.reassignments.plan import Goal
 if TYPE_CHECKING:
     from barnabas.client.admin.reassignments import PartitionReassignment
     from barnabas.client.cluster import Cluster
-    from barnabas.client.reassignment_plan import Plan
+    from barnabas.client.reassignment_plan import ReassignmentPlan
     from barnabas.operations.reassignments.plan import PlannedMoves
     from barnabas.operations.reassignments.progress import Look, Progress
 
@@ -162,7 +162,7 @@ def _warn(planned: PlannedMoves) -> None:
         note(f"warning: {warning}")
 
 
-def _save(made: Plan, path: Path) -> None:
+def _save(made: ReassignmentPlan, path: Path) -> None:
     from barnabas.operations.reassignments.files import format_reassignment
 
     try:
@@ -184,7 +184,7 @@ def _show_plan(planned: PlannedMoves, output: Output) -> None:
         note(_summary(made))
 
 
-def move_rows(made: Plan) -> list[dict[str, Any]]:
+def move_rows(made: ReassignmentPlan) -> list[dict[str, Any]]:
     """Return one row per partition that changes."""
     return [
         {
@@ -200,7 +200,7 @@ def move_rows(made: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _load_rows(made: Plan, racks: Mapping[int, str | None]) -> list[dict[str, Any]]:
+def _load_rows(made: ReassignmentPlan, racks: Mapping[int, str | None]) -> list[dict[str, Any]]:
     return [
         {
             "broker": broker_id,
@@ -215,7 +215,7 @@ def _load_rows(made: Plan, racks: Mapping[int, str | None]) -> list[dict[str, An
     ]
 
 
-def _summary(made: Plan) -> str:
+def _summary(made: ReassignmentPlan) -> str:
     copies = sum(len(made.adding(key)) for key in made.targets)
     sizes = [made.bytes_to_copy(key) for key in made.targets]
     size = bytes_text(sum(each or 0 for each in sizes)) + (" or more" if None in sizes else "")

@@ -1,6 +1,6 @@
-"""The settings of two resources held against each other, or those of one against Kafka's defaults. Pure.
+"""Differences between the settings of two resources, or between those of one resource and Kafka's defaults. Pure.
 
-Its one rule: values that hold are compared, wherever they were set. Passwords cannot be: only whether they are set.
+Its one rule: effective values are compared, wherever they were set. Of passwords, only whether they are set is compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HIDDEN = "[hidden]"
 
 
 def differences(config: Config, other: Config) -> Iterator[dict[str, Any]]:
-    """What is not the same, by name."""
+    """Yield the settings that differ, by name."""
     for name in sorted({*config, *other}):
         one, two = config.get(name), other.get(name)
         if _comparable(one) != _comparable(two):
@@ -43,7 +43,7 @@ def _shown(entry: ConfigEntry | None) -> str | None:
 
 
 def differences_from_defaults(resource: ConfigResource, config: Config) -> Iterator[dict[str, Any]]:
-    """What is not as it is by default, by name."""
+    """Yield the settings that differ from their default, by name."""
     for entry in sorted(config.values(), key=lambda each: each.name):
         default = _default_of(resource, entry)
         if entry.source is not ConfigSource.DEFAULT_CONFIG and (entry.is_sensitive or entry.value != default):
@@ -51,7 +51,7 @@ def differences_from_defaults(resource: ConfigResource, config: Config) -> Itera
 
 
 def _default_of(resource: ConfigResource, entry: ConfigEntry) -> str | None:
-    """What the broker says it is; where it does not say, as for what it computes from others, what Kafka 4.3.1 has."""
+    """Return the default that the broker reports, or that of Kafka 4.3.1 if it reports none (as for computed defaults)."""
     for synonym in entry.synonyms:
         if synonym.source is ConfigSource.DEFAULT_CONFIG:
             return synonym.value

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ConfigEvent(NamedTuple):
-    """A change of one setting, with the last offset of its batch. None stands for not set."""
+    """A change of one setting, with the last offset of its batch. None means not set."""
 
     offset: int
     timestamp_ms: int
@@ -52,7 +52,7 @@ class History(NamedTuple):
 
 
 def cluster_id_of(directory: Path) -> str | None:
-    """The id of the cluster whose log this is, or None if the log dir does not say. Raises OperationError."""
+    """Return the id of the cluster that the log belongs to, or None if the log dir has none. Raises OperationError."""
     try:
         found = read_meta_properties(directory.parent)
     except StorageError as error:
@@ -142,12 +142,12 @@ def rollback(
 
 
 def own_config(image: MetadataImage, resource: ConfigResource) -> Mapping[str, str]:
-    """The settings of a resource in an image."""
+    """Return the settings of a resource in an image."""
     return image.configs.get(metadata_configs.ConfigResource(resource.type, resource.name)) or {}
 
 
 def is_hidden(resource_type: int, name: str) -> bool:
-    """Whether a value must not be shown: as in Kafka, broker passwords, and unknown broker settings that might be one."""
+    """Return True if a value must not be shown: broker passwords and, as in Kafka, unknown broker settings."""
     from barnabas.config import broker
 
     return resource_type == ConfigResourceType.BROKER and broker.is_sensitive(name)

@@ -1,6 +1,6 @@
 """The one definition of consumer lag, in records and in time. Pure.
 
-Its one rule: what is not known is None, never a guess.
+Its one rule: an unknown lag is None, never a guess.
 
 **Lag in records** of a group in a partition is Kafka's number: the end of the partition minus the committed offset. It counts
 offsets, so it includes control records, compacted holes and deleted records. It is 0 for an offset past the end.
@@ -13,7 +13,7 @@ after the committed offset. It is 0 if nothing is unread. The lag in time of a g
 - If the committed offset is below the log start, its record was deleted. The oldest unread record is the first that exists.
 - Consumers never see control records and compacted holes. If only these are left before the end, nothing is unread.
 - The timestamp is the one stored with the record: create time or log append time, depending on the topic. The age of a
-  record without a timestamp (-1) is not known. The age of a record from the future is 0.
+  record without a timestamp (-1) is unknown. The age of a record from the future is 0.
 - In an empty partition, and at or past the end of a partition, nothing is unread.
 - If the record cannot be read (unknown codec, old batch format, no right to read the topic), its age is not known.
 

@@ -1,6 +1,6 @@
-"""Positions of groups, asked of a cluster: ends of partitions, and the oldest unread record of each group in them.
+"""Positions of groups in a live cluster: ends of partitions, and the oldest unread record of each group in them.
 
-What lag is, is defined in `operations.groups.lag`. Lag in time costs one Fetch for each offset below the end of its partition,
+Lag is defined in `operations.groups.lag`. Lag in time costs one Fetch for each offset below the end of its partition,
 and needs the right to read the topic. Another Fetch follows only if the fetched batch holds no record that a consumer can read.
 """
 

@@ -14,7 +14,7 @@ from barnabas.client.records import TopicPartition
 
 
 class Rule(Enum):
-    """How a new offset is chosen."""
+    """The rule that determines the new offset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"

@@ -82,7 +82,7 @@ async def require_empty(cluster: Cluster, group_id: str) -> None:
 
 
 async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, int]:
-    """The committed offsets of a group. Raises OperationError."""
+    """Return the committed offsets of a group. Raises OperationError."""
     found = (await Groups(cluster).list_consumer_group_offsets([group_id]))[group_id]
     if isinstance(found, KafkaError):
         raise refused(found, f"group {group_id}")
@@ -96,7 +96,7 @@ async def planned_offsets(
     committed: Mapping[TopicPartition, int],
     file: Mapping[TopicPartition, int] | None,
 ) -> tuple[dict[TopicPartition, Planned], tuple[str, ...]]:
-    """Compute the new offsets, and a note for each that differs from what was asked for. Raises OperationError."""
+    """Compute the new offsets, and a note for each that differs from the requested one. Raises OperationError."""
     found = await logs_of(cluster, partitions, reset.value if reset.rule is Rule.TIME else None)
     logs: dict[TopicPartition, Log] = {}
     for each, log in found.items():

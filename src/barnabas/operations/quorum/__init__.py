@@ -1,1 +1,1 @@
-"""The metadata quorum: its health, and controllers that may join it."""
+"""The metadata quorum: its health, and controllers to add as voters."""

@@ -1,6 +1,6 @@
-"""A controller that is to become a voter: its id, its directory and where it is reached, from its own files.
+"""A controller to add as a voter: its id, directory id and endpoints, read from its own files.
 
-Its one rule: what is missing is said in the words of Kafka's tool. Settings are read as text alone: nothing is resolved.
+Its one rule: error messages are those of Kafka's tool. Settings are read as plain text: host names are not resolved.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NOT_A_CONTROLLER = "Is this a valid controller configuration file?"
 
 
 class ControllerError(ValueError):
-    """What the files of a controller, or its endpoint, lack."""
+    """A problem with the files of a controller, or with its endpoint."""
 
 
 class Controller(NamedTuple):
-    """What AddRaftVoter needs to know."""
+    """The arguments of AddRaftVoter."""
 
     id: int
     directory_id: Uuid
@@ -36,7 +36,7 @@ class Controller(NamedTuple):
 
 
 def load_controller(path: Path) -> Controller:
-    """From the server.properties of a controller and its formatted directory, both on this machine."""
+    """Read the server.properties of a controller, and its formatted directory on this machine. Raises ControllerError."""
     try:
         return controller_of(properties.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
@@ -50,13 +50,14 @@ def controller_of(settings: Mapping[str, str]) -> Controller:
 
 
 def parse_endpoint(text: str) -> RaftEndpoint:
-    """
+    """Parse `LISTENER://HOST:PORT`. Raises ControllerError.
+
     >>> parse_endpoint("CONTROLLER://[::1]:9093")
     RaftEndpoint(name='CONTROLLER', host='::1', port=9093)
     """
     found = _ENDPOINT.fullmatch(text.strip())
     if found is None or int(found["port"]) > 65535:
-        raise ControllerError(f"{text!r} is no endpoint such as CONTROLLER://host:9093")
+        raise ControllerError(f"{text!r} is not an endpoint such as CONTROLLER://host:9093")
     return RaftEndpoint(found["name"].upper(), found["host"] or "localhost", int(found["port"]))
 
 
@@ -94,7 +95,7 @@ def _directory_id(directory: Path) -> Uuid:
 
 
 def _endpoints(settings: Mapping[str, str]) -> tuple[RaftEndpoint, ...]:
-    """The advertised listeners of the controller; those that are not advertised as such, as they are bound."""
+    """Return the advertised listeners of the controller, or the bound address of a listener that is not advertised."""
     known: dict[str, RaftEndpoint] = {}
     for name in ("listeners", "advertised.listeners"):
         for text in filter(None, (part.strip() for part in settings.get(name, "").split(","))):

@@ -1,8 +1,8 @@
-"""Whether a metadata quorum is well: who is behind, and how many voters it can lose. Pure.
+"""The health of a metadata quorum: replicas that are behind, and the number of voters it can lose. Pure.
 
-Its one rule: a voter counts as working if it has had all of the leader's log within the last `max_lag_ms`, by the leader's own
-clock. A quorum is healthy if it has a leader, commits, and all its voters work; a majority of working voters is what it needs
-to go on. Observers are shown, and never make it ill.
+Its one rule: a voter works if it was caught up with the leader within the last `max_lag_ms`, by the leader's clock. A quorum
+is healthy if it has a leader, has a high watermark, and all its voters work. It needs a majority of working voters to commit.
+Observers are shown, and never make a quorum unhealthy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import Enum
 from barnabas.client.admin.quorum import QuorumInfo, ReplicaState
 
 DEFAULT_MAX_LAG_MS = 5_000
-_MAX_LAG_RECORDS = 1_000  # where the leader is too old to tell times
+_MAX_LAG_RECORDS = 1_000  # the limit if the leader is too old to report times
 
 
 class Role(Enum):
@@ -24,7 +24,7 @@ class Role(Enum):
 
 
 class Status(Enum):
-    """How a replica follows."""
+    """The replication status of a replica."""
 
     OK = "ok"
     BEHIND = "behind"
@@ -33,7 +33,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A replica, held against the leader; times are None where they are not told."""
+    """A replica compared with the leader. Times are None if the leader does not report them."""
 
     state: ReplicaState
     role: Role
@@ -53,7 +53,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A quorum, judged. `can_lose` is how many working voters may stop before it does."""
+    """The health of a quorum. `can_lose` is the number of working voters that may stop while it still commits."""
 
     replicas: tuple[Replica, ...]
     is_healthy: bool
@@ -73,7 +73,7 @@ class Health:
         return tuple(each for each in self.replicas if not each.works)
 
     def verdict(self) -> str:
-        """One sentence for people."""
+        """A one-sentence summary."""
         working, count = sum(each.works for each in self.voters), len(self.voters)
         lost = f"it can lose {self.can_lose} of them" if self.can_lose else "it cannot lose one"
         if count == 1 and self.is_healthy:
@@ -91,9 +91,9 @@ def majority(voters: int) -> int:
 
 
 def judge(info: QuorumInfo, now_ms: int, *, max_lag_ms: int = DEFAULT_MAX_LAG_MS, can_lose: int = 0) -> Health:
-    """The state of a quorum, which is ill also if it cannot lose `can_lose` voters.
+    """Judge a quorum. It is unhealthy also if it cannot lose `can_lose` voters.
 
-    `now_ms` counts only where the leader tells no time of its own.
+    `now_ms` is used only if the leader reports no time of its own.
     """
     leader = info.leader
     if leader is not None and leader.last_fetch_timestamp_ms is not None:
@@ -108,7 +108,7 @@ def judge(info: QuorumInfo, now_ms: int, *, max_lag_ms: int = DEFAULT_MAX_LAG_MS
 
 
 def loss_of(info: QuorumInfo, health: Health, node_id: int) -> str | None:
-    """What the quorum would lose if this node stopped, where that is too much; None if it would go on."""
+    """Describe the loss of the majority if this node stopped. Returns None if the quorum would keep it."""
     lost = next((each for each in health.voters if each.state.replica_id == node_id), None)
     if lost is None:
         return None
@@ -155,7 +155,7 @@ def _problems(info: QuorumInfo, voters: Iterable[Replica]) -> Iterator[str]:
     if info.leader_id < 0:
         yield "there is no leader"
     elif info.leader is None:
-        yield f"the leader {info.leader_id} is no voter: it is about to give up"
+        yield f"the leader {info.leader_id} is not a voter: it is about to resign"
     if info.high_watermark < 0:
         yield "nothing is committed yet: there is no high watermark"
     for each in voters:
@@ -163,14 +163,15 @@ def _problems(info: QuorumInfo, voters: Iterable[Replica]) -> Iterator[str]:
             told = (
                 "has not fetched" if each.since_fetch_ms is None else f"last fetched {seconds(each.since_fetch_ms)} ago"
             )
-            yield f"{each} {told}: it does not run, or does not reach the leader"
+            yield f"{each} {told}: it is not running, or cannot reach the leader"
         elif each.status is Status.BEHIND:
             since = "" if each.since_caught_up_ms is None else f" for {seconds(each.since_caught_up_ms)}"
             yield f"{each} is behind{since}: {each.lag} records are missing"
 
 
 def seconds(milliseconds: int) -> str:
-    """
+    """Format milliseconds as seconds.
+
     >>> seconds(400), seconds(12_340), seconds(7_200_000)
     ('0.4 s', '12 s', '7,200 s')
     """

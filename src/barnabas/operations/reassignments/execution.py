@@ -1,4 +1,4 @@
-"""Reassignments under way: begin one, throttle it, watch its progress.
+"""Start a reassignment, throttle it, and follow its progress.
 
 Its one rule: a throttle that is set here is cleared by `unthrottle`, when the move is done or when the user asks for it.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def begin(
     cluster: Cluster, targets: Mapping[Key, Sequence[int]], current: Mapping[Key, Sequence[int]], throttle: int | None
 ) -> dict[Key, KafkaError | None]:
-    """Begin to reassign, at most `throttle` bytes per second on each broker that takes part; None does not throttle."""
+    """Start to reassign, with at most `throttle` bytes per second on each broker involved; None does not throttle."""
     from barnabas.client.admin.reassignments import Reassignments
 
     part = Reassignments(cluster)
@@ -43,7 +43,7 @@ async def unthrottle(cluster: Cluster, topics: Iterable[str]) -> list[str]:
 
 
 async def measure(cluster: Cluster, ongoing: Mapping[Key, PartitionReassignment]) -> Look:
-    """Measure how far these reassignments are, by the sizes of replicas: controllers do not know."""
+    """Measure the progress of these reassignments by the sizes of replicas, which controllers do not report."""
     if not ongoing or not cluster.state.brokers:
         return Look(time.monotonic(), ongoing, {}, {}, {})
     state = await cluster.metadata({topic for topic, _ in ongoing})
@@ -56,7 +56,7 @@ async def measure(cluster: Cluster, ongoing: Mapping[Key, PartitionReassignment]
 
 
 async def follow(cluster: Cluster, keys: Iterable[Key], every_s: float) -> AsyncIterator[float]:
-    """Yield the fraction that is done (0 to 1) every so many seconds, until none of these is being reassigned."""
+    """Yield the fraction done (0 to 1) every `every_s` seconds, until none of these is being reassigned."""
     from barnabas.client.admin.reassignments import Reassignments
 
     wanted = list(keys)

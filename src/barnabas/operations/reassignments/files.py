@@ -1,7 +1,7 @@
-"""Reassignments as files, in the JSON of Kafka's own tool. Pure.
+"""Reassignment files, in the JSON format of Kafka's own tool. Pure.
 
-Its one rule: what Kafka's tool refuses is refused here, in its words (`ReassignmentFileError`), so that a file that is taken
-here is taken there. `log_dirs` are optional, and `any` leaves the choice to the broker.
+Its one rule: a file that Kafka's tool rejects is rejected here, with the same message (`ReassignmentFileError`). A file that
+is accepted here is accepted there. `log_dirs` are optional, and `any` leaves the choice to the broker.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _RANGES = {"Integer": 2**31, "Long": 2**63}
 
 
 class ReassignmentFileError(ValueError):
-    """A file that is no reassignment, or one that cannot be carried out."""
+    """A file that is not a reassignment, or one that cannot be carried out."""
 
 
 class NotJsonError(ReassignmentFileError):
-    """Not even JSON."""
+    """A file that is not JSON."""
 
 
 class FieldError(ReassignmentFileError):
-    """JSON, but not of the form that was expected."""
+    """JSON with a missing field, or with a field of the wrong type."""
 
 
 class Reassignment(NamedTuple):
-    """A file's partitions with their replicas, in order and as often as they stand there, and log dirs that were chosen."""
+    """The partitions of a file with their replicas, in order and with duplicates, and the log dirs it chooses."""
 
     partitions: Sequence[tuple[Key, tuple[int, ...]]]
     log_dirs: Mapping[Replica, str]
@@ -44,7 +44,8 @@ class Reassignment(NamedTuple):
 
 
 def parse_reassignment(text: str) -> Reassignment:
-    """
+    """Parse a reassignment file. Raises ReassignmentFileError.
+
     >>> parse_reassignment('{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}').targets
     {('orders', 0): (1, 2)}
     """
@@ -73,7 +74,7 @@ def parse_reassignment(text: str) -> Reassignment:
 
 
 def parse_topics(text: str) -> list[str]:
-    """The names in a file of topics to move.
+    """Parse a file of topics to move, and return their names. Raises ReassignmentFileError.
 
     >>> parse_topics('{"topics": [{"topic": "orders"}], "version": 1}')
     ['orders']
@@ -86,7 +87,7 @@ def parse_topics(text: str) -> list[str]:
 
 
 def parse_partitions(text: str) -> list[Key]:
-    """The partitions in a file for elections, in which none may stand twice.
+    """Parse a file of partitions for elections. Raises ReassignmentFileError, also for duplicates.
 
     >>> parse_partitions('{"partitions": [{"topic": "orders", "partition": 1}]}')
     [('orders', 1)]
@@ -102,7 +103,7 @@ def parse_partitions(text: str) -> list[Key]:
 
 
 def check_executable(reassignment: Reassignment) -> None:
-    """Whether it can be carried out at all: partitions and replicas are there, and none twice."""
+    """Check that there are partitions and replicas, and no duplicates. Raises ReassignmentFileError."""
     if not reassignment.partitions:
         raise ReassignmentFileError("Partition reassignment list cannot be empty")
     if any(not replicas for _, replicas in reassignment.partitions):
@@ -120,7 +121,7 @@ def check_executable(reassignment: Reassignment) -> None:
 
 
 def format_reassignment(targets: Mapping[Key, Sequence[int]], log_dirs: Mapping[Replica, str] | None = None) -> str:
-    """In one line, by topic and partition.
+    """Format a reassignment as one line of JSON, by topic and partition.
 
     >>> format_reassignment({("orders", 0): (1, 2)})
     '{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}'
@@ -139,7 +140,7 @@ def format_reassignment(targets: Mapping[Key, Sequence[int]], log_dirs: Mapping[
 
 
 def duplicates(items: Iterable[T]) -> list[T]:
-    """What stands there more than once, each once."""
+    """Return the items that occur more than once, each once."""
     seen: set[T] = set()
     again: dict[T, None] = {}
     for item in items:
@@ -149,7 +150,7 @@ def duplicates(items: Iterable[T]) -> list[T]:
     return list(again)
 
 
-# --- JSON, in the words of Kafka's tools
+# --- JSON, with the error messages of Kafka's tools
 
 
 def _document(text: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Plans of reassignments for a live cluster: collects what `client.reassignment_plan` needs, and asks it.
+"""Reassignment plans for a live cluster: collect the input of `client.reassignment_plan`, and compute the plan.
 
-Nothing is changed here. Partitions that are being reassigned already are left out, and the result names them.
+Its one rule: nothing is changed. Partitions that are already being reassigned are left out, and the result names them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
-    from barnabas.client.reassignment_plan import Plan
+    from barnabas.client.reassignment_plan import ReassignmentPlan
     from barnabas.client.state import ClusterState
 
 _SIZES_TIMEOUT_MS = 10_000
-"""Sizes only break ties, so a broker that does not answer must not delay a plan for longer."""
+"""Timeout for sizes. They only break ties, so a broker that does not answer must not delay a plan for longer."""
 
 
 class Goal(NamedTuple):
-    """What a plan is to achieve; see `client.reassignment_plan.plan`."""
+    """The goal of a plan; see `client.reassignment_plan.plan`."""
 
     rebalance: bool = False
     add: tuple[int, ...] = ()
@@ -54,9 +54,9 @@ class PlanInput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedMoves:
-    """A plan, the racks of the brokers, and what a person should know about it."""
+    """A plan, the racks of the brokers, and warnings."""
 
-    plan: Plan
+    plan: ReassignmentPlan
     racks: Mapping[int, str | None]
     left_out: list[Key] = field(default_factory=list)
     """Selected partitions that are being reassigned now."""
@@ -92,19 +92,19 @@ async def plan_moves(cluster: Cluster, selections: Iterable[Selection], goal: Go
 
 async def plan_targets(cluster: Cluster, targets: Mapping[Key, tuple[int, ...]]) -> PlannedMoves:
     """Make a plan of given target replicas; partitions that have them already are left out. Raises OperationError."""
-    from barnabas.client.reassignment_plan import Plan
+    from barnabas.client.reassignment_plan import ReassignmentPlan
 
     state, keys = await find_partitions(cluster, [Selection(topic, (index,)) for topic, index in targets])
     unknown = sorted({each for replicas in targets.values() for each in replicas} - set(state.nodes))
     if unknown:
         raise OperationError(
-            "it does not exist, or does not run",
+            "it does not exist, or is not running",
             resource=f"broker {unknown[0]}",
             advice=f"running brokers: {_ids(state.nodes)}",
         )
     found = await collect(cluster, state, keys)
     changed = {key: target for key, target in targets.items() if found.current[key] != target}
-    return PlannedMoves(Plan(found.current, changed, found.sizes), found.racks, warnings=found.warnings)
+    return PlannedMoves(ReassignmentPlan(found.current, changed, found.sizes), found.racks, warnings=found.warnings)
 
 
 def _ids(broker_ids: Iterable[int]) -> str:
@@ -112,7 +112,7 @@ def _ids(broker_ids: Iterable[int]) -> str:
 
 
 async def collect(cluster: Cluster, state: ClusterState, keys: Sequence[Key], *, rack_aware: bool = True) -> PlanInput:
-    """Collect what a plan for these partitions needs. Sizes of brokers that do not answer are left out, with a warning."""
+    """Collect the input of a plan for these partitions. Sizes on brokers that do not answer are left out, with a warning."""
     chosen = set(keys)
     others: Counter[int] = Counter()
     for name, topic in (await cluster.metadata(None)).topics.items():
@@ -142,7 +142,7 @@ async def collect(cluster: Cluster, state: ClusterState, keys: Sequence[Key], *,
 async def replica_sizes(
     cluster: Cluster, broker_ids: Iterable[int], keys: Iterable[Key]
 ) -> dict[int, dict[Key, int] | KafkaError]:
-    """The bytes of these partitions on each broker, or the broker's error."""
+    """Return the sizes in bytes of these partitions on each broker, or the broker's error."""
     from barnabas.client.admin.log_dirs import LogDirs
 
     timeout_ms = min(_SIZES_TIMEOUT_MS, cluster.settings.get_int("default.api.timeout.ms"))

@@ -1,6 +1,6 @@
-"""How far reassignments are: from the sizes of replicas that are being added, beside those of their leaders. Pure.
+"""Progress of reassignments: the sizes of replicas that are being added, compared with those of their leaders. Pure.
 
-The one rule: what is not known is not guessed. A rate needs two looks at the sizes, and a time that is left needs a rate.
+Its one rule: an unknown value is None, never a guess. A rate needs two measurements, and a remaining time needs a rate.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from barnabas.client.admin.reassignments import PartitionReassignment
 
 Key = tuple[str, int]
 
-_NOT_DONE = 99.0  # per cent: not before all are in sync
+_NOT_DONE = 99.0  # the maximum in percent until all replicas are in sync
 
 
 class Look(NamedTuple):
-    """What was seen at a time: reassignments, leaders, who is in sync, and bytes of replicas on each broker that told."""
+    """One measurement: reassignments, leaders, in-sync replicas, and sizes in bytes on each broker that answered."""
 
     at_s: float
     reassignments: Mapping[Key, PartitionReassignment]
@@ -26,7 +26,7 @@ class Look(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far something is: how many of the replicas that come are in sync, and bytes; None where they are not known."""
+    """Progress in added replicas that are in sync, and in bytes copied; None for unknown bytes."""
 
     adding: int
     in_sync: int
@@ -38,7 +38,7 @@ class Progress(NamedTuple):
     def percent(self) -> float | None:
         if self.bytes_total is None or self.bytes_done is None:
             return None
-        if not self.bytes_total:  # nothing to copy, only to come in sync
+        if not self.bytes_total:  # nothing to copy: replicas only have to get in sync
             return 100.0 * self.in_sync / self.adding if self.adding else 100.0
         percent = 100.0 * self.bytes_done / self.bytes_total
         return percent if self.in_sync == self.adding else min(percent, _NOT_DONE)
@@ -55,7 +55,7 @@ class Progress(NamedTuple):
 
 
 def progress_of(key: Key, now: Look, before: Look | None = None) -> Progress:
-    """Of one partition; `before` is an earlier look, by which there is a rate."""
+    """Return the progress of one partition. The rate is computed from an earlier measurement, `before`."""
     adding, isr = now.reassignments[key].adding_replicas, now.isr.get(key, ())
     plain = Progress(len(adding), sum(each in isr for each in adding))
     done = _done(key, now)
@@ -73,7 +73,7 @@ def _leader_size(key: Key, look: Look) -> int:
 
 
 def _done(key: Key, look: Look) -> int | None:
-    """What replicas that come have; who is in sync has all, though its segments may be others than the leader's."""
+    """Return the bytes of the added replicas. An in-sync one counts as complete, even if its segments differ in size."""
     adding, isr = look.reassignments[key].adding_replicas, look.isr.get(key, ())
     if look.leaders.get(key) not in look.sizes or any(each not in look.sizes and each not in isr for each in adding):
         return None
@@ -82,7 +82,7 @@ def _done(key: Key, look: Look) -> int | None:
 
 
 def sum_of(parts: Collection[Progress]) -> Progress:
-    """All of them together; bytes are known only if they are known of all."""
+    """Return the sum. Bytes are None if they are unknown for one of the parts."""
     together = Progress(sum(each.adding for each in parts), sum(each.in_sync for each in parts))
     if any(each.bytes_left is None for each in parts):
         return together

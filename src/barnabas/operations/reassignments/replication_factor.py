@@ -1,4 +1,4 @@
-"""Another replication factor for topics: a reassignment that adds or removes replicas."""
+"""Change of the replication factor of topics, by a reassignment that adds or removes replicas."""
 
 from __future__ import annotations
 

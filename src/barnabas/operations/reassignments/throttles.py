@@ -1,8 +1,8 @@
-"""Throttles of reassignments: how fast replicas are copied, as Kafka's own tool sets and clears it.
+"""Throttles of reassignments: limits on the copying of replicas, set and cleared as Kafka's own tool does.
 
-A broker has a rate for what it gives (leader) and takes (follower), a topic the list of replicas it holds for. So a throttle is
-set for the brokers and partitions that take part, and must be cleared at the end: brokers do not do that. The first half is
-pure; the second changes settings, which are `Configs` of the client.
+A broker has one rate for sending (leader) and one for receiving (follower). A topic lists the replicas that are throttled. So a
+throttle is set on the brokers and topics involved. Brokers do not clear it: the caller must, at the end. The first half of
+this module is pure; the second changes settings with the client's `Configs`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LEADER_REPLICAS, FOLLOWER_REPLICAS = "leader.replication.throttled.replicas", "f
 
 
 class PartitionMove(NamedTuple):
-    """Who gives, and who takes."""
+    """The brokers that a partition is copied from, and those it is copied to."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
 
 
 class ThrottledReplicas(NamedTuple):
-    """The values of a topic's two settings: `partition:broker,...` in the order of text."""
+    """The values of a topic's two settings: `partition:broker,...`, sorted as text."""
 
     leader: str
     follower: str
@@ -43,7 +43,7 @@ def proposed_moves(
     proposed: Mapping[Key, Sequence[int]],
     current: Mapping[Key, Sequence[int]],
 ) -> dict[Key, PartitionMove]:
-    """All that will move: what goes on already, and what is proposed in its place or beside it."""
+    """Return all moves: the ongoing ones, and the proposed ones, which replace ongoing moves of the same partition."""
     moves = {
         key: PartitionMove(frozenset(each.replicas) - frozenset(each.adding_replicas), frozenset(each.adding_replicas))
         for key, each in ongoing.items()
@@ -55,7 +55,8 @@ def proposed_moves(
 
 
 def throttled_replicas(moves: Mapping[Key, PartitionMove]) -> dict[str, ThrottledReplicas]:
-    """
+    """Return the settings of each topic that throttle these moves.
+
     >>> throttled_replicas({("orders", 0): PartitionMove(frozenset({1, 2}), frozenset({3}))})
     {'orders': ThrottledReplicas(leader='0:1,0:2', follower='0:3')}
     """
@@ -78,7 +79,7 @@ def brokers_of(moves: Iterable[PartitionMove]) -> list[int]:
 
 
 async def throttle(cluster: Cluster, moves: Mapping[Key, PartitionMove], rate: int) -> None:
-    """Let these moves take no more than this many bytes a second. Raises the first error."""
+    """Throttle these moves to `rate` bytes per second on each broker. Raises the first error."""
     replicas = throttled_replicas(moves)
     changes: dict[ConfigResource, list[AlterConfigOp]] = {
         ConfigResource.topic(topic): [
@@ -93,7 +94,7 @@ async def throttle(cluster: Cluster, moves: Mapping[Key, PartitionMove], rate: i
 
 
 async def throttle_log_dirs(cluster: Cluster, broker_ids: Iterable[int], rate: int) -> None:
-    """Let moves between the log dirs of a broker take no more than this many bytes a second."""
+    """Throttle moves between the log dirs of each broker to `rate` bytes per second. Raises the first error."""
     ops = [_set(LOG_DIRS_RATE, str(rate))]
     await _alter(cluster, {ConfigResource.broker(each): ops for each in broker_ids})
 
@@ -109,7 +110,7 @@ async def clear_topics(cluster: Cluster, topics: Iterable[str]) -> None:
 
 
 async def throttled_topics(cluster: Cluster, topics: Collection[str]) -> list[str]:
-    """Those of the topics that have a throttle."""
+    """Return those of the topics that have a throttle."""
     names = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
     found = await Configs(cluster).describe_configs(map(ConfigResource.topic, topics), keys=names)
     return [

@@ -1,1 +1,1 @@
-"""Topics: their state, changes, idle ones, how many partitions one needs."""
+"""Topics: their state, changes, idle topics, and the number of partitions to choose."""

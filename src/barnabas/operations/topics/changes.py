@@ -1,7 +1,7 @@
 """Changes of topics: create, add partitions, delete, copy settings. Each is checked first and returned as a `Proposal`.
 
 Its one rule: the cluster validates what it can before anything is changed. If it refuses one topic, nothing is proposed.
-After a change, `wait_until_seen` gives brokers a moment to learn of it, so that the next question sees it.
+After a change, `wait_until_seen` waits until a broker shows it, so that the next request sees it.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ async def propose_partitions(
     return Proposal(
         checks,
         tuple(f"add partitions to topic {name}, from {present[name]} to {count}" for name in names),
-        warning="From then on records of a key may go to another partition, and partitions cannot be removed again.",
+        warning="From then on, records of a key may go to another partition. Partitions cannot be removed again.",
         question="Add partitions?",
         carry_out=carry_out,
     )
 
 
 async def partition_count(cluster: Cluster, name: str) -> int:
-    """The number of partitions of a topic. Raises OperationError if it does not exist."""
+    """Return the number of partitions of a topic. Raises OperationError if it does not exist."""
     found = (await Topics(cluster).describe_topics([name]))[name]
     if isinstance(found, KafkaError):
         raise refused(found, f"topic {name}")
@@ -152,7 +152,7 @@ async def propose_deletion(
 
 
 class CopiedSettings(NamedTuple):
-    """How many settings of a topic change, and the error if that failed."""
+    """The number of settings of a topic that change, and the error if the change failed."""
 
     changes: int
     error: KafkaError | None
@@ -208,7 +208,7 @@ async def _overrides(cluster: Cluster, names: Iterable[str]) -> dict[str, dict[s
 def differences(
     source: Mapping[str, str | None], target: Mapping[str, str | None], *, exact: bool
 ) -> dict[str, str | None]:
-    """The settings to change, with their new values; None stands for unset.
+    """Return the settings to change, with their new values; None unsets a setting.
 
     >>> differences({"retention.ms": "1", "segment.ms": "2"}, {"segment.ms": "2", "max.message.bytes": "9"}, exact=True)
     {'retention.ms': '1', 'max.message.bytes': None}
@@ -228,7 +228,7 @@ def _setting(topic: str, name: str, before: Mapping[str, str | None], value: str
 
 
 async def wait_until_seen(cluster: Cluster, names: Iterable[str], is_seen: Callable[[Topic | None], bool]) -> None:
-    """Wait a few seconds at most until a broker shows these topics in their new state."""
+    """Wait until a broker shows these topics in their new state, for a few seconds at most."""
     wanted = list(names)
     for pause_s in _PAUSES_S if wanted else ():
         state = await cluster.metadata(wanted)

@@ -1,7 +1,7 @@
-"""Topics with all that says how they are: partitions, settings, reassignments that go on, and which brokers are alive.
+"""The state of topics: partitions, settings, ongoing reassignments, and live brokers.
 
-Its one rule: judging is pure. `look_at` asks the cluster, in as few requests as it takes; `PartitionFacts` says what is wrong
-with a partition, as Kafka's own tool judges it.
+Its one rule: judging is pure. `look_at` asks the cluster, in as few requests as possible. `PartitionFacts` judges a partition
+by the criteria of Kafka's own tool.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 MIN_ISR = "min.insync.replicas"
 OF_THE_TOPIC, DEFAULT = 1, 5
-"""Where a setting comes from, as DescribeConfigs numbers it."""
+"""The source of a setting, by its number in DescribeConfigs."""
 _TOPIC = 2
 _TOPICS_IN_A_REQUEST = 250
 OK, UNDER_REPLICATED, UNDER_MIN_ISR, OFFLINE = "ok", "under-replicated", "under-min-isr", "offline"
 
 
 class PartitionFacts(NamedTuple):
-    """A partition, the reassignment of its replicas if there is one, and `min_isr` where it is known."""
+    """A partition, its reassignment if there is one, and `min_isr` if it is known."""
 
     partition: PartitionDescription
     reassignment: PartitionReassignment | None
@@ -35,7 +35,7 @@ class PartitionFacts(NamedTuple):
 
     @property
     def replication_factor(self) -> int:
-        """How many replicas there are to be: those that are only being added do not count yet."""
+        """The number of replicas, without those that are still being added."""
         moving = self.reassignment
         if moving is None or not {*moving.adding_replicas, *moving.removing_replicas} & set(self.partition.replicas):
             return len(self.partition.replicas)
@@ -47,7 +47,7 @@ class PartitionFacts(NamedTuple):
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether there is no leader that is alive."""
+        """True if there is no live leader."""
         return self.partition.leader_id not in self.live
 
     @property
@@ -60,7 +60,7 @@ class PartitionFacts(NamedTuple):
 
     @property
     def status(self) -> str:
-        """The worst that can be said of it."""
+        """The most severe of its problems."""
         if self.is_unavailable:
             return OFFLINE
         if self.is_under_min_isr:
@@ -69,19 +69,19 @@ class PartitionFacts(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The settings of a topic that are not the defaults of Kafka, with where they come from; `names` are those of all."""
+    """The settings of a topic that differ from Kafka's defaults, with their sources. `names` has the names of all settings."""
 
     names: tuple[str, ...]
     changed: dict[str, tuple[str | None, int]]
     min_isr: int | None
 
     def overrides(self) -> dict[str, str | None]:
-        """What is set for this topic itself, by name."""
+        """The settings of the topic itself, by name."""
         return {name: value for name, (value, source) in sorted(self.changed.items()) if source == OF_THE_TOPIC}
 
 
 class TopicFacts(NamedTuple):
-    """A topic; `settings` is an error where they may not be seen, and None where nobody asked."""
+    """A topic. `settings` is an error if access to them is denied, and None if they were not requested."""
 
     topic: TopicDescription
     partitions: tuple[PartitionFacts, ...]
@@ -103,7 +103,7 @@ async def look_at(
     config_keys: Sequence[str] | None = None,
     partition_limit: int = 2_000,
 ) -> Found:
-    """These topics, or all; of their settings all, or those with these names."""
+    """Describe these topics, or all if `names` is None; with all settings, or only those in `config_keys`."""
     from barnabas.client.admin.topics import Topics
     from barnabas.wire.errors import KafkaError
 
@@ -119,7 +119,7 @@ async def look_at(
                 continue
             described.append(topic)
             if with_configs and len(described) - asked == _TOPICS_IN_A_REQUEST:
-                # While the next page is read here, the broker makes this answer.
+                # The broker prepares this answer while the next page is read here.
                 some = [topic.name for topic in described[asked:]]
                 asking.append(asyncio.create_task(topic_settings(cluster, some, config_keys)))
                 asked = len(described)
@@ -139,7 +139,7 @@ async def facts_of(
     config_keys: Sequence[str] | None = None,
     known: Mapping[str, Settings | KafkaError] = MappingProxyType({}),
 ) -> list[TopicFacts]:
-    """What else is to be known of these topics; settings that are `known` are not asked for."""
+    """Add settings, reassignments and live brokers to these topics. Settings that are `known` are not requested."""
     topics = list(described)
     live = frozenset((await cluster.metadata([])).nodes)
     settings = dict(known)
@@ -166,9 +166,9 @@ def _facts(
 async def topic_settings(
     cluster: Cluster, names: list[str], keys: Sequence[str] | None
 ) -> dict[str, Settings | KafkaError]:
-    """The settings of topics, all or these `keys`, by topic; or the error of a topic.
+    """Return the settings of each topic, or its error: all settings, or only these `keys`.
 
-    Does without `client.admin.Configs`, which makes an object of each of thousands of defaults.
+    Does not use `client.admin.Configs`, which creates an object for each of thousands of defaults.
     """
     from barnabas.client.admin.part import failed, pieces
     from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
@@ -184,7 +184,7 @@ async def topic_settings(
             error = failed(result.error_code, result.error_message)
             found[result.resource_name] = error or _settings_of(result.configs)
 
-    # All at once: while one answer is read here, the broker makes the next.
+    # All at once: the broker prepares the next answer while one is read here.
     await asyncio.gather(*(ask(some) for some in pieces(names, _TOPICS_IN_A_REQUEST)))
     return found
 
@@ -196,7 +196,7 @@ def _settings_of(configs: list[Any]) -> Settings:
 
 
 async def _reassignments(cluster: Cluster) -> dict[tuple[str, int], PartitionReassignment]:
-    """None are shown to those who may not see them, nor by brokers that know nothing of it."""
+    """Return the ongoing reassignments; empty if access is denied or the broker is too old."""
     from barnabas.client.admin.reassignments import Reassignments
     from barnabas.client.errors import UnsupportedByNodeError
     from barnabas.wire.errors import ErrorCode, KafkaError

@@ -1,7 +1,7 @@
-"""Topics into which nobody has written since a time.
+"""Topics without new records since a given time.
 
-Its one rule: the newest timestamp in a log decides, for that is what a broker can say at once. Records carry the time that
-their producers gave them, unless the topic stamps its own; where retention has removed all records, nothing is known.
+Its one rule: the newest timestamp in a log decides, because a broker can look it up without reading the log. Timestamps are
+set by producers, unless the topic uses log append time. If retention has removed all records, the last time is unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Activity(NamedTuple):
-    """How much is in a topic, and since when nothing was added; None is not known."""
+    """The size of a topic, and the time of its last record; None if unknown."""
 
     topic: TopicListing
     last_timestamp: int | None
@@ -30,7 +30,7 @@ class Activity(NamedTuple):
 
 
 async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], since_ms: int) -> list[Activity]:
-    """The activity of each topic, with whether it is idle since then. Brokers before Kafka 3.0 do not tell the last time."""
+    """Return the activity of each topic, and whether it is idle since then. Brokers before Kafka 3.0 report no last time."""
     from barnabas.client.admin.records import OffsetSpec, Records
     from barnabas.client.errors import UnsupportedByNodeError
     from barnabas.client.records import TopicPartition
@@ -42,7 +42,7 @@ async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], sin
     last = await records.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
     try:
         newest = await records.list_offsets(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
-    except UnsupportedByNodeError:  # whether there is a record that is newer is known all the same
+    except UnsupportedByNodeError:  # such brokers still report whether there is a newer record
         newest = await records.list_offsets(dict.fromkeys(partitions, since_ms))
     sizes = await _sizes(cluster)
     return [_activity(topic, first, last, newest, sizes.get(topic.name), since_ms) for topic in listed]
@@ -73,7 +73,7 @@ def _activity(
 
 
 async def _sizes(cluster: Cluster) -> dict[str, int]:
-    """Bytes of each topic over all replicas that can be asked for; none for those who may not see disks."""
+    """Return the bytes of each topic over all replicas on brokers that answer; empty if access to log dirs is denied."""
     from barnabas.client.admin.log_dirs import LogDirs
 
     sizes: dict[str, int] = {}
