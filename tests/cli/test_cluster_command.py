@@ -207,7 +207,7 @@ def test_a_controller_is_known_from_its_files(tmp_path: Path) -> None:
         "process.roles": ("broker", "did not contain 'controller'"),
         "log.dirs": (str(tmp_path), "Unable to read meta.properties"),
         "controller.listener.names": ("OTHER", "Cannot find information about controller listener name: OTHER"),
-        "listeners": ("nonsense", "is no endpoint"),
+        "listeners": ("nonsense", "is not an endpoint"),
     }
     for name, (value, message) in wrong.items():
         with pytest.raises(ControllerError, match=message):

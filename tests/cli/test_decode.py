@@ -139,7 +139,7 @@ def test_error_codes_are_named() -> None:
     document = shown("MetadataResponse", "9", wire.encode(MetadataResponse(topics=topics), 9).hex())
     assert document["errors"] == {
         "body.topics[1].errorCode": "UNKNOWN_TOPIC_OR_PARTITION",
-        "body.topics[2].errorCode": "9999 is no error code",
+        "body.topics[2].errorCode": "9999 is not an error code",
     }
     assert document["body"]["topics"][1]["errorCode"] == 3
     assert "errors" not in shown("MetadataResponse", "9", wire.encode(MetadataResponse(), 9).hex())
@@ -188,9 +188,9 @@ def test_frames_can_be_demanded_and_ruled_out() -> None:
     plain, framed = request_bytes(HELLO, 3), request_bytes(HELLO, 3, framed=True)
     assert shown("--request", "--framed", framed.hex())["body"] == HELLO_BODY
     assert shown("--request", "--unframed", plain.hex())["body"] == HELLO_BODY
-    assert "frame 0 at byte 0 says that it has 1179651 bytes" in failed("--request", "--framed", plain.hex())
-    assert "3 bytes after frame 0 are no size" in failed("--request", "--framed", framed.hex() + "000000")
-    assert f"frame 1 at byte {len(framed)} says" in failed("--request", "--framed", framed.hex() + "0000000500")
+    assert "frame 0 at byte 0 has a size of 1179651 bytes" in failed("--request", "--framed", plain.hex())
+    assert "3 bytes after frame 0 are not a size" in failed("--request", "--framed", framed.hex() + "000000")
+    assert f"frame 1 at byte {len(framed)} has a size" in failed("--request", "--framed", framed.hex() + "0000000500")
     assert "there is no API with key 0" not in failed("--request", "--unframed", framed.hex())
 
 
@@ -329,13 +329,13 @@ def test_a_misspelt_name_brings_suggestions() -> None:
 
 @pytest.mark.parametrize("name", ["Metadata", "metadata", "3"])
 def test_an_api_is_no_message(name: str) -> None:
-    assert f"{name} is an API: say MetadataRequest or MetadataResponse" in failed(name, "1", "00")
+    assert f"{name} is an API: use MetadataRequest or MetadataResponse" in failed(name, "1", "00")
 
 
 def test_a_version_that_does_not_exist_is_said() -> None:
     assert "ApiVersionsRequest has versions 0-4, not 9" in failed("ApiVersionsRequest", "9", "00")
     assert "ApiVersions has versions 0-4, not 9" in failed("--response", "ApiVersions", "9", "00")
-    assert "the header says ApiVersions version 9, which is none of 0-4" in failed("--request", "0012 0009 00000000")
+    assert "the header has ApiVersions version 9, which is not in 0-4" in failed("--request", "0012 0009 00000000")
 
 
 def test_other_versions_that_fit_are_told() -> None:
@@ -368,7 +368,7 @@ def test_bytes_that_are_missing_or_left_over_are_told() -> None:
 
 
 def test_a_record_that_is_none_is_told() -> None:
-    assert "is it of another group (group, transaction, share, storage)?" in failed("--record", "0001000167")
+    assert "does it belong to another group (group, transaction, share, storage)?" in failed("--record", "0001000167")
     frame = wire.encode_record(FeatureLevelRecord(name="f", feature_level=1), 0)
     assert "the frame is that of a FeatureLevelRecord, not a TopicRecord" in failed(
         "--record", "TopicRecord", frame.hex()
@@ -378,11 +378,11 @@ def test_a_record_that_is_none_is_told() -> None:
 
 
 def test_hex_that_is_none_is_told() -> None:
-    assert "'x' is no hex digit" in failed("ApiVersionsRequest", "3", "03 xx")
-    assert "3 hex digits are no whole number of bytes" in failed("ApiVersionsRequest", "3", "036")
+    assert "'x' is not a hex digit" in failed("ApiVersionsRequest", "3", "03 xx")
+    assert "3 hex digits are not a whole number of bytes" in failed("ApiVersionsRequest", "3", "036")
     assert "not base64" in failed("ApiVersionsRequest", "3", "--from", "base64", "!!!")
-    assert "byte 0 is no ASCII" in failed("ApiVersionsRequest", "3", "--from", "hex", stdin=b"\xff")
-    assert "is no ASCII" in failed("ApiVersionsRequest", "3", "03 \udcff")
+    assert "byte 0 is not ASCII" in failed("ApiVersionsRequest", "3", "--from", "hex", stdin=b"\xff")
+    assert "is not ASCII" in failed("ApiVersionsRequest", "3", "03 \udcff")
 
 
 def test_usage_errors_exit_with_2() -> None:

@@ -126,7 +126,7 @@ def test_a_file_of_another_name_needs_to_be_told_what_it_is(directory: Path, tmp
     other.write_bytes((directory / f"node1/d1/__consumer_offsets-1/{BASE}.log").read_bytes())
     refused = run(other)
     assert refused.exit_code == 1
-    assert "no file of a log has this name; --kind says" in refused.stderr
+    assert "this is not the name of a log file; use --kind" in refused.stderr
     assert rows(other, "--kind", "offsets")[0]["type"] == "GroupMetadata"
 
 

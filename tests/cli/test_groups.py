@@ -163,7 +163,7 @@ def test_a_reset_asks_and_nobody_answers(broker: Broker) -> None:
         (["--topic", "orders"], 2, "Give exactly one of --to-earliest"),
         (["--topic", "orders", "--to-latest", "--to-earliest"], 2, "Give exactly one of --to-earliest"),
         (["--to-latest"], 2, "Give either --topic or --all-topics."),
-        (["--topic", "orders", "--by-duration", "soon"], 2, "'soon' is no duration"),
+        (["--topic", "orders", "--by-duration", "soon"], 2, "'soon' is not a duration"),
         (["--topic", "orders", "--to-datetime", "soon"], 2, "'soon' is not a time"),
         (["--topic", "orders", "--to-offset", "-1"], 2, "-1"),
     ],

@@ -91,9 +91,9 @@ def test_durations_are_short_or_as_in_iso_8601() -> None:
         -60_000,
     ]
     for wrong in ("", "P", "PT", "P1DT", "1 day", "P1Y", "10"):
-        with pytest.raises(ValueError, match="is no duration"):
+        with pytest.raises(ValueError, match="is not a duration"):
             parse_duration_ms(wrong)
-    with pytest.raises(ValueError, match="is no duration"):
+    with pytest.raises(ValueError, match="is not a duration"):
         parse_iso_duration_ms("90m")
 
 

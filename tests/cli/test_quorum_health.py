@@ -83,7 +83,7 @@ def test_observers_are_shown_and_never_make_it_ill() -> None:
     ("info", "problem"),
     [
         (quorum(replica(1), leader_id=-1), "there is no leader"),
-        (quorum(replica(1), leader_id=4), "the leader 4 is no voter"),
+        (quorum(replica(1), leader_id=4), "the leader 4 is not a voter"),
         (quorum(replica(1), high_watermark=-1), "nothing is committed yet"),
     ],
 )

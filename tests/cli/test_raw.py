@@ -110,11 +110,11 @@ def test_a_dry_run_shows_the_bytes(broker: Broker) -> None:
     [
         (("Nonsense",), 1, "there is no API 'Nonsense'"),
         (("Metadata", "{"), 1, "the request is not JSON: "),
-        (("Metadata", "[]"), 1, "a request is an object"),
+        (("Metadata", "[]"), 1, "a request is a JSON object"),
         (("Metadata", '{"nope": 1}'), 1, "MetadataRequest has no field 'nope' in version 13"),
         (("Metadata", '{"topics": [{"name": 5}]}'), 1, "name must be a string"),
         (("Metadata", "--version", "99"), 2, "Metadata has versions 0-13, not 99"),
-        (("Metadata", "--to", "moon"), 1, "'moon' is none of any, controller"),
+        (("Metadata", "--to", "moon"), 1, "'moon' is not one of any, controller"),
         (("Metadata", "--to", "node:9"), 1, "node 9 is not known"),
         (("Metadata", "--to", "leader:nowhere:0"), 1, "UNKNOWN_TOPIC_OR_PARTITION"),
         (("Vote",), 1, "serves no version of Vote"),

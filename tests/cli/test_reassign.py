@@ -140,7 +140,7 @@ def test_a_throttle_is_set_for_those_that_take_part(tmp_path: Path) -> None:
         (("plan", "bad", "--replication-factor", "4"), 1, "bad-0 needs 4 replicas, but only 3 brokers are available"),
         (("run",), 2, "Give either one plan file"),
         (("run", "/no/such/file"), 1, "/no/such/file: No such file or directory"),
-        (("run", "bad", "--rebalance", "--throttle", "fast"), 2, "'fast' is no size"),
+        (("run", "bad", "--rebalance", "--throttle", "fast"), 2, "'fast' is not a size"),
         (("cancel",), 2, "Give either topics or partitions, or --all."),
         (("throttle",), 2, "Give either --rate or --clear."),
         (("status", "missing"), 1, "Try: list topics with: barnabas topics list"),

@@ -122,10 +122,10 @@ def test_a_dry_run_writes_nothing(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stdin", "says"),
     [
-        (["--format", "json"], "{", "Error: bad: line 1: this is no JSON"),
+        (["--format", "json"], "{", "Error: bad: line 1: this is not JSON"),
         (["--format", "json"], "[]", "an object is needed"),
         (["--format", "json"], '{"partition": "x"}', "partition must be a whole number"),
-        (["--format", "json"], '{"value": {"base64": "?"}}', "base64 must be Base64"),
+        (["--format", "json"], '{"value": {"base64": "?"}}', "the value of base64 is not Base64"),
         (["--format", "tsv"], "one", "a key, a tab and a value are needed"),
         (["-p", "7"], "x", "topic bad has no partition 7"),
         (["-X", "acks=7"], "x", "acks"),
@@ -249,8 +249,8 @@ def test_a_group_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
         (["consume", "history", "--offset", "x"], 2, "must be a number"),
         (["consume", "history", "--offset", "1", "--tail", "1"], 2, "--offset and --tail cannot both be given"),
         (["consume", "history", "--from", "never"], 2, "'never' is not a time"),
-        (["consume", "history", "--value", "("], 2, "'(' is no regular expression"),
-        (["consume", "history", "--where", "x"], 2, "is no condition"),
+        (["consume", "history", "--value", "("], 2, "'(' is not a regular expression"),
+        (["consume", "history", "--where", "x"], 2, "is not a condition"),
         (["consume", "history:0", "--group", "g"], 2, "--group cannot be combined with partitions"),
         (["produce", "nowhere", "-X", "max.block.ms=200"], 1, "UNKNOWN_TOPIC_OR_PARTITION: topic nowhere"),
         (

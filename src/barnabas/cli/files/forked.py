@@ -1,8 +1,8 @@
-"""Rows of a long file, made into text by several processes and shown in order.
+"""Formatting of a long file's rows by several processes, with the output in order.
 
-Its one rule: every process goes through the same chunks and makes every n-th of them into text, so that nothing but text
-passes between them. It is a copy of this process that helps, so what was decided before, such as how wide columns are,
-holds for all; it must not be called where threads or an event loop run.
+Its one rule: every process iterates over the same chunks and formats every n-th of them, so that only text passes between
+processes. The other processes are forks of this one, and share what was decided before, such as column widths. Do not call
+this where threads or an event loop run: a fork does not copy them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MOST_PROCESSES = 4
 
 
 def processes() -> int:
-    """How many can work at once."""
+    """Return the number of processes that can run at once."""
     if not hasattr(os, "fork") or not hasattr(os, "sched_getaffinity"):
         return 1
     return min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
 
 
 Made = tuple[str, int] | None
-"""The text of a chunk, and how many rows it has."""
+"""The text of a chunk, and its number of rows."""
 
 
 def in_order(
@@ -35,7 +35,7 @@ def in_order(
     make: Callable[[Chunk], Made],
     count: int,
 ) -> Iterator[tuple[Chunk, Made]]:
-    """Every chunk with what `make` gives of it. None stays None: that chunk is for the caller, in its own process."""
+    """Yield every chunk with the result of `make`. If that is None, the caller has to format the chunk itself."""
     helpers: list[tuple[int, IO[bytes]]] = []
     try:
         helpers.extend(_begin(chunks, make, number, count) for number in range(1, count))
@@ -47,7 +47,7 @@ def in_order(
                 yield chunk, _receive(helpers[owner - 1][1])
     finally:
         for _, pipe in helpers:
-            pipe.close()  # whoever still writes ends
+            pipe.close()  # ends a process that still writes
         for pid, _ in helpers:
             os.waitpid(pid, 0)
 
@@ -71,7 +71,7 @@ def _help(chunks: Iterator[Chunk], make: Callable[[Chunk], Made], number: int, c
                     pipe.write(_SIZE.pack(len(data)))
                     pipe.write(data)
                     pipe.flush()
-    except BaseException:  # the first process sees the pipe end, and makes the rest itself
+    except BaseException:  # the first process sees the end of the pipe, and formats the rest itself
         os._exit(1)
     os._exit(0)
 

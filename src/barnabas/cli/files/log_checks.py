@@ -1,7 +1,7 @@
-"""Is a file of a log what it should be: checksums, offsets, lengths, and indexes beside the log they are of.
+"""Checks of log files: checksums, offsets, lengths, and the agreement of indexes with their log.
 
-Its one rule: all that is wrong is said, each with its place; nothing is repaired. What a broker would make again by itself
-(an index) is wrong as well, and the words say so. Files are walked once, batch by batch.
+Its one rule: every problem is reported with its place, and nothing is repaired. A bad index is reported as well, although a
+broker would rebuild it. Files are read once, batch by batch.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Progressed = Callable[[int], None]
 
 
 def check(path: Path, progressed: Progressed) -> Iterator[Problem]:
-    """What is wrong with a file; of a segment also what is wrong with its indexes, which then need no check of their own.
+    """Yield the problems of a file. For a segment, those of its indexes are included.
 
-    `progressed` is told how many bytes of the file were looked at.
+    `progressed` is called with the number of bytes checked.
     """
     kind = file_kind(path)
     if kind in (FileKind.SEGMENT, FileKind.SNAPSHOT):
@@ -75,7 +75,7 @@ def _check_batches(path: Path, kind: FileKind, progressed: Progressed) -> Iterat
 def _fault_of_records(batch: OfflineBatch) -> str | None:
     header = batch.header
     if header.records_count == 0 and header.size_in_bytes == HEADER_SIZE:
-        return None  # what compaction leaves of a batch, to remember its producer
+        return None  # an empty batch that compaction keeps for the state of its producer
     try:
         check_record_lengths(bytes(decode_payload(batch.data, 0, header)), header.records_count)
     except BatchError as error:

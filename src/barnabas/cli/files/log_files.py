@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 
 class Problem(NamedTuple):
-    """Something wrong in a file: where, and what."""
+    """A problem in a file: its place and a description."""
 
     path: Path
     where: str
@@ -57,7 +57,7 @@ CHUNK_BYTES = 1 << 18
 
 
 class FileKind(Enum):
-    """What a file is, by its name."""
+    """The kind of a file, by its name."""
 
     SEGMENT = "segment"
     SNAPSHOT = "snapshot"
@@ -93,7 +93,7 @@ def file_kind(path: Path) -> FileKind | None:
 
 
 class Wanted(NamedTuple):
-    """What of a log is wanted: offsets from `start` to before `end`, batches without their records, keys without values."""
+    """The part of a log to show: offsets from `start` to before `end`, batches without records, keys without values."""
 
     start: int = 0
     end: int | None = None
@@ -106,21 +106,21 @@ EVERYTHING = Wanted()
 
 
 class Section(NamedTuple):
-    """A file, or a log of several, as rows of one form."""
+    """A file, or a log of several files, as rows with the same columns."""
 
     path: Path
     kind: str
     columns: tuple[Column, ...]
     items: Iterator[Item]
     chunks: Iterator[Chunk] | None = None
-    """In place of `items`, of a log that is long: its rows in pieces, each made when it is called."""
+    """Used instead of `items` for a log: its rows in chunks, each made when it is called."""
 
 
-# --- what there is ---------------------------------------------------------------------------------------------------
+# --- sections --------------------------------------------------------------------------------------------------------
 
 
 def sections(path: Path, wanted: Wanted) -> Iterator[Section]:
-    """What is at a path: a file, the log of a partition, or a log dir. Raises StorageError for what is none of these."""
+    """Yield the sections of a file, the log of a partition, or a log dir. Raises StorageError for any other path."""
     if not path.is_dir():
         yield open_file(path, wanted)
     elif (path / META_PROPERTIES).exists():
@@ -134,18 +134,16 @@ def sections(path: Path, wanted: Wanted) -> Iterator[Section]:
     else:
         names = [each for each in sorted(path.iterdir()) if each.is_file() and file_kind(each) is not None]
         if not names:
-            raise StorageError(f"{path} has no files of a log")
+            raise StorageError(f"{path} has no log files")
         for each in names:
             yield open_file(each, wanted)
 
 
 def open_file(path: Path, wanted: Wanted = EVERYTHING) -> Section:
-    """One file. It is not looked at before its rows are."""
+    """Return the section of one file. The file is opened only when its rows are read."""
     kind = file_kind(path)
     if kind is None:
-        raise StorageError(
-            f"{path}: no file of a log has this name; --kind says what records of a file with another are"
-        )
+        raise StorageError(f"{path}: this is not the name of a log file; use --kind to name the kind of its records")
     if kind in (FileKind.SEGMENT, FileKind.SNAPSHOT):
         return _log_section(path, kind_of(path), read_batches(path), wanted)
     shown, read = _FILES[kind]
@@ -153,7 +151,7 @@ def open_file(path: Path, wanted: Wanted = EVERYTHING) -> Section:
 
 
 def open_as_log(path: Path, wanted: Wanted) -> Section:
-    """A file of batches, whatever its name is."""
+    """Return the section of a file of batches, whatever its name."""
     return _log_section(path, LogKind.DATA, read_batches(path), wanted)
 
 
@@ -193,7 +191,7 @@ def _log_section(path: Path, found: LogKind, batches: Iterator[OfflineBatch | Da
 
 
 def _chosen(path: Path, batches: Iterator[OfflineBatch | Damage], wanted: Wanted) -> Iterator[OfflineBatch | Problem]:
-    """The batches that have wanted offsets; after each that is not right, what is wrong with it."""
+    """Yield the batches with wanted offsets, each followed by its problem if it has one."""
     for item in batches:
         if isinstance(item, Damage):
             yield Problem(item.path, f"byte {item.position}", f"{item.reason}; {item.size} bytes are left")
@@ -208,7 +206,7 @@ def _chosen(path: Path, batches: Iterator[OfflineBatch | Damage], wanted: Wanted
 
 
 def error_of(batch: OfflineBatch) -> str:
-    """What is wrong with a batch; where it lies is said beside it."""
+    """Return the error of a batch without its position, which is shown beside it."""
     return (batch.error or "").replace("the batch at 0 ", "the batch ")
 
 
@@ -301,7 +299,7 @@ def _record_items(path: Path, kind: LogKind, chosen: list[OfflineBatch | Problem
 
 
 def _plain_items(records: list[Record], of_batch: Fields) -> Iterator[Item]:
-    """Records of users, of which there are many: what `describe` gives, without its calls."""
+    """Yield the records of a user's log, as `describe` does but without a call per record: there are many."""
     for offset, timestamp, key, value, headers in records:
         try:
             shown_key = None if key is None else key.decode()
@@ -322,7 +320,7 @@ _LOG_COLUMNS = columns("partition", "state", "topicId", "segments", "size", "sta
 
 
 def _logs(log_dir: Path) -> Iterator[Item]:
-    """The logs of a log dir, without their records."""
+    """Yield the logs of a log dir, without their records."""
     for each in sorted(list_partitions(log_dir).partitions, key=lambda each: each.partition):
         try:
             offsets = segment_offsets(each.path)
@@ -374,7 +372,9 @@ def _transaction_index(path: Path) -> Iterator[Item]:
 def _odd_size(path: Path, entry_size: int) -> Iterator[Item]:
     size = path.stat().st_size
     if size % entry_size:
-        yield Problem(path, f"byte {size // entry_size * entry_size}", f"{size % entry_size} bytes are no entry")
+        yield Problem(
+            path, f"byte {size // entry_size * entry_size}", f"the last {size % entry_size} bytes are not an entry"
+        )
 
 
 def _producers(path: Path) -> Iterator[Item]:
@@ -422,7 +422,7 @@ def _quorum_state(path: Path) -> Iterator[Item]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        yield Problem(path, "", f"this is no JSON: {error}")
+        yield Problem(path, "", f"this is not JSON: {error}")
         return
     for name, value in content.items():
         yield {"name": name, "value": value}

@@ -1,7 +1,7 @@
-"""What the records of Kafka's own logs say: metadata, groups, transactions, share groups, and control records in any log.
+"""Decoding of the records in Kafka's own logs: metadata, groups, transactions, share groups, and control records in any log.
 
-Its one rule: a record is taken for what its log is said to hold. `kind_of` says what that is, by the names of files and
-directories; records of all other logs are the users' own, and their bytes are left alone.
+Its one rule: the kind of the log determines the type of its records. `kind_of` derives the kind from the names of files and
+directories. Records of all other logs belong to users, and their bytes are not decoded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PARTITION_DIRECTORY = re.compile(r"(.+)-\d+(?:\.[0-9a-f]{32}-(?:future|delete|s
 
 
 class LogKind(Enum):
-    """What a log holds; the value is the group of its records in `wire`."""
+    """The kind of a log; the value is the group of its records in `wire`."""
 
     DATA = "data"
     METADATA = "metadata"
@@ -47,7 +47,7 @@ COORDINATORS = (LogKind.OFFSETS, LogKind.TRANSACTIONS, LogKind.SHARE_GROUPS)
 
 
 def kind_of(path: Path) -> LogKind:
-    """By the directory of the partition, or by the name of a snapshot."""
+    """Return the kind of a log, by the directory of the partition or by the name of a snapshot."""
     if ".checkpoint" in path.name:
         return LogKind.METADATA
     found = _PARTITION_DIRECTORY.fullmatch(path.absolute().parent.name)
@@ -55,7 +55,7 @@ def kind_of(path: Path) -> LogKind:
 
 
 class UnknownRecordTypeError(MalformedError):
-    """A key of a coordinator's log that is of no known type."""
+    """A key in a coordinator's log with an unknown type."""
 
     def __init__(self, type: int) -> None:
         super().__init__(f"there is no record of type {type}")
@@ -63,7 +63,7 @@ class UnknownRecordTypeError(MalformedError):
 
 
 class Framed(NamedTuple):
-    """A record whose frame says what it is."""
+    """A record whose frame has its type and version."""
 
     type: str
     version: int
@@ -71,7 +71,7 @@ class Framed(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A record of a coordinator: what it is about, and what is said; no value deletes it."""
+    """A record of a coordinator: its key and its value. None as a value deletes the key."""
 
     type: str
     number: int
@@ -87,10 +87,12 @@ _FRAMED: dict[tuple[str, int, int], tuple[str, Reader, TextWriter]] = {}
 
 
 def decode_framed(data: bytes | None, group: str = "metadata") -> Framed:
-    """A record of the metadata log, or of that of remote logs. Raises MalformedError and UnsupportedVersionError."""
+    """Decode a record of the metadata log or of __remote_log_metadata. Raises MalformedError and UnsupportedVersionError."""
     if data is None or len(data) < 3:
-        raise MalformedError("the record has no value" if data is None else f"{len(data)} bytes are no record")
-    # Frame version, type and version are a byte each, as long as there are less than 128 of them.
+        raise MalformedError(
+            "the record has no value" if data is None else f"{len(data)} bytes are too few for a record"
+        )
+    # Frame version, type and version are varints: one byte each, as long as they are below 128.
     known = _FRAMED.get((group, data[1], data[2])) if data[0] == 1 else None
     if known is None:
         record, version = wire.decode_record(data, group)
@@ -105,12 +107,12 @@ def decode_framed(data: bytes | None, group: str = "metadata") -> Framed:
     except (struct.error, IndexError, UnicodeDecodeError):
         record, end = None, -1
     if end != len(data):
-        wire.decode_record(data, group)  # says what is wrong
+        wire.decode_record(data, group)  # raises the error
     return Framed(name, data[2], JsonText(write(record)))
 
 
 def upper_name(name: str) -> str:
-    """The name of a metadata record as Kafka's enum has it."""
+    """Return the name of a metadata record in Kafka's enum."""
     return re.sub("(?<=[a-z])(?=[A-Z])", "_", name).upper()
 
 
@@ -118,7 +120,7 @@ def upper_name(name: str) -> str:
 
 
 def decode_entry(key: bytes | None, value: bytes | None, kind: LogKind) -> Entry:
-    """A record of a coordinator's log. Raises MalformedError (UnknownRecordTypeError), UnsupportedVersionError."""
+    """Decode a record of a coordinator's log. Raises MalformedError (UnknownRecordTypeError), UnsupportedVersionError."""
     if key is None or len(key) < 2:
         raise MalformedError("the record has no key")
     number = _INT16.unpack_from(key)[0]
@@ -139,7 +141,7 @@ def decode_entry(key: bytes | None, value: bytes | None, kind: LogKind) -> Entry
 
 
 def _open_members(group: Any, version: int) -> JsonText:
-    """A group of consumers, in which what each member asked for and got is opened."""
+    """Return a classic group as JSON, with the subscription and the assignment of each member decoded."""
     text = json_text(group, version)
     for member in group.members or ():
         for field, name in (("subscription", "Subscription"), ("assignment", "Assignment")):
@@ -170,7 +172,7 @@ _CONTROL_VALUES = {
 
 
 def decode_control(record: Record) -> tuple[ControlType, JsonText]:
-    """What a control record is, and what it says. Raises BatchError, MalformedError, UnsupportedVersionError."""
+    """Decode the type and the value of a control record. Raises BatchError, MalformedError, UnsupportedVersionError."""
     control_type = decode_control_key(record.key)
     if control_type in (ControlType.ABORT, ControlType.COMMIT):
         marker = decode_end_txn_marker(record)
@@ -190,7 +192,7 @@ Fields = dict[str, Any]
 
 
 def describe(kind: LogKind, record: Record) -> Fields:
-    """`type`, `key`, `version` and `value` of a record, as far as it has them; `error` if it is not what the log holds."""
+    """Return `type`, `key`, `version` and `value` of a record, as far as it has them; `error` if it cannot be decoded."""
     try:
         return _DESCRIBED[kind](record)
     except (BatchError, MalformedError, UnsupportedVersionError) as error:
@@ -206,7 +208,7 @@ def describe_control(record: Record) -> Fields:
 
 
 def show_bytes(data: bytes | None) -> Any:
-    """Text where the bytes are text."""
+    """Return bytes as text if they are UTF-8."""
     if data is None:
         return None
     try:

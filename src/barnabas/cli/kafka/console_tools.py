@@ -1,7 +1,7 @@
-"""What Kafka's console producer reads and its console consumer writes, line by line. Pure: text and bytes in and out.
+"""The input lines of Kafka's console producer and the output lines of its console consumer. Pure: text and bytes in and out.
 
 Its one rule: the bytes are Kafka's. Properties have the names and the defaults of `LineMessageReader` and
-`DefaultMessageFormatter`; classes that a user may have written in Java cannot be run here, and are refused by name.
+`DefaultMessageFormatter`. Java classes of users cannot be run here: they are rejected by name.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Properties = Mapping[str, str]
 
 
 class ToolError(ValueError):
-    """What Kafka's tool refuses, in its words."""
+    """An error of Kafka's tool, with its message."""
 
 
 def parse_properties(pairs: Iterable[str]) -> dict[str, str]:
-    """KEY=VALUE, where a key alone has the empty value."""
+    """Parse KEY=VALUE. A key alone has an empty value."""
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs) if name}
 
 
@@ -39,7 +39,7 @@ def is_true(properties: Properties, name: str, default: bool = False) -> bool:
 
 
 class LineReader:
-    """Lines as records, by the properties of `LineMessageReader`. Raises `ToolError` for properties that exclude each other."""
+    """Parser of lines to records, with the properties of `LineMessageReader`. Raises `ToolError` if properties conflict."""
 
     def __init__(self, properties: Properties) -> None:
         self._parse_key = is_true(properties, "parse.key")
@@ -110,7 +110,7 @@ class LineReader:
 
 
 def _java_split(pattern: str, text: str) -> list[str]:
-    """As Java's `Pattern.split`: empty pieces at the end do not count."""
+    """Split as Java's `Pattern.split` does, which drops empty pieces at the end."""
     pieces = re.split(pattern, text)
     while len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
@@ -121,7 +121,7 @@ def _java_split(pattern: str, text: str) -> list[str]:
 
 
 Formatter = Callable[[Shown, str], bytes]
-"""A record and its timestamp type, as bytes for the standard output."""
+"""Formats a record and its timestamp type as bytes for the standard output."""
 
 
 def _fixed(form: str, name: str) -> Callable[[bytes], str]:
@@ -155,12 +155,12 @@ _SERIALIZATION = "org.apache.kafka.common.serialization."
 
 
 def deserializer(name: str | None) -> Callable[[bytes], bytes]:
-    """How a class of Kafka's shows bytes; without one, as they are."""
+    """Return the formatting of Kafka's deserializer class; without a class, bytes are written unchanged."""
     if name is None:
         return lambda data: data
     found = _DESERIALIZERS.get(name.removeprefix(_SERIALIZATION))
     if found is None or not name.startswith(_SERIALIZATION):
-        return lambda data: data  # Kafka's tool says that it cannot make one, and goes on
+        return lambda data: data  # Kafka's tool logs that it cannot create one, and continues
     show = found
     return lambda data: show(data).encode()
 
@@ -220,7 +220,7 @@ def default_formatter(properties: Properties) -> Formatter:
 
 
 def coordinator_formatter(group: str, allowed: Iterable[int] | None) -> Callable[[Properties], Formatter]:
-    """Records of Kafka's own topics as JSON, one after the other as Kafka's tool writes them."""
+    """Formatter of records in Kafka's own topics as JSON, without line ends as in Kafka's tool."""
     wanted = None if allowed is None else frozenset(allowed)
 
     def write(record: Shown, timestamp_type: str) -> bytes:
@@ -256,7 +256,7 @@ _FORMATTERS: dict[str, Callable[[Properties], Formatter]] = {
 
 
 def formatter(name: str, properties: Properties) -> Formatter:
-    """The formatter of a Java class name. Raises `ToolError` with the name, as Java does."""
+    """Return the formatter of a Java class name. Raises `ToolError` with the name, as Java does."""
     found = _FORMATTERS.get(name.removeprefix(_PACKAGE)) if name.startswith(_PACKAGE) else None
     if found is None:
         raise ToolError(name)

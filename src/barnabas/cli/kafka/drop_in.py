@@ -1,8 +1,8 @@
 """Commands with the names of Kafka's own scripts: same options, same lines, same exit codes.
 
-Its one rule: a script that calls Kafka's tool cannot tell the difference in what it reads. Where Kafka's tool ends with a
-traceback, these say the same in a line, and end with 1 as well. Beside the options there is nothing new here: for people, the
-commands without `kafka-` in their name are the better ones.
+Its one rule: for a script that reads the output, there is no difference from Kafka's tool. Where Kafka's tool ends with a stack
+trace, these print its first line and also exit with 1. They have no features of their own: for people, the commands without
+`kafka-` in their name are better.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Misunderstood
 
 KAFKA_VERSION = "4.3.1"
-"""The release whose options and lines these are."""
+"""The Kafka release with these options and lines."""
 
 
 class KafkaTool(click.Command):
-    """A command that behaves as Kafka's: without arguments it shows its help and fails; what it does not understand is 1."""
+    """A command that behaves as Kafka's: without arguments it shows its help and fails. A usage error exits with 1."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["context_settings"] = {"help_option_names": ["--help"], **(kwargs.get("context_settings") or {})}
@@ -47,7 +47,7 @@ class KafkaTool(click.Command):
 
 
 def written_out(arg: str, known: Collection[str]) -> str:
-    """An option of which only the beginning was given, as Java's parsers take it when no other begins so."""
+    """Complete an abbreviated option if it is unambiguous, as Java's parsers do."""
     name, sign, value = arg.partition("=")
     if not name.startswith("--") or name in known:
         return arg
@@ -62,7 +62,7 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 
 
 class Terse(click.ClickException):
-    """Printed as it is: Kafka's tools put nothing before their messages."""
+    """A message printed without a prefix, as Kafka's tools do."""
 
     exit_code = EXIT_FAILED
 
@@ -71,7 +71,7 @@ class Terse(click.ClickException):
 
 
 class KafkaToolGroup(click.Group):
-    """A tool with commands of its own behind its options, as `kafka-features --bootstrap-server ... describe`."""
+    """A tool with subcommands behind its options, as `kafka-features --bootstrap-server ... describe`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["context_settings"] = {"help_option_names": ["-h", "--help"], **(kwargs.get("context_settings") or {})}
@@ -79,7 +79,7 @@ class KafkaToolGroup(click.Group):
         super().__init__(*args, **kwargs)
 
     def misunderstood(self, error: click.UsageError) -> click.ClickException:
-        """How what was not understood is told."""
+        """Return the exception that reports a usage error."""
         return Misunderstood.of(error)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:

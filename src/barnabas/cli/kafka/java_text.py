@@ -1,6 +1,6 @@
-"""What Kafka's tools print because Java does: the order of its hash maps, the names of exceptions, padding, CSV. Pure.
+"""Java's traits in the output of Kafka's tools: the order of hash maps, the names of exceptions, padding, CSV. Pure.
 
-Its one rule: only what a script can read in the output of a tool. For commands with the names of Kafka's scripts.
+Its one rule: only what is visible in the output of a tool is imitated. Used by the commands named like Kafka's scripts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LEAST_BUCKETS = 16
 
 
 def string_hash(text: str) -> int:
-    """`String.hashCode`, over UTF-16.
+    """Return Java's `String.hashCode`, over UTF-16.
 
     >>> string_hash("orders"), string_hash("")
     (-1008770331, 0)
@@ -35,7 +35,7 @@ def partition_hash(partition: tuple[str, int]) -> int:
 
 
 def hash_order(keys: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
-    """The order in which a `HashMap` that was filled with these keys, one after the other, gives them back.
+    """Return the keys in the iteration order of a `HashMap` that they were inserted into one by one.
 
     >>> hash_order(["b", "a", "group-2", "group-1"], string_hash)
     ['a', 'b', 'group-2', 'group-1']
@@ -80,7 +80,7 @@ _FAILED = ("_AUTHORIZATION_FAILED", "_AUTHENTICATION_FAILED")
 
 
 def exception_name(code: ErrorCode) -> str:
-    """The class of the exception that Kafka's clients have for a code.
+    """Return the class name of the exception that Kafka's clients have for a code.
 
     >>> exception_name(ErrorCode.GROUP_ID_NOT_FOUND), exception_name(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     ('GroupIdNotFoundException', 'TopicAuthorizationException')
@@ -90,7 +90,7 @@ def exception_name(code: ErrorCode) -> str:
 
 
 def exception_text(error: KafkaError) -> str:
-    """An exception as Java prints it: its class, and its message.
+    """Format an exception as Java does: its class and its message.
 
     >>> exception_text(KafkaError(ErrorCode.NON_EMPTY_GROUP))
     'org.apache.kafka.common.errors.GroupNotEmptyException: The group is not empty.'
@@ -99,7 +99,7 @@ def exception_text(error: KafkaError) -> str:
 
 
 def padded(cells: Sequence[object], widths: Sequence[int]) -> str:
-    """Columns of `printf`, each on the left of its width and one space apart; 0 leaves a cell as it is.
+    """Format columns as `printf` does: left-aligned, one space apart; width 0 does not pad.
 
     >>> padded(["GROUP", "TOPIC"], [8, 0])
     'GROUP    TOPIC'
@@ -112,7 +112,7 @@ _FIRST_UNQUOTED = "-"
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """A line of CSV as Kafka's tools write it: long texts, and those with odd characters, in quotes.
+    """Format a line of CSV as Kafka's tools do: long texts, and those with special characters, in quotes.
 
     >>> csv_line(["a group", "orders", 0, 7])
     '"a group",orders,0,7'

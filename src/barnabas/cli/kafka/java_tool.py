@@ -1,6 +1,6 @@
-"""What Kafka's Java tools have in common beside their options: how they refuse a command line, and read patterns of topics.
+"""The common behaviour of Kafka's Java tools: usage errors, and patterns of topics.
 
-Its one rule: the first line is theirs. Where a tool of Kafka's prints a stack trace after it, nothing follows here.
+Its one rule: the first line of an error is Kafka's. The stack trace that Kafka's tool may print after it is left out.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["JavaTool", "TopicPattern", "connection_of", "java_int", "java_text",
 
 
 class JavaTool(KafkaTool):
-    """A tool that refuses options in the words of the library that Kafka's tools parse them with."""
+    """A tool with the usage errors of joptsimple, the library that parses options in Kafka's tools."""
 
     error_prefix = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.error_prefix = kwargs.pop("error_prefix", "")
-        # Words that belong to no option are passed over.
+        # Arguments that belong to no option are ignored.
         kwargs["context_settings"] = {"allow_extra_args": True, **(kwargs.get("context_settings") or {})}
         super().__init__(*args, **kwargs)
 
@@ -45,20 +45,20 @@ class JavaTool(KafkaTool):
 
 
 def refuse(ctx: click.Context, message: str) -> NoReturn:
-    """What is wrong, then the help."""
+    """Print the error and the help, and exit with 1."""
     note(message)
     note(ctx.get_help())
     sys.exit(EXIT_FAILED)
 
 
 def connection_of(bootstrap_server: str, command_config: str | None) -> Connection:
-    """The cluster that the options name; profiles and variables are nothing that Kafka's tools know."""
+    """Return the connection that the options name. Profiles and environment variables are ignored, as in Kafka's tools."""
     config = None if command_config is None else Path(command_config)
     return profiles.resolve({}, bootstrap_servers=bootstrap_server, command_config=config)
 
 
 def java_int(option: str, text: str | None) -> int | None:
-    """The number that an option has, looked at when it is needed. Raises ValueError in the words of Kafka's tools."""
+    """Parse the number of an option, when it is needed. Raises ValueError with the message of Kafka's tools."""
     if text is None:
         return None
     if not re.fullmatch(r"[+-]?\d+", text, re.ASCII) or not -(2**31) <= int(text) < 2**31:
@@ -67,7 +67,7 @@ def java_int(option: str, text: str | None) -> int | None:
 
 
 class TopicPattern:
-    """A regular expression for topics, as Kafka's tools read it: commas are alternatives, spaces and quotes do not count.
+    """A regular expression for topics, as Kafka's tools read it: commas separate alternatives, spaces and quotes are ignored.
 
     >>> pattern = TopicPattern('"a.*, b"')
     >>> pattern.fits("ab"), pattern.fits("b"), pattern.fits("cb")
@@ -75,7 +75,7 @@ class TopicPattern:
     """
 
     def __init__(self, text: str) -> None:
-        """Raises ValueError, with Kafka's words."""
+        """Raise ValueError with Kafka's message if the regex is invalid."""
         regex = re.sub("[\"']+$", "", re.sub("^[\"']+", "", text.strip().replace(",", "|").replace(" ", "")))
         try:
             self._regex = re.compile(regex)

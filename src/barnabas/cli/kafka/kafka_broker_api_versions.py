@@ -18,8 +18,8 @@ from barnabas.wire.schema import Versions
 
 
 @click.command("kafka-broker-api-versions", cls=JavaTool, short_help="Versions of APIs as Kafka's script prints them.")
-@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to begin with.")
-@click.option("--command-config", metavar="FILE", help="Settings of the client.")
+@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.pass_context
 def kafka_broker_api_versions(ctx: click.Context, bootstrap_server: str | None, command_config: str | None) -> None:
     """Print the versions of APIs that brokers serve as Kafka's script of this name does.
@@ -44,7 +44,7 @@ def kafka_broker_api_versions(ctx: click.Context, bootstrap_server: str | None, 
 
 
 def versions_text(offered: Mapping[int, Versions]) -> str:
-    """All that a node offers, and what clients of Kafka 4.3.1 know beside."""
+    """Return the APIs that a node offers, and those that only clients of Kafka 4.3.1 know."""
     lines = {key: _line(key, versions) for key, versions in offered.items()}
     for key, api in APIS.items():
         if key not in lines and "broker" in api.listeners:

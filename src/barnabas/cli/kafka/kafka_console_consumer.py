@@ -41,29 +41,34 @@ class _Wanted(NamedTuple):
 
 @click.command("kafka-console-consumer", cls=JavaTool, short_help="Show records as Kafka's script does.")
 @click.option("--topic", metavar="TOPIC", help="The topic to read.")
-@click.option("--include", metavar="REGEX", help="The topics to read.")
+@click.option("--include", metavar="REGEX", help="A regular expression for the topics to read.")
+@click.option("--partition", metavar="NUMBER", help="The partition to read, from its end unless --offset is given.")
+@click.option("--offset", metavar="OFFSET", help="The offset to begin at: a number, earliest or latest [latest].")
 @click.option(
-    "--partition", metavar="NUMBER", help="The partition to read; from its end, unless --offset says otherwise."
+    "--consumer-property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) Same as --command-property."
 )
-@click.option("--offset", metavar="OFFSET", help="Where to begin: a number, earliest or latest [latest].")
-@click.option("--consumer-property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) As --command-property.")
 @click.option("--command-property", multiple=True, metavar="KEY=VALUE", help="A setting of the consumer.")
-@click.option("--consumer.config", "consumer_config", metavar="FILE", help="(Deprecated) As --command-config.")
-@click.option("--command-config", metavar="FILE", help="Settings of the consumer, as properties.")
-@click.option("--formatter", "formatter_", default=_FORMATTER, metavar="CLASS", help="A formatter of Kafka's.")
-@click.option("--property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) As --formatter-property.")
-@click.option("--formatter-property", multiple=True, metavar="KEY=VALUE", help="print.key, key.separator, ...")
-@click.option("--formatter-config", metavar="FILE", help="The same in a file.")
-@click.option("--from-beginning", is_flag=True, help="Begin with the first record, where the group has no offset.")
-@click.option("--max-messages", metavar="N", help="End after so many records.")
-@click.option("--timeout-ms", metavar="MS", help="End when no record came for so long.")
-@click.option("--skip-message-on-error", is_flag=True, help="Leave out a record that cannot be shown.")
+@click.option("--consumer.config", "consumer_config", metavar="FILE", help="(Deprecated) Same as --command-config.")
+@click.option("--command-config", metavar="FILE", help="Properties file with consumer settings.")
+@click.option("--formatter", "formatter_", default=_FORMATTER, metavar="CLASS", help="One of Kafka's formatters.")
+@click.option("--property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) Same as --formatter-property.")
+@click.option(
+    "--formatter-property",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A property of the formatter: print.key, key.separator, ...",
+)
+@click.option("--formatter-config", metavar="FILE", help="Properties file for the formatter.")
+@click.option("--from-beginning", is_flag=True, help="Begin with the first record if the group has no offset.")
+@click.option("--max-messages", metavar="N", help="End after this number of records.")
+@click.option("--timeout-ms", metavar="MS", help="End if no record arrives for this long.")
+@click.option("--skip-message-on-error", is_flag=True, help="Skip a record that cannot be shown.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="REQUIRED: Brokers to connect to.")
-@click.option("--key-deserializer", metavar="CLASS", help="How keys are shown.")
-@click.option("--value-deserializer", metavar="CLASS", help="How values are shown.")
-@click.option("--enable-systest-events", is_flag=True, help="Say when it has ended.")
+@click.option("--key-deserializer", metavar="CLASS", help="The deserializer of keys.")
+@click.option("--value-deserializer", metavar="CLASS", help="The deserializer of values.")
+@click.option("--enable-systest-events", is_flag=True, help="Log an event at the end.")
 @click.option("--isolation-level", metavar="LEVEL", help="read_committed or read_uncommitted [read_uncommitted].")
-@click.option("--group", metavar="GROUP", help="The group to read with.")
+@click.option("--group", metavar="GROUP", help="The group to join.")
 @click.pass_context
 def kafka_console_consumer(ctx: click.Context, /, **values: Any) -> None:
     """Show records as Kafka's script of this name does. See also: barnabas records consume."""

@@ -49,7 +49,7 @@ _TOGETHER = (
 @click.command("kafka-console-producer", cls=JavaTool, short_help="Write lines as Kafka's script does.")
 @click.option("--topic", metavar="TOPIC", help="REQUIRED: The topic to write to.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="REQUIRED: Brokers to connect to.")
-@click.option("--sync", is_flag=True, help="Wait for each record before the next.")
+@click.option("--sync", is_flag=True, help="Wait for each record before sending the next.")
 @click.option(
     "--compression-codec", is_flag=False, flag_value="gzip", metavar="[CODEC]", help="none, gzip, snappy, lz4 or zstd."
 )
@@ -63,17 +63,22 @@ _TOGETHER = (
 @click.option("--max-block-ms", metavar="MS", help="max.block.ms [60000].")
 @click.option("--max-memory-bytes", metavar="BYTES", help="buffer.memory [33554432].")
 @click.option("--max-partition-memory-bytes", metavar="BYTES", help="(Deprecated) batch.size.")
-@click.option("--line-reader", default=_READER, metavar="CLASS", help=f"Only {_READER} is known here.")
-@click.option("--socket-buffer-size", metavar="BYTES", help="Of no effect.")
-@click.option("--property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) As --reader-property.")
+@click.option("--line-reader", default=_READER, metavar="CLASS", help=f"Only {_READER} is supported.")
+@click.option("--socket-buffer-size", metavar="BYTES", help="Has no effect.")
+@click.option("--property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) Same as --reader-property.")
 @click.option(
-    "--reader-property", multiple=True, metavar="KEY=VALUE", help="parse.key, key.separator, null.marker, ..."
+    "--reader-property",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A property of the reader: parse.key, key.separator, ...",
 )
-@click.option("--reader-config", metavar="FILE", help="The same in a file.")
-@click.option("--producer-property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) As --command-property.")
+@click.option("--reader-config", metavar="FILE", help="Properties file for the reader.")
+@click.option(
+    "--producer-property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) Same as --command-property."
+)
 @click.option("--command-property", multiple=True, metavar="KEY=VALUE", help="A setting of the producer.")
-@click.option("--producer.config", "producer_config", metavar="FILE", help="(Deprecated) As --command-config.")
-@click.option("--command-config", metavar="FILE", help="Settings of the producer, as properties.")
+@click.option("--producer.config", "producer_config", metavar="FILE", help="(Deprecated) Same as --command-config.")
+@click.option("--command-config", metavar="FILE", help="Properties file with producer settings.")
 @click.pass_context
 def kafka_console_producer(ctx: click.Context, /, **values: Any) -> None:
     """Write lines of the standard input as Kafka's script of this name does. See also: barnabas records produce."""
@@ -136,7 +141,7 @@ def _load(path: str | None) -> dict[str, str]:
 
 
 def _settings(values: dict[str, Any]) -> dict[str, str]:
-    """As Kafka's tool puts them together: an option that is given wins, a default gives way."""
+    """Merge settings as Kafka's tool does: given options override properties, which override defaults of options."""
     settings = _load(values["command_config"]) | parse_properties(values["command_property"])
     settings["bootstrap.servers"] = values["bootstrap_server"]
     settings["compression.type"] = values["compression_codec"] or "none"
@@ -152,7 +157,7 @@ def _settings(values: dict[str, Any]) -> dict[str, str]:
 
 
 def _lines() -> Iterator[str]:
-    """The standard input, as Java reads lines of it."""
+    """Yield the lines of the standard input, split as Java does."""
     is_terminal = sys.stdin.isatty()
     while True:
         if is_terminal:
@@ -209,7 +214,7 @@ async def _settle(producer: Producer, topic: str, sent: list[tuple[NewRecord, De
 
 
 def _say(topic: str, record: NewRecord, error: Exception) -> None:
-    """A record that was not written is told, and the rest goes on."""
+    """Report a record that was not written, and continue with the rest."""
     key, value = ("null" if data is None else f"{len(data)} bytes" for data in (record.key, record.value))
     text = (
         java_text(error)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help='Offsets: {"partitions": [{"topic": "foo", "partition": 1, "offset": 1}], "version": 1}',
 )
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.pass_context
 def kafka_delete_records(
     ctx: click.Context, bootstrap_server: str | None, offset_json_file: str | None, command_config: str | None
@@ -67,7 +67,7 @@ async def _delete(cluster: Cluster, offsets: dict[TopicPartition, int]) -> dict[
 
 
 def _parse_offsets(text: str) -> dict[TopicPartition, int]:
-    """Raises ValueError in Kafka's words."""
+    """Parse the offsets. Raises ValueError with Kafka's message."""
     from barnabas.client.records import TopicPartition
     from barnabas.operations.reassignments.files import field_of, list_of, number_of, object_of, text_of
 

@@ -32,9 +32,11 @@ class _Tool(KafkaToolGroup):
 
 
 @click.group("kafka-features", cls=_Tool, short_help="Describe and change features as Kafka's script does.")
-@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to begin with.")
-@click.option("--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to begin with.")
-@click.option("--command-config", type=click.Path(exists=True, path_type=Path), help="Settings of the client.")
+@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
+@click.option("--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to connect to.")
+@click.option(
+    "--command-config", type=click.Path(exists=True, path_type=Path), help="Properties file with client settings."
+)
 @click.pass_context
 def kafka_features(
     ctx: click.Context, bootstrap_server: str | None, bootstrap_controller: str | None, command_config: Path | None
@@ -59,7 +61,7 @@ def _connection(ctx: click.Context) -> profiles.Connection:
 
 
 @kafka_features.command("describe")
-@click.option("--node-id", type=int, help="The node to ask; any, if none is given.")
+@click.option("--node-id", type=int, help="The node to ask; any by default.")
 @click.pass_context
 def describe(ctx: click.Context, node_id: int | None) -> None:
     """Describe the levels of features."""
@@ -85,10 +87,10 @@ def describe(ctx: click.Context, node_id: int | None) -> None:
 
 
 _METADATA = click.option("--metadata", help="The level of metadata.version, by its name. Deprecated.")
-_RELEASE = click.option("--release-version", help="All features as in this release.")
+_RELEASE = click.option("--release-version", help="Set all features to the levels of this release.")
 _FEATURE = click.option("--feature", "features", multiple=True, metavar="FEATURE=LEVEL", help="May be repeated.")
-_DRY_RUN = click.option("--dry-run", is_flag=True, help="Only check it.")
-_UNSAFE = click.option("--unsafe", is_flag=True, help="Also where metadata may be lost.")
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Only validate the change.")
+_UNSAFE = click.option("--unsafe", is_flag=True, help="Allow changes that may lose metadata.")
 
 
 @kafka_features.command("upgrade")
@@ -130,7 +132,7 @@ def downgrade(
 @_DRY_RUN
 @click.pass_context
 def disable(ctx: click.Context, features: tuple[str, ...], unsafe: bool, dry_run: bool) -> None:
-    """Turn features off, which is to lower them to 0."""
+    """Disable features: lower their levels to 0."""
     levels = [(name, 0) for name in features]
     _update(ctx, "disable", lambda: updates_of(levels, _downgrade_type(unsafe)), dry_run)
 
@@ -181,7 +183,7 @@ def _update(ctx: click.Context, verb: str, wanted: Callable[[], Mapping[str, Fea
 @click.option("--release-version", help="The release.")
 def version_mapping(release_version: str | None) -> None:
     """List the level of each feature in a new cluster of a release."""
-    from barnabas.cli.kafka.kafka_storage import tool as storage_command  # brings storage
+    from barnabas.cli.kafka.kafka_storage import tool as storage_command  # imports storage
 
     try:
         if release_version is not None:
@@ -194,7 +196,7 @@ def version_mapping(release_version: str | None) -> None:
 @kafka_features.command("feature-dependencies")
 @click.option("--feature", "features", required=True, multiple=True, metavar="FEATURE=LEVEL", help="May be repeated.")
 def feature_dependencies(features: tuple[str, ...]) -> None:
-    """List what levels of features need of other features."""
+    """List the levels of other features that feature levels depend on."""
     from barnabas.cli.kafka.kafka_storage import tool as storage_command
     from barnabas.cli.kafka.kafka_storage.tool import FormatError
 

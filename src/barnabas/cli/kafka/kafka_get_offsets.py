@@ -30,7 +30,7 @@ _MAX_INT32 = 2**31 - 1
 
 
 class _Rule(NamedTuple):
-    """Which topics, and which of their partitions."""
+    """A selection of topics and of their partitions."""
 
     topics: TopicPattern
     allows: Callable[[int], bool]
@@ -43,14 +43,12 @@ class _Rule(NamedTuple):
     short_help="Get offsets of partitions as Kafka's script does.",
 )
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
-@click.option(
-    "--topic-partitions", metavar="TOPIC:PARTITIONS,...", help="Patterns of topics, and ranges of partitions."
-)
+@click.option("--topic-partitions", metavar="TOPIC:PARTITIONS,...", help="Topic patterns with ranges of partitions.")
 @click.option("--topic", metavar="TOPIC", help="A topic, or a regular expression.")
 @click.option("--partitions", metavar="NUMBER,...", help="Partitions.")
 @click.option("--time", "time_", default="latest", metavar="TIME", help=f"Milliseconds, or {_CHOICES} [latest].")
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
-@click.option("--exclude-internal-topics", is_flag=True, help="Without internal topics.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
+@click.option("--exclude-internal-topics", is_flag=True, help="Leave out internal topics.")
 @click.pass_context
 def kafka_get_offsets(ctx: click.Context, /, **values: Any) -> None:
     """Get offsets of partitions as Kafka's script of this name does. See also: barnabas offsets."""

@@ -28,14 +28,14 @@ _TARGETS = ("topic", "all-topic-partitions", "path-to-json-file")
 
 @click.command("kafka-leader-election", cls=JavaTool, short_help="Elect leaders of partitions as Kafka's script does.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
-@click.option("--admin.config", "admin_config", metavar="FILE", help="Deprecated: see --command-config.")
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--admin.config", "admin_config", metavar="FILE", help="(Deprecated) Same as --command-config.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.option(
     "--path-to-json-file", metavar="FILE", help='Partitions: {"partitions": [{"topic": "t", "partition": 1}]}'
 )
 @click.option("--topic", metavar="TOPIC", help="The topic of a partition.")
 @click.option("--partition", metavar="NUMBER", help="The number of the partition.")
-@click.option("--all-topic-partitions", is_flag=True, help="All partitions that need it.")
+@click.option("--all-topic-partitions", is_flag=True, help="All partitions that need an election.")
 @click.option("--election-type", metavar="preferred|unclean", help="The kind of election.")
 def kafka_leader_election(**values: Any) -> None:
     """Elect leaders of partitions as Kafka's script of this name does. See also: barnabas elect-leaders."""
@@ -89,7 +89,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _partitions(values: dict[str, Any]) -> list[Key] | None:
-    """Those that are named; None for all."""
+    """Return the named partitions, or None for all."""
     if values["topic"] is not None:
         return [(values["topic"], java_int("partition", values["partition"]) or 0)]
     if values["path_to_json_file"] is None:
@@ -111,7 +111,7 @@ async def _elect(cluster: Cluster, election_type: str, keys: list[Key] | None) -
 
 
 def _fail(output: Output, failure: Failure) -> NoReturn:
-    """What went wrong with all of it, as Kafka's tool puts it."""
+    """Format the error of the whole request as Kafka's tool does."""
     from barnabas.client.errors import CallTimeoutError
 
     cause = failure.__cause__

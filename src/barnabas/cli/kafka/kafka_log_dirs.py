@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 class _ToolError(Exception):
-    """Ends the tool with this line."""
+    """An error that ends the tool with this line."""
 
 
 @click.command("kafka-log-dirs", cls=JavaTool, short_help="Show the log dirs of brokers as Kafka's script does.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.option("--describe", is_flag=True, help="Show log dirs.")
 @click.option("--topic-list", default="", metavar="TOPIC,...", help="Only these topics.")
 @click.option("--broker-list", default="", metavar="ID,...", help="Only these brokers.")
@@ -100,7 +100,7 @@ def _dirs(found: Mapping[str, LogDir]) -> list[LogDir]:
 
 def _log_dir(log_dir: LogDir, topics: Collection[str]) -> dict[str, Any]:
     replicas = {(each.topic, each.partition): each for each in log_dir.replicas}
-    first = hash_order(replicas, partition_hash)  # Kafka's client has a map of them, and its tool makes another
+    first = hash_order(replicas, partition_hash)  # Kafka's client has one hash map, and its tool another
     shown = hash_order([key for key in first if not topics or key[0] in topics], partition_hash)
     rows = [
         _in_order(
@@ -119,12 +119,12 @@ def _log_dir(log_dir: LogDir, topics: Collection[str]) -> dict[str, Any]:
 
 
 def _in_order(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields in the order of Java's hash maps."""
+    """Format the fields in the order of Java's hash maps."""
     return {name: fields[name] for name in hash_order(fields, string_hash)}
 
 
 def _small_order(keys: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
-    """As `hash_order`, of a map that was made for just as many keys as there are."""
+    """Return keys as `hash_order` does, for a map whose initial capacity is the number of keys."""
     wanted = list(keys)
     buckets = 1 << max(0, len(wanted) - 1).bit_length()
     if len(wanted) > buckets * 3 / 4:

@@ -30,7 +30,7 @@ _MINUTE_MS = 60_000
 _DETAIL = "Enable debug logging for additional detail."
 
 
-# --- as argparse4j
+# --- usage errors of argparse4j
 
 
 def _number(kind: str, bits: int) -> Callable[[str], int]:
@@ -49,7 +49,7 @@ _SHORT, _INTEGER, _LONG = _number("Short", 16), _number("Integer", 32), _number(
 
 
 def _refuse(error: click.UsageError, names: Iterable[str]) -> NoReturn:
-    """What is wrong with a command line, as argparse4j says it, after how to use it."""
+    """Print the usage and the error of a command line as argparse4j does."""
     if isinstance(error, click.MissingParameter) and error.param is not None:
         text = f"argument {error.param.opts[0]} is required"
     elif isinstance(error, click.BadParameter) and error.param is not None:
@@ -72,7 +72,7 @@ def _refuse(error: click.UsageError, names: Iterable[str]) -> NoReturn:
 
 
 class _Tool(click.Group):
-    """A group of commands that refuses as Kafka's does."""
+    """A group of commands with the usage errors of Kafka's tool."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
@@ -105,7 +105,7 @@ def _topic_options(is_required: bool) -> Callable[[Any], Any]:
 
 @click.group(cls=_Tool, short_help="Find, describe and abort transactions as Kafka's script does.")
 @click.option("-v", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", required=True, help="Brokers to connect to.")
 @click.pass_context
 def kafka_transactions(ctx: click.Context, command_config: str | None, bootstrap_server: str) -> None:
@@ -115,7 +115,7 @@ def kafka_transactions(ctx: click.Context, command_config: str | None, bootstrap
 
 
 def _run(ctx: click.Context, what: str, work: Callable[[Cluster], Coroutine[Any, Any, str]]) -> None:
-    """Print what is found; what goes wrong is said in Kafka's words."""
+    """Run the work, and print its result or Kafka's error message."""
     bootstrap_server, config = ctx.obj
     try:
         connection = profiles.resolve({}, bootstrap_servers=bootstrap_server, command_config=config)
@@ -129,7 +129,7 @@ def _run(ctx: click.Context, what: str, work: Callable[[Cluster], Coroutine[Any,
 
 
 class _Refused(Exception):  # noqa: N818 - it is what the tool ends with
-    """What Kafka's tool says before it ends with 1."""
+    """The message of Kafka's tool before it exits with 1."""
 
     @classmethod
     def because(cls, what: str, why: str) -> _Refused:
@@ -137,7 +137,8 @@ class _Refused(Exception):  # noqa: N818 - it is what the tool ends with
 
 
 def table_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """
+    """Format a table as Kafka does.
+
     >>> table_text(["A", "B"], [["long", 1]])
     'A   \\tB\\t\\nlong\\t1\\t\\n'
     """
@@ -152,8 +153,8 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 @kafka_transactions.command("list")
-@click.option("--duration-filter", type=_LONG, help="Only transactions that run longer, in ms.")
-@click.option("--transactional-id-pattern", help="Only transactional ids that it matches.")
+@click.option("--duration-filter", type=_LONG, help="Only transactions that have run longer than this, in ms.")
+@click.option("--transactional-id-pattern", help="Only transactional ids that match this regular expression.")
 @click.pass_context
 def list_(ctx: click.Context, duration_filter: int | None, transactional_id_pattern: str | None) -> None:
     """List transactions."""
@@ -240,7 +241,7 @@ def describe_producers(ctx: click.Context, topic: str, partition: int, broker_id
 async def _producers(
     cluster: Cluster, topic: str, partition: int, broker_id: int | None = None
 ) -> list[ProducerState] | KafkaError:
-    """The producers of a partition, or why not, in the words of Kafka's client."""
+    """Return the producers of a partition. Errors have the messages of Kafka's client."""
     from barnabas.client.admin.producers import Producers
     from barnabas.client.records import TopicPartition
 
@@ -258,10 +259,10 @@ async def _producers(
 
 @kafka_transactions.command("abort")
 @_topic_options(is_required=True)
-@click.option("--start-offset", type=_LONG, help="Where the transaction begins.")
-@click.option("--producer-id", type=_LONG, help="Its producer, for brokers older than 3.0.")
-@click.option("--producer-epoch", type=_SHORT, help="Of that producer.")
-@click.option("--coordinator-epoch", type=_INTEGER, help="Of its coordinator.")
+@click.option("--start-offset", type=_LONG, help="The first offset of the transaction.")
+@click.option("--producer-id", type=_LONG, help="The producer id, for brokers older than 3.0.")
+@click.option("--producer-epoch", type=_SHORT, help="The epoch of the producer.")
+@click.option("--coordinator-epoch", type=_INTEGER, help="The epoch of the coordinator.")
 @click.pass_context
 def abort(
     ctx: click.Context,
@@ -337,8 +338,13 @@ def _abort_problem(error: KafkaError, spec: str, coordinator_epoch: int) -> str:
 
 
 @kafka_transactions.command("find-hanging")
-@click.option("--broker-id", type=_INTEGER, help="Look at the replicas on this broker.")
-@click.option("--max-transaction-timeout", type=_INTEGER, default="15", help="In minutes [15].")
+@click.option("--broker-id", type=_INTEGER, help="Search the replicas on this broker.")
+@click.option(
+    "--max-transaction-timeout",
+    type=_INTEGER,
+    default="15",
+    help="Maximum duration in minutes of a transaction that is not hanging [15].",
+)
 @_topic_options(is_required=False)
 @click.pass_context
 def find_hanging(
@@ -395,7 +401,7 @@ def _hanging_text(found: Iterable[OpenTransaction]) -> str:
 @click.option("--transactionalId", "transactional_id", required=True, help="The transactional id.")
 @click.pass_context
 def force_terminate_transaction(ctx: click.Context, transactional_id: str) -> None:
-    """Abort what is open under a transactional id."""
+    """Abort the ongoing transaction of a transactional id."""
     what = f"Failed to force terminate transactionalId `{transactional_id}`"
 
     async def work(cluster: Cluster) -> str:

@@ -1,1 +1,1 @@
-"""Running a node in this process, and processes beside it, for `serve` and `demo`."""
+"""Running a node in this process, and child processes beside it, for `serve` and `demo`."""

@@ -1,6 +1,7 @@
-"""Processes that run beside this one, with their lines, none of which outlives it.
+"""Child processes whose output lines are passed on, and which do not outlive this process.
 
-Its one rule: each has a session of its own, so that Ctrl-C reaches this process alone, and is ended with all that it started.
+Its one rule: each child runs in its own session, so that Ctrl-C reaches only this process. A child is ended together with all
+processes that it started.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 GRACE_S = 5.0
-"""How long a process that was told to end may take."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 Say = Callable[[str], None]
 
@@ -22,7 +23,7 @@ class Children:
         self._groups: set[int] = set()
 
     async def run(self, command: Sequence[str], say: Say, say_error: Say) -> int:
-        """Run a command and say its lines as they come; its exit code. When this is cancelled, it is ended."""
+        """Run a command, pass on its lines as they come, and return its exit code. Cancellation ends the command."""
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.DEVNULL,
@@ -50,13 +51,13 @@ class Children:
         self._groups.discard(process.pid)
 
     def kill(self) -> None:
-        """All of them, without waiting."""
+        """Kill all children, without waiting for their end."""
         for group in self._groups:
             _signal(group, signal.SIGKILL)
 
 
 def _signal(group: int, number: signal.Signals) -> None:
-    """To a process and all of its group; what has ended is no error."""
+    """Send a signal to a process group. Does nothing if it has ended."""
     with suppress(ProcessLookupError):
         os.killpg(group, number)
 

@@ -1,4 +1,4 @@
-"""Several commands of `barnabas` in one process, as long as they succeed, so that Spark starts once for all of them:
+"""Run several `barnabas` commands in one process until one fails, so that Spark starts only once:
 
 python -m barnabas.cli.node.in_turn lake run data --then lake report
 """
@@ -15,7 +15,7 @@ THEN = "--then"
 
 
 def run_in_turn(arguments: Sequence[str]) -> None:
-    """Raises SystemExit as the first command that fails does."""
+    """Run the commands, and raise the SystemExit of the first one that fails."""
     for is_between, words in groupby(arguments, THEN.__eq__):
         if not is_between:
             try:

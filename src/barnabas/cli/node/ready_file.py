@@ -1,7 +1,7 @@
-"""The file by which a program that started `barnabas serve` learns that the node answers, and where.
+"""The ready file: it tells the program that started `barnabas serve` that the node answers, and at which address.
 
-It is there while the node answers, whole or not at all. Lines of `key=value`, as in a client's configuration: Java's Properties
-read them, and so does a line of shell. After a kill it stays, and the next node with the same file removes it first.
+Its one rule: the file exists only while the node answers, and is written atomically. It has lines of `key=value`, which Java's
+Properties and a shell can read. A killed node leaves its file behind; the next node with the same file removes it first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from barnabas.config.server_config import ServerConfig
 
 
 class Announced(Protocol):
-    """What is told of a node."""
+    """The attributes of a node that the file needs."""
 
     config: ServerConfig
     cluster_id: str
@@ -27,9 +27,9 @@ class Announced(Protocol):
 
 
 def prepare_ready_file(path: Path) -> None:
-    """Before the node starts: nobody may take the word of an earlier one for its own."""
+    """Remove the file of an earlier node, before this one starts. Raises BadParameter if that is not possible."""
     if not path.parent.is_dir():
-        raise click.BadParameter(f"there is no directory {path.parent}; make it first", param_hint="--ready-file")
+        raise click.BadParameter(f"there is no directory {path.parent}; create it first", param_hint="--ready-file")
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -38,7 +38,7 @@ def prepare_ready_file(path: Path) -> None:
 
 @contextmanager
 def announced(path: Path | None, node: Announced) -> Iterator[None]:
-    """The file is there as long as this lasts."""
+    """Write the file on entry, and remove it on exit."""
     if path is None:
         yield
         return
@@ -52,7 +52,7 @@ def announced(path: Path | None, node: Announced) -> Iterator[None]:
 
 
 def ready_facts(node: Announced) -> Mapping[str, str]:
-    """Where a node is reached, by the names that Kafka's clients and servers have for it, and its process."""
+    """Return the addresses, ids and pid of a node, with Kafka's names of these settings."""
     config = node.config
     places = {e.listener_name: reachable_text(e.host, node.addresses[e.listener_name][1]) for e in config.listeners}
     clients = [name for name in places if name not in config.controller_listener_names]

@@ -1,6 +1,7 @@
-"""A node in this process until it is told to stop: what `serve` and `demo` share.
+"""Run a node in this process until a signal comes, for `serve` and `demo`.
 
-Its one rule: whatever ends the run, a signal or a failure, the node is stopped cleanly, and what runs beside it before that.
+Its one rule: whether a signal or a failure ends the run, the task beside the node is cancelled first, and then the node is shut
+down cleanly.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_OK
 
 
 class RunningNode(Announced, Protocol):
-    """What is run: a node, or the remains of one."""
+    """The methods of a node that `run_node` needs."""
 
     failed: asyncio.Future[None]
 
@@ -33,9 +34,9 @@ class RunningNode(Announced, Protocol):
 
 
 class Restartable:
-    """A node that can be started again after it was stopped: another object then, with the same data and addresses.
+    """A node that can be started again after a stop. A restart builds a new node with the same data and addresses.
 
-    `build` is given the addresses that the node before had; none at first.
+    `build` is called with the addresses of the previous node, and with an empty mapping at first.
     """
 
     def __init__(self, build: Callable[[Mapping[str, tuple[str, int]]], RunningNode]) -> None:
@@ -79,10 +80,10 @@ def run_node(
     beside: Beside | None = None,
     at_once: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run the node that `build` gives, until a signal comes; the exit code.
+    """Run the node that `build` returns until a signal comes or it fails, and return the exit code.
 
-    `beside` runs as soon as the node answers, and is cancelled when it shall stop; `at_once` is for what must not outlive a
-    process that is told twice.
+    `beside` is started as soon as the node answers, and cancelled before the node stops. `at_once` is called at a second
+    signal, before the process exits without a clean shutdown.
     """
     from barnabas.broker.allocator import keep_large_blocks
     from barnabas.broker.node import NodeError
@@ -106,8 +107,8 @@ def run_node(
             return EXIT_FAILED
         failure = node.failed.exception() if node.failed.done() else None
         if failure is not None:
-            click.echo(f"Error: this node cannot go on: {failure}", err=True)
-        click.echo("stopping (once more to stop at once)")
+            click.echo(f"Error: this node has failed: {failure}", err=True)
+        click.echo("stopping (signal again to stop at once)")
         await node.stop()
         return EXIT_OK if failure is None else EXIT_FAILED
 
@@ -122,7 +123,7 @@ async def _until(told: asyncio.Event, beside: Beside | None) -> None:
 
 
 def _listen_for_signals(at_once: Callable[[], None]) -> asyncio.Event:
-    """Set at the first SIGINT or SIGTERM; a second one ends the process at once."""
+    """Return an event that the first SIGINT or SIGTERM sets. A second signal ends the process at once."""
     loop, told = asyncio.get_running_loop(), asyncio.Event()
 
     def on_signal() -> None:
@@ -137,7 +138,7 @@ def _listen_for_signals(at_once: Callable[[], None]) -> asyncio.Event:
 
 
 async def _first_of(work: Coroutine[Any, Any, Any], told: asyncio.Event, *failed: asyncio.Future[None]) -> None:
-    """Wait for the work, but not longer than until a signal comes or the node cannot go on."""
+    """Await the work. Cancel it if a signal comes or the node fails before."""
     working, stopped = asyncio.create_task(work), asyncio.create_task(told.wait())
     either: set[asyncio.Future[Any]] = {working, stopped, *failed}
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)

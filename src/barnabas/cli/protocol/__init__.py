@@ -1,1 +1,1 @@
-"""Bytes of the Kafka protocol as JSON and back, for `decode` and `raw`."""
+"""Conversion between Kafka protocol bytes and JSON, for `decode` and `raw`."""

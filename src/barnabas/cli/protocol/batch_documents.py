@@ -1,4 +1,4 @@
-"""Record batches as JSON: what a `records` field holds, opened. Bytes that are no batch are shown with the reason."""
+"""The record batches of a `records` field as JSON. Bytes that are not a batch are shown with the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Document = dict[str, Any]
 
 
 def batch_documents(data: bytes) -> list[Document]:
-    """All batches in the data; the first one that cannot be read ends the list with its error."""
+    """Return all batches in the data. The first one that cannot be read ends the list, with its error."""
     documents: list[Document] = []
     end = 0
     try:
@@ -64,7 +64,7 @@ def _record(record: batches.Record, is_control: bool) -> Document:
 
 
 def _text(data: bytes | None) -> Any:
-    """Text where the bytes are text."""
+    """Return bytes as text if they are UTF-8."""
     if data is None:
         return None
     try:

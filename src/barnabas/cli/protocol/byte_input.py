@@ -1,4 +1,4 @@
-"""Bytes from what a person has at hand: hex as tools print it, base64, or the bytes themselves."""
+"""Parsing of bytes from user input: hex as tools print it, base64, or raw bytes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _BETWEEN = re.compile(r"0[xX](?=[0-9a-fA-F])|\\x|[\s:,;_-]")
 
 
 class InputError(ValueError):
-    """The input is not in the format that it should be in."""
+    """The input is not in the expected format."""
 
 
 def parse_hex(text: str) -> bytes:
-    """Hex digits, with spaces, colons, commas, dashes, 0x or \\x between the bytes, or none."""
+    """Parse hex digits. Between bytes there may be spaces, colons, commas, dashes, 0x or \\x. Raises InputError."""
     digits = _BETWEEN.sub("", text)
     wrong = re.search(r"[^0-9a-fA-F]", digits)
     if wrong:
-        raise InputError(f"{wrong[0]!r} is no hex digit")
+        raise InputError(f"{wrong[0]!r} is not a hex digit")
     if len(digits) % 2:
-        raise InputError(f"{len(digits)} hex digits are no whole number of bytes")
+        raise InputError(f"{len(digits)} hex digits are not a whole number of bytes")
     return bytes.fromhex(digits)
 
 
 def parse_base64(text: str) -> bytes:
-    """Base64 in either alphabet, padded or not."""
+    """Parse base64 in either alphabet, padded or not. Raises InputError."""
     joined = re.sub(r"\s", "", text).rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(joined + "=" * (-len(joined) % 4), validate=True)
@@ -36,7 +36,7 @@ def parse_base64(text: str) -> bytes:
 
 
 def parse(content: bytes, form: str) -> bytes:
-    """The bytes that the content of a file stands for; in the format `auto`, what can be hex is hex."""
+    """Return the bytes that the content of a file encodes. In the format `auto`, content that can be hex is hex."""
     if form == "raw":
         return content
     try:
@@ -45,7 +45,7 @@ def parse(content: bytes, form: str) -> bytes:
     except UnicodeDecodeError as error:
         if form == "auto":
             return content
-        raise InputError(f"the input is not {form}: byte {error.start} is no ASCII") from error
+        raise InputError(f"the input is not {form}: byte {error.start} is not ASCII") from error
     except InputError:
         if form == "auto":
             return content

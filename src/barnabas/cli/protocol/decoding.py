@@ -1,7 +1,7 @@
-"""From bytes to documents that people read: which message they are, header and body as JSON, and advice when they fail.
+"""Decoding of protocol bytes to documents: the message, its header and body as JSON, and advice if decoding fails.
 
-Its one rule: whatever the bytes are, the answer is a document or a DecodingError that says what is wrong and what to
-try. The JSON is that of `wire`; tagged fields nobody knows, the names of error codes and opened batches are added to it.
+Its one rule: any bytes result in a document, or in a DecodingError with the problem and advice. The JSON is that of `wire`.
+Unknown tagged fields, names of error codes and decoded batches are added to it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEY_AND_VERSION = struct.Struct(">hh")
 
 
 class DecodingError(ValueError):
-    """What is wrong, where, and what to try, in one line."""
+    """The problem, its place and advice, in one line."""
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
@@ -46,16 +46,16 @@ def _find(name: str, known: list[str], what: str) -> str:
 
 
 def find_message(name: str) -> str:
-    """The name of a message or record, however its words are joined."""
+    """Find the name of a message or record; case, dashes and underscores do not matter. Raises DecodingError."""
     key = int(name) if name.isdecimal() else None
     for number, api in wire.APIS.items():
         if number == key or _fold(api.name) == _fold(name):
-            raise DecodingError(f"{name} is an API: say {api.request} or {api.response}")
+            raise DecodingError(f"{name} is an API: use {api.request} or {api.response}")
     return _find(name, wire.message_names(), "message")
 
 
 def find_api(name: str) -> wire.Api:
-    """An API by its number, its name, or the name of its request or response."""
+    """Find an API by its key, its name, or the name of its request or response. Raises DecodingError."""
     if name.isdecimal():
         api = wire.APIS.get(int(name))
         if api is None:
@@ -68,7 +68,7 @@ def find_api(name: str) -> wire.Api:
 
 
 def find_record(name: str) -> str:
-    """A group whose frames name the record, or a record by its name."""
+    """Find a group of records, whose frames have the type of the record, or a record by its name."""
     return _find(name, [*RECORD_NAMES, *wire.message_names()], "record")
 
 
@@ -81,7 +81,7 @@ def versions_of(name: str) -> range:
 
 
 def decode_message(name: str, version: int, data: bytes, open_records: bool = False) -> Document:
-    """A message without anything before it."""
+    """Decode a message without a header. Raises DecodingError."""
     try:
         message = wire.decode(name, version, data)
     except wire.UnsupportedVersionError as error:
@@ -92,24 +92,24 @@ def decode_message(name: str, version: int, data: bytes, open_records: bool = Fa
 
 
 def decode_requests(data: bytes, framed: bool | None = None, open_records: bool = False) -> list[Document]:
-    """Requests with their headers, which say what they are."""
+    """Decode requests with their headers, which have the API and version. Raises DecodingError."""
     return _each_frame(data, framed, lambda frame: _decode_request(frame, open_records))
 
 
 def decode_responses(
     api: wire.Api, version: int, data: bytes, framed: bool | None = None, open_records: bool = False
 ) -> list[Document]:
-    """Responses with their headers: what they answer to has to be known."""
+    """Decode responses with their headers. The caller must know API and version. Raises DecodingError."""
     return _each_frame(data, framed, lambda frame: _decode_response(api, version, frame, open_records))
 
 
 def decode_record(name: str, data: bytes) -> Document:
-    """A record in its frame; `name` is a group, where the frame says which record it is, or a record's name."""
+    """Decode a record in its frame. `name` is a record, or a group of which the frame has the type. Raises DecodingError."""
     try:
         record, version = wire.decode_record(data, name)
     except (wire.MalformedError, wire.UnsupportedVersionError) as error:
         others = ", ".join(group for group in RECORD_NAMES if group != name)
-        advice = f"is it of another group ({others})?" if name in RECORD_NAMES else "is it another record?"
+        advice = f"does it belong to another group ({others})?" if name in RECORD_NAMES else "is it another record?"
         raise DecodingError(f"{error}; {advice} Without a frame: barnabas decode NAME VERSION HEX") from error
     return _document(type(record).__name__, version, None, record, False)
 
@@ -121,11 +121,11 @@ def _decode_request(data: bytes, open_records: bool) -> Document:
     api = wire.APIS.get(key)
     if api is None:
         raise DecodingError(
-            f"there is no API with key {key}, which the first two bytes say; is the header missing? "
-            "Then name the message: barnabas decode MESSAGE VERSION HEX"
+            f"there is no API with key {key}, the value of the first two bytes; is the header missing? "
+            "If so, name the message: barnabas decode MESSAGE VERSION HEX"
         )
     if version not in api.versions:
-        raise DecodingError(f"the header says {api.name} version {version}, which is none of {api.versions}")
+        raise DecodingError(f"the header has {api.name} version {version}, which is not in {api.versions}")
     return _decode_after_header(
         "RequestHeader", api.request_header_version(version), api.request, version, data, open_records
     )
@@ -157,7 +157,7 @@ def _decode_after_header(
 
 
 def split_frames(data: bytes) -> list[bytes]:
-    """Frames, each after its size of four bytes, that fill the data."""
+    """Split data into frames, each preceded by its size in four bytes. Raises DecodingError if bytes are left."""
     frames: list[bytes] = []
     position = 0
     while position < len(data):
@@ -165,9 +165,9 @@ def split_frames(data: bytes) -> list[bytes]:
         size = _INT32.unpack_from(data, position)[0] if left >= 0 else 0
         if size < 0 or size > left:
             raise DecodingError(
-                f"frame {len(frames)} at byte {position} says that it has {size} bytes, and {max(left, 0)} are left"
+                f"frame {len(frames)} at byte {position} has a size of {size} bytes, and {max(left, 0)} are left"
                 if left >= 0
-                else f"{left + _INT32.size} bytes after frame {len(frames) - 1} are no size"
+                else f"{left + _INT32.size} bytes after frame {len(frames) - 1} are not a size"
             )
         position += _INT32.size + size
         frames.append(data[position - size : position])
@@ -184,7 +184,7 @@ def _each_frame(data: bytes, framed: bool | None, decode: Callable[[bytes], Docu
             return [decode(frame) for frame in split_frames(data)] or [decode(data)]
         except DecodingError as error:
             try:
-                return [decode(data)]  # what looked like sizes were a correlation id and other values
+                return [decode(data)]  # the apparent sizes were a correlation id and other values
             except DecodingError as unframed_error:
                 raise (error if _is_framed(data) else unframed_error) from None
     return [decode(data)]
@@ -201,7 +201,7 @@ def _is_framed(data: bytes) -> bool:
 
 
 def message_document(message: wire.Message, version: int, open_records: bool = False) -> Document:
-    """A message that is decoded already, as the document that decoding it gives."""
+    """Return the document of a message that is already decoded."""
     return _document(type(message).__name__, version, None, message, open_records)
 
 
@@ -236,11 +236,11 @@ def _add_what_json_lacks(
             for inner, inner_content in pairs:
                 _add_what_json_lacks(structs, structs[field.type], inner, inner_content, open_records)
         elif field.type == "records" and open_records:
-            from barnabas.cli.protocol.batch_documents import batch_documents  # brings C libraries
+            from barnabas.cli.protocol.batch_documents import batch_documents  # imports C libraries
 
             content[name] = batch_documents(member)
         elif field.type == "float64" and not math.isfinite(member):
-            content[name] = str(member)  # JSON has no such numbers
+            content[name] = str(member)  # JSON has no NaN and infinity
     if value.unknown_tagged_fields:
         content["unknownTaggedFields"] = {
             str(tag): base64.b64encode(data).decode() for tag, data in value.unknown_tagged_fields.items()
@@ -257,7 +257,7 @@ def _error_names(content: Any, path: str) -> Iterator[tuple[str, str]]:
                 yield from _error_names(value, f"{path}.{name}")
             elif value != 0:
                 known = value in wire.ErrorCode.__members__.values()
-                yield f"{path}.{name}", wire.ErrorCode(value).name if known else f"{value} is no error code"
+                yield f"{path}.{name}", wire.ErrorCode(value).name if known else f"{value} is not an error code"
 
 
 # --- advice ----------------------------------------------------------------------------------------------------------
@@ -289,5 +289,5 @@ def _advice(name: str, version: int, data: bytes) -> str:
     if others:
         return f"as version {', '.join(others)} it can be decoded: try that"
     if _has_header(name, version, data):
-        return f"a header stands before it: try --{'request' if name.endswith('Request') else 'response'}"
-    return "is it another message or version, is a header before it, or are bytes missing?"
+        return f"it begins with a header: try --{'request' if name.endswith('Request') else 'response'}"
+    return "is it another message or version, does it begin with a header, or are bytes missing?"

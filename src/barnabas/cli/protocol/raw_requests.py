@@ -1,8 +1,8 @@
-"""A request from JSON: in which version it is sent, and to whom. Pure.
+"""Requests from JSON: the body, the version and the destination. Pure.
 
-Its one rule: the JSON is that of `barnabas decode` and of Kafka's own converters: names with a small first letter, `bytes` and
-`records` in base64, uuids of 22 characters; what is left out has its default. A whole document of `barnabas decode` will do
-as well.
+Its one rule: the JSON is that of `barnabas decode` and of Kafka's own converters. Names are in camel case, `bytes` and
+`records` are base64, and uuids have 22 characters. Missing fields have their defaults. A whole document of `barnabas decode`
+is accepted as well.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ FORMS = "any, controller, node:ID, leader:TOPIC:PARTITION, group:ID, transaction
 
 
 class RawError(ValueError):
-    """What is wrong with a request, in one line."""
+    """A problem with a request, in one line."""
 
 
 def parse_body(text: str) -> tuple[dict[str, Any], int | None]:
-    """The fields of a request, and its version if the text is a document that says it."""
+    """Parse the fields of a request, and its version if the text is a document that has one. Raises RawError."""
     try:
         content = json.loads(text) if text.strip() else {}
     except ValueError as error:
         raise RawError(f"the request is not JSON: {error}") from None
     if not isinstance(content, dict):
-        raise RawError(f"a request is an object of JSON, and this is a {type(content).__name__}")
+        raise RawError(f"a request is a JSON object, and this is a {type(content).__name__}")
     if isinstance(content.get("message"), str) and isinstance(content.get("body"), dict):
         version = content.get("version")
         return content["body"], version if isinstance(version, int) else None
@@ -36,7 +36,8 @@ def parse_body(text: str) -> tuple[dict[str, Any], int | None]:
 
 
 def parse_destination(text: str) -> Destination:
-    """
+    """Parse the destination of a request. Raises RawError.
+
     >>> parse_destination("leader:orders:3")
     Leader(topic='orders', partition=3)
     """
@@ -55,11 +56,11 @@ def parse_destination(text: str) -> Destination:
     topic, _, partition = rest.rpartition(":")
     if kind == "leader" and topic and partition.isdecimal():
         return leader(topic, int(partition))
-    raise RawError(f"{text!r} is none of {FORMS}")
+    raise RawError(f"{text!r} is not one of {FORMS}")
 
 
 def best_request(api: wire.Api, content: dict[str, Any], common: Versions) -> tuple[wire.Message, int]:
-    """The request in the newest version that both sides know and that has all its fields."""
+    """Build the request in the newest version that both sides support and that has all its fields."""
     refused: RawError | None = None
     for version in range(common.last, common.first - 1, -1):
         try:
@@ -71,7 +72,7 @@ def best_request(api: wire.Api, content: dict[str, Any], common: Versions) -> tu
 
 
 def request_in(api: wire.Api, content: dict[str, Any], version: int) -> wire.Message:
-    """The request in this version; its fields are checked."""
+    """Build the request in this version, and check its fields."""
     try:
         request = wire.message_class(api.request).from_json(content, version)
         wire.encode(request, version)
@@ -81,7 +82,7 @@ def request_in(api: wire.Api, content: dict[str, Any], version: int) -> wire.Mes
 
 
 def example(api: wire.Api, version: int) -> dict[str, Any]:
-    """A request with all its fields at their defaults, and one member in each list."""
+    """Return a request with all fields at their defaults, and one member in each list."""
     cls = wire.message_class(api.request)
     return _fields(cls, cls.schema().root, version)
 

@@ -1,7 +1,7 @@
-"""Records as lines of text: what `barnabas records produce` reads. Pure: text in, records out.
+"""Parsing of the lines that `barnabas records produce` reads. Pure: text in, records out.
 
-Its one rule: what `barnabas records consume --output jsonl` writes can be read back as `json`. A line that cannot be read is
-an error that says which line it is.
+Its one rule: the output of `barnabas records consume --output jsonl` can be read back as `json`. A line that cannot be parsed
+is an error with the number of the line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class NewRecord(NamedTuple):
-    """What is to be written; what is None is for the producer to choose."""
+    """A record to write. The producer chooses a partition or timestamp that is None."""
 
     key: bytes | None
     value: bytes | None
@@ -26,14 +26,14 @@ class NewRecord(NamedTuple):
 
 
 class BadLineError(ValueError):
-    """A line that is no record."""
+    """A line that is not a record."""
 
 
 Parser = Callable[[bytes], NewRecord]
 
 
 def parse_lines(lines: Iterable[bytes], parse: Parser) -> Iterator[NewRecord]:
-    """A record to a line. Raises `BadLineError`."""
+    """Yield the record of each line. Raises `BadLineError`."""
     for number, line in enumerate(lines, 1):
         text = line.removesuffix(b"\n").removesuffix(b"\r")
         try:
@@ -44,7 +44,7 @@ def parse_lines(lines: Iterable[bytes], parse: Parser) -> Iterator[NewRecord]:
 
 
 def line_parser(key_separator: str | None, null: str | None) -> Parser:
-    """A line is a value, or with a separator a key and a value; `null` is the text that stands for none.
+    """Return a parser of lines that are a value or, with a separator, a key and a value. The text `null` means None.
 
     >>> line_parser(":", "-")(b"alice:two apples")
     NewRecord(key=b'alice', value=b'two apples', headers=(), partition=None, timestamp_ms=None)
@@ -64,7 +64,7 @@ def line_parser(key_separator: str | None, null: str | None) -> Parser:
 
 
 def tsv_parser(null: str | None) -> Parser:
-    """Key, value and then headers as name=value, with tabs between; backslash-t, -n and -r stand for what they are.
+    """Return a parser of key, value and headers (name=value), separated by tabs. Backslash-t, -n and -r are escapes.
 
     >>> tsv_parser(None)(b"alice\\ttwo apples\\tsource=web")
     NewRecord(key=b'alice', value=b'two apples', headers=(('source', b'web'),), partition=None, timestamp_ms=None)
@@ -85,8 +85,9 @@ def tsv_parser(null: str | None) -> Parser:
 
 
 def parse_json(line: bytes) -> NewRecord:
-    """An object with `key`, `value`, `headers`, `partition` and `timestamp`, all of which may be absent. Texts are UTF-8,
-    {"base64": ...} is bytes, anything else is written as JSON.
+    """Parse an object with `key`, `value`, `headers`, `partition` and `timestamp`, all of which are optional.
+
+    Strings become UTF-8, {"base64": ...} becomes bytes, and anything else is written as JSON.
 
     >>> parse_json(b'{"key": "alice", "value": {"apples": 2}, "headers": {"source": "web"}}')
     NewRecord(key=b'alice', value=b'{"apples":2}', headers=(('source', b'web'),), partition=None, timestamp_ms=None)
@@ -94,7 +95,7 @@ def parse_json(line: bytes) -> NewRecord:
     try:
         found = json.loads(line)
     except json.JSONDecodeError as error:
-        raise ValueError(f"this is no JSON ({error.msg})") from None
+        raise ValueError(f"this is not JSON ({error.msg})") from None
     if not isinstance(found, dict):
         raise ValueError("an object is needed")
     headers = found.get("headers") or {}
@@ -124,7 +125,7 @@ def _bytes(value: Any) -> bytes | None:
         try:
             return base64.b64decode(value["base64"], validate=True)
         except (binascii.Error, TypeError, ValueError):
-            raise ValueError("base64 must be Base64") from None
+            raise ValueError("the value of base64 is not Base64") from None
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -1,6 +1,7 @@
-"""Records as rows for people and programs, and which of them are wanted. Pure.
+"""Rows of records for people and programs, and filters for records. Pure.
 
-Its one rule: what cannot be shown in the asked form is shown in one that loses nothing: bytes that are no text as Base64.
+Its one rule: nothing is lost. Bytes that cannot be shown in the requested form are shown as text, or as Base64 if they are not
+text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ FORMATS = ("text", "json", "hex", "base64")
 
 
 class Shown(Protocol):
-    """A record, as consumers hand it out."""
+    """A record, as a consumer returns it."""
 
     @property
     def topic(self) -> str: ...
@@ -36,7 +37,7 @@ class Shown(Protocol):
 
 
 def show(data: bytes | None, form: str) -> Any:
-    """A key or a value in a form.
+    """Format a key or a value.
 
     >>> show(b"abc", "hex"), show(b'{"a": 1}', "json"), show(b"\\xff", "text")
     ('616263', {'a': 1}, {'base64': '/w=='})
@@ -51,7 +52,7 @@ def show(data: bytes | None, form: str) -> Any:
         try:
             return json.loads(data)
         except ValueError:
-            pass  # it is shown as it is
+            pass  # shown as text
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -75,17 +76,17 @@ def _headers_text(headers: list[dict[str, Any]]) -> str | None:
     return ", ".join(f"{each['key']}={each['value']}" for each in headers) or None
 
 
-# --- which are wanted
+# --- filters
 
 Filter = Callable[[Shown], bool]
 
 
 def regex_filter(field: str, pattern: str) -> Filter:
-    """Records whose key or value matches somewhere. Raises ValueError."""
+    """Return a filter for records whose key or value contains a match. Raises ValueError."""
     try:
         compiled = re.compile(pattern.encode())
     except re.error as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
 
     def fits(record: Shown) -> bool:
         data = record.key if field == "key" else record.value
@@ -95,7 +96,7 @@ def regex_filter(field: str, pattern: str) -> Filter:
 
 
 def header_filter(text: str) -> Filter:
-    """Records with a header NAME, or with NAME=VALUE."""
+    """Return a filter for records with a header NAME, or NAME=VALUE."""
     name, sign, value = text.partition("=")
     wanted = value.encode() if sign else None
     return lambda record: any(key == name and (wanted is None or each == wanted) for key, each in record.headers)
@@ -112,7 +113,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 def where_filter(text: str) -> Filter:
-    """Records whose value is JSON in which PATH is, is not, matches, or is more or less than a value. Raises ValueError.
+    """Return a filter for records whose value is JSON, by a comparison of PATH with a value or a regex. Raises ValueError.
 
     >>> fits = where_filter("order.items[0].count>=2")
     >>> from barnabas.client.records import ConsumerRecord
@@ -121,11 +122,11 @@ def where_filter(text: str) -> Filter:
     """
     found = _CONDITION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no condition such as order.total>=100, user.name=alice or user.name~^a")
+        raise ValueError(f"{text!r} is not a condition such as order.total>=100, user.name=alice or user.name~^a")
     path = tuple(int(index) if index else name for name, index in _STEP.findall(found["path"].strip().lstrip("$.")))
     condition = _Condition(path, found["sign"], found["value"].strip())
     if condition.sign == "~":
-        regex_filter("value", condition.value)  # says what is wrong with it
+        regex_filter("value", condition.value)  # raises ValueError if it is not a regex
 
     def fits(record: Shown) -> bool:
         try:

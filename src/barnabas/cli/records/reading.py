@@ -1,7 +1,6 @@
-"""Reading records from here to there: what `barnabas records consume` does once it knows what is wanted.
+"""The reading loop of `barnabas records consume`.
 
-Its one rule: where it ends is known when it begins, unless it is to go on; so a topic that is written to all the time has an
-end, too.
+Its one rule: without --follow, the end offsets are fixed at the beginning. So reading ends even if producers keep writing.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _POLL_MS = 500
 
 
 class Begin(NamedTuple):
-    """Where to begin, if not at the beginning."""
+    """The position to begin at; the beginning of the log by default."""
 
     offset: int | None
     from_ms: int | None
@@ -36,7 +35,7 @@ class Begin(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """When to end: after so many, at what there was at the beginning, at a time."""
+    """The condition to end: after a number of records, at a time, or never (`follow`)."""
 
     max_records: int | None
     follow: bool
@@ -44,7 +43,7 @@ class Stop(NamedTuple):
 
 
 class Show:
-    """Rows on their way out."""
+    """Output of records, as rows or as bare values."""
 
     def __init__(self, output: Output, key_form: str, value_form: str, values_only: bool) -> None:
         self._output, self._key_form, self._value_form, self._values_only = output, key_form, value_form, values_only
@@ -115,7 +114,7 @@ def consume(
 
 
 async def _joined(consumer: Consumer) -> dict[Any, int]:
-    """Where the partitions end that the group gives us; it may give none."""
+    """Wait for the assignment, and return the end offsets of its partitions. Empty if the group assigns none."""
     for _ in range(20):
         if consumer.assignment():
             break
@@ -124,7 +123,7 @@ async def _joined(consumer: Consumer) -> dict[Any, int]:
 
 
 async def _placed(consumer: Consumer, keys: list[Place], begin: Begin, stop: Stop) -> dict[Any, int] | None:
-    """Go where to begin; where partitions end, or None when it goes on."""
+    """Seek to the begin position, and return the end offsets, or None with `follow`. Raises Failure."""
     first = await consumer.beginning_offsets(keys)
     ends = dict(await consumer.end_offsets(keys))
     starts: dict[Any, int] = dict(first)

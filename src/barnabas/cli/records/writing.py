@@ -1,6 +1,6 @@
-"""Writing many records, and where they went: what `barnabas records produce` does with the records it was given.
+"""The writing loop of `barnabas records produce`, and the count of written records.
 
-Its one rule: what was written is counted, also when something goes wrong after it.
+Its one rule: written records are counted, even if a later one fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SETTLE_EVERY = 10_000
 
 
 class Written:
-    """What was written where."""
+    """The number of records and the offsets written in each partition."""
 
     def __init__(self) -> None:
         self.partitions: dict[int, tuple[int, int, int]] = {}
@@ -104,6 +104,6 @@ async def _settle(producer: Producer, deliveries: list[Awaitable[RecordMetadata]
 
 
 def split_settings(connection: Connection, known: Mapping[str, object]) -> tuple[Connection, dict[str, str]]:
-    """What is for every client, and what is for this kind of client alone."""
+    """Split settings into those of every client, and those of this kind of client only."""
     own = {name: setting.value for name, setting in connection.settings.items() if name in known}
     return Connection({name: each for name, each in connection.settings.items() if name not in known}), own

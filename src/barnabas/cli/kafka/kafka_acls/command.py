@@ -30,32 +30,32 @@ _MANY: dict[str, Any] = {"multiple": True}
 @click.command("kafka-acls", cls=JavaTool, short_help="List, add and remove ACLs as Kafka's script does.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
 @click.option("--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to connect to.")
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.option("--add", is_flag=True, help="Add ACLs.")
 @click.option("--remove", is_flag=True, help="Remove ACLs.")
-@click.option("--list", "list_", is_flag=True, help="List ACLs, of the given resources or all.")
+@click.option("--list", "list_", is_flag=True, help="List the ACLs of the given resources, or all.")
 @click.option("--topic", **_MANY, help="A topic; '*' for all.")
 @click.option("--group", **_MANY, help="A group; '*' for all.")
 @click.option("--cluster", is_flag=True, help="The cluster.")
 @click.option("--transactional-id", **_MANY, help="A transactional id; '*' for all.")
 @click.option("--delegation-token", **_MANY, help="A delegation token; '*' for all.")
-@click.option("--user-principal", **_MANY, help="A principal whose tokens are meant.")
+@click.option("--user-principal", **_MANY, help="A principal that owns delegation tokens.")
 @click.option(
     "--resource-pattern-type",
     default="LITERAL",
     metavar="ANY|MATCH|LITERAL|PREFIXED",
-    help="What names mean [LITERAL].",
+    help="Pattern type of the resource names [LITERAL].",
 )
-@click.option("--allow-principal", **_MANY, help="Who may: User:alice.")
-@click.option("--deny-principal", **_MANY, help="Who may not.")
-@click.option("--allow-host", **_MANY, help="From where those may [*].")
-@click.option("--deny-host", **_MANY, help="From where those may not [*].")
-@click.option("--operation", **_MANY, help="What: Read, Write, ... [All].")
-@click.option("--principal", **_MANY, help="With --list: of these principals.")
-@click.option("--producer", is_flag=True, help="What a producer needs: Write, Describe and Create on topics.")
-@click.option("--consumer", is_flag=True, help="What a consumer needs: Read and Describe on topics, Read on groups.")
+@click.option("--allow-principal", **_MANY, help="Principal to allow, such as User:alice.")
+@click.option("--deny-principal", **_MANY, help="Principal to deny.")
+@click.option("--allow-host", **_MANY, help="Host from which the allowed principals may connect [*].")
+@click.option("--deny-host", **_MANY, help="Host from which the denied principals may not connect [*].")
+@click.option("--operation", **_MANY, help="Operation: Read, Write, ... [All].")
+@click.option("--principal", **_MANY, help="With --list: only ACLs of this principal.")
+@click.option("--producer", is_flag=True, help="The ACLs of a producer: Write, Describe and Create on topics.")
+@click.option("--consumer", is_flag=True, help="The ACLs of a consumer: Read and Describe on topics, Read on groups.")
 @click.option("--idempotent", is_flag=True, help="With --producer: IdempotentWrite on the cluster.")
-@click.option("--force", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def kafka_acls(ctx: click.Context, /, **given: Any) -> None:
     """List, add and remove ACLs as Kafka's script of this name does. See also: barnabas acls."""
@@ -87,7 +87,7 @@ def kafka_acls(ctx: click.Context, /, **given: Any) -> None:
 
 
 def _words(failure: Failure, call: str) -> str:
-    """Kafka's own where no node could be reached."""
+    """Return Kafka's own error if no node could be reached."""
     from barnabas.client.errors import CallTimeoutError
 
     if not isinstance(failure.__cause__, CallTimeoutError):
@@ -97,13 +97,13 @@ def _words(failure: Failure, call: str) -> str:
 
 
 def _failed(message: str) -> SystemExit:
-    """Kafka's tool says this on the standard output."""
+    """Print the error on the standard output, as Kafka's tool does."""
     click.echo(f"Error while executing ACL command: {message}")
     return SystemExit(EXIT_FAILED)
 
 
 def _check(given: dict[str, Any]) -> None:
-    """Which options go together, in the order in which Kafka looks at them."""
+    """Check which options can be combined, in Kafka's order. Raises UsageProblem."""
     servers = bool(given["bootstrap_server"]), bool(given["bootstrap_controller"])
     if servers[0] == servers[1]:
         words = "Only one of" if servers[0] else "One of"
@@ -147,7 +147,7 @@ def _options(given: dict[str, Any]) -> Options:
     )
 
 
-# --- what it does
+# --- actions
 
 
 def _print(lines: Sequence[str]) -> None:
@@ -214,5 +214,5 @@ async def _remove(cluster: Cluster, wanted: acl_command.Wanted, force: bool) -> 
 def _is_confirmed(lines: Sequence[str]) -> bool:
     _print(lines)
     if not sys.stdin.isatty():
-        raise Failure("nobody is there to answer: use --force")
+        raise Failure("there is no terminal to confirm on: use --force")
     return sys.stdin.readline().strip().lower() == "y"

@@ -1,6 +1,6 @@
-"""What Kafka's kafka-acls makes of its options, and the lines it prints. Pure.
+"""The patterns and entries that the options of kafka-acls select, and the lines it prints. Pure.
 
-Its one rule: the same sets of patterns and entries, in the same words. Kafka goes through them in the order of hashes that
+Its one rule: sets of patterns and entries, and their text, are Kafka's. Kafka iterates over them in the order of hashes that
 differ from run to run; here they are sorted.
 """
 
@@ -26,11 +26,11 @@ from barnabas.security.principal import KafkaPrincipal, parse_principal
 
 
 class UsageProblem(ValueError):  # noqa: N818 - what Kafka's tool answers with its help
-    """Options that do not go together."""
+    """Options that cannot be combined."""
 
 
 class Pattern(NamedTuple):
-    """Resources, or a filter for them; printed alike."""
+    """A resource pattern, or a filter for patterns; both are printed alike."""
 
     resource_type: ResourceType
     name: str
@@ -44,7 +44,7 @@ class Pattern(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Who, from where, what, and whether."""
+    """Principal, host, operation and permission."""
 
     principal: str
     host: str
@@ -70,7 +70,7 @@ _CONSUMER_ON_GROUP = (_Op.READ,)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options that say which entries are meant; each tuple has the values of one that may be repeated."""
+    """The options that select entries; a tuple has the values of a repeatable option."""
 
     topic: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Options:
 
 
 def patterns(options: Options) -> list[Pattern]:
-    """What is meant of --topic and its like."""
+    """Return the patterns that --topic and the other resource options name."""
     names = {
         ResourceType.TOPIC: options.topic,
         ResourceType.GROUP: options.group,
@@ -109,7 +109,7 @@ def patterns(options: Options) -> list[Pattern]:
 
 
 def to_add(options: Options) -> Wanted:
-    """The entries to make, by pattern."""
+    """Return the entries to add, by pattern. Raises UsageProblem."""
     if options.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
         raise UsageProblem(
             f"A '--resource-pattern-type' value of '{options.pattern_type.name}' is not valid when adding acls."
@@ -121,7 +121,7 @@ def to_add(options: Options) -> Wanted:
 
 
 def to_remove(options: Options) -> Wanted:
-    """The entries that are meant, by filter; none at all stands for every entry of it."""
+    """Return the entries to remove, by filter. An empty set means every entry of the filter. Raises UsageProblem."""
     some = patterns(options)
     if not some:
         raise UsageProblem(
@@ -167,7 +167,7 @@ def _entries(options: Options, operations: Sequence[AclOperation]) -> set[Entry]
 
 
 def parse_principals(texts: Iterable[str]) -> list[str]:
-    """In the order of Kafka's hash table. Raises ValueError for what is no principal."""
+    """Return principals in the order of Kafka's hash table. Raises ValueError for a malformed one."""
     principals = dict.fromkeys(parse_principal(text.strip()) for text in texts)
     return [str(each) for each in hash_order(principals, hash_of=_principal_hash)]
 
@@ -177,7 +177,7 @@ def _principal_hash(principal: KafkaPrincipal) -> int:
 
 
 def _operation(text: str) -> AclOperation:
-    """By its name without underscores, as Kafka writes it: `DescribeConfigs`."""
+    """Find an operation by its name without underscores, as Kafka writes it: `DescribeConfigs`."""
     names = {operation.name.replace("_", ""): operation for operation in AclOperation}
     return names.get(text.strip().upper(), AclOperation.UNKNOWN)
 
@@ -190,7 +190,7 @@ def _check_operations(found: Mapping[Pattern, Iterable[Entry]]) -> None:
             raise UsageProblem(f"ResourceType {pattern.resource_type.name} only supports operations [{names}]")
 
 
-# --- to and from the client's words
+# --- conversion to and from the client's types
 
 
 def entry_of(pattern: Pattern, entry: Entry) -> AclEntry:
@@ -204,7 +204,7 @@ def filter_of(pattern: Pattern, entry: Entry | None = None) -> AclFilter:
 
 
 def by_pattern(entries: Iterable[AclEntry]) -> Wanted:
-    """Entries as they are listed."""
+    """Return the entries in the order of the listing."""
     found: dict[Pattern, set[Entry]] = {}
     for entry in entries:
         found.setdefault(Pattern(*entry[:3]), set()).add(Entry(*entry[3:]))

@@ -1,1 +1,1 @@
-"""kafka-configs: `command` has the options and the requests, `rules` which options go together, and the output."""
+"""kafka-configs: `command` has the options and the requests, `rules` the checks of options and the output."""

@@ -44,7 +44,7 @@ _MANY: dict[str, Any] = {"multiple": True}
 
 
 class _Said(click.ClickException):
-    """A message as it is, and exit code 1."""
+    """A message printed without a prefix, and exit code 1."""
 
     exit_code = EXIT_FAILED
 
@@ -53,7 +53,7 @@ class _Said(click.ClickException):
 
 
 class _ConfigsTool(KafkaTool):
-    """Keeps the order of --entity-name and --entity-default, and the words in which Kafka does not understand an option."""
+    """Keeps the order of --entity-name and --entity-default, and reports usage errors with Kafka's messages."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGS] = list(args)
@@ -71,17 +71,17 @@ _ARGS = "barnabas.kafka_configs.args"
 @click.command("kafka-configs", cls=_ConfigsTool, short_help="Show and change settings as Kafka's script does.")
 @click.option("--bootstrap-server", **_MANY, metavar="HOST:PORT,...", help="Brokers to connect to.")
 @click.option("--bootstrap-controller", **_MANY, metavar="HOST:PORT,...", help="Controllers to connect to.")
-@click.option("--command-config", **_MANY, metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--command-config", **_MANY, metavar="FILE", help="Properties file with client settings.")
 @click.option("--alter", is_flag=True, help="Change settings of an entity.")
 @click.option("--describe", is_flag=True, help="List settings of an entity.")
-@click.option("--all", is_flag=True, help="Also those that were not set for the entity itself.")
+@click.option("--all", is_flag=True, help="Also list settings that are not set on the entity itself.")
 @click.option(
     "--entity-type", **_MANY, help="topics, clients, users, brokers, broker-loggers, ips, client-metrics or groups."
 )
 @click.option("--entity-name", **_MANY, help="Name of the entity.")
 @click.option("--entity-default", is_flag=True, help="The default of clients, users, brokers or ips.")
 @click.option("--add-config", **_MANY, metavar="K=V,...", help="Settings to set: 'k1=v1,k2=[v1,v2]'.")
-@click.option("--add-config-file", **_MANY, metavar="FILE", help="Settings to set, as properties.")
+@click.option("--add-config-file", **_MANY, metavar="FILE", help="Properties file with settings to set.")
 @click.option("--delete-config", **_MANY, metavar="K,...", help="Settings to unset.")
 @click.option("--topic", **_MANY, help="A topic.")
 @click.option("--client", **_MANY, help="A client id.")
@@ -208,7 +208,7 @@ async def _is_there(cluster: Cluster, kind: str, name: str) -> bool:
 
 
 async def _entities(cluster: Cluster, kind: str) -> list[str]:
-    """The names there are, in the order in which Kafka's tool goes through them."""
+    """Return the existing names, in the order of Kafka's tool."""
     if kind == TOPICS:
         return hash_order((await cluster.metadata(None)).topics)
     if kind in (BROKERS, BROKER_LOGGERS):
@@ -228,7 +228,7 @@ async def _groups(cluster: Cluster) -> list[str]:
 
 
 async def _configured_groups(cluster: Cluster) -> list[str] | None:
-    """None where brokers cannot list them, or do not for this client."""
+    """Return the names, or None if brokers are too old to list them or deny access."""
     from barnabas.client.admin.configs import Configs
 
     try:
@@ -274,7 +274,7 @@ async def _describe_quotas_and_users(cluster: Cluster, types: list[str], names: 
 def _alteration(
     types: list[str], names: list[str], added: dict[str, str], deleted: list[str]
 ) -> Callable[[Cluster], Any]:
-    """What to do with a cluster. Raises RefusedError for what no cluster is asked."""
+    """Return the coroutine function that makes the change. Raises RefusedError for errors found without the cluster."""
     if types[0] in RESOURCE_TYPES:
         resource = ConfigResource(RESOURCE_TYPES[types[0]], names[0])
         ops = [AlterConfigOp(name, AlterConfigOpType.DELETE, "") for name in deleted]
@@ -336,7 +336,7 @@ def _scram_alteration(user: str, added: dict[str, str], deleted: list[str]) -> C
         alterations: list[ScramAlteration] = [ScramDeletion(user, ScramMechanism.of(name)) for name in deleted]
         for name, (iterations, password) in credentials.items():
             alterations.append(ScramUpsertion(user, ScramMechanism.of(name), password, iterations))
-        if len(alterations) > 1:  # Kafka's tool sends all in one request, in which brokers take a user once
+        if len(alterations) > 1:  # Kafka's tool sends one request, in which brokers accept a user only once
             text = "A user credential cannot be altered twice in the same request"
             raise KafkaError(ErrorCode.DUPLICATE_RESOURCE, text)
         for result in (await Users(cluster).alter_user_scram_credentials(alterations)).values():

@@ -1,7 +1,7 @@
-"""What Kafka's kafka-configs understands and prints: which options go together, what they mean, and its lines. Pure.
+"""The options and the output of kafka-configs: which options can be combined, their values, and the lines. Pure.
 
-Its one rule: the same complaint for the same mistake, in Kafka's order of looking. One difference is meant: passwords are in
-no message, while Kafka repeats the whole command line when something goes wrong.
+Its one rule: the same mistake results in the same message, and checks are in Kafka's order. One difference is intended: no
+message contains passwords, while Kafka repeats the whole command line after an error.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ _INTEGER: Final = re.compile(r"[+-]?\d+")
 
 
 class RefusedError(Exception):
-    """What Kafka's tool says in one line."""
+    """An error that Kafka's tool prints in one line."""
 
 
 class MisusedError(RefusedError):
-    """What it says before its help."""
+    """An error that Kafka's tool prints before its help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options as given: every value of each, the flags that are there, and names and defaults of entities in order."""
+    """The given options: all values of each, the flags, and names and defaults of entities in order."""
 
     values: Mapping[str, Sequence[str]]
     flags: frozenset[str]
@@ -88,13 +88,13 @@ class Options:
 
     @property
     def entity_names(self) -> list[str]:
-        """The empty name is the default of its type."""
+        """Return the names of entities. An empty name means the default of its type."""
         flags = [self.one(name) for name in ENTITY_FLAGS if self.has(name)]
         return [*self.ordered_names, *flags, *("" for name in DEFAULTS_FLAGS if self.has(name))]
 
 
 def check(options: Options, is_host: Callable[[str], bool]) -> None:
-    """Raises RefusedError or MisusedError."""
+    """Check the options. Raises RefusedError or MisusedError."""
     _check_actions(options)
     types = options.entity_types
     _check_types(options, types)
@@ -171,7 +171,7 @@ def _check_alter(options: Options, types: list[str], has_name: bool, has_default
 
 
 def check_topic_name(name: str) -> None:
-    """As Kafka's client checks it before it asks anybody."""
+    """Check the name of a topic as Kafka's client does, before any request. Raises RefusedError."""
     if not name:
         wrong = "the empty string is not allowed"
     elif name in (".", ".."):
@@ -186,7 +186,7 @@ def check_topic_name(name: str) -> None:
 
 
 def is_host(name: str) -> bool:
-    """Whether it is an address, or a name that is known."""
+    """Return True for an IP address or a host name that can be resolved."""
     try:
         return bool(socket.getaddrinfo(name, None))
     except (OSError, UnicodeError):
@@ -197,11 +197,11 @@ def _is_int(text: str) -> bool:
     return _INTEGER.fullmatch(text) is not None and -(2**31) <= int(text) < 2**31
 
 
-# --- settings that are given ------------------------------------------------------------------------------------------
+# --- given settings ---------------------------------------------------------------------------------------------------
 
 
 def to_add(text: str) -> dict[str, str]:
-    """The settings of --add-config, in the order of a Java table; brackets keep commas together.
+    """Parse --add-config, in the order of Java's hash table. Brackets enclose values with commas. Raises RefusedError.
 
     >>> to_add("a=1,b=[x,y],c=")
     {'a': '1', 'b': 'x,y', 'c': ''}
@@ -230,14 +230,14 @@ def check_keys(names: Iterable[str]) -> None:
 
 
 def to_delete(values: Iterable[str]) -> list[str]:
-    """The names of --delete-config, which may be given several times."""
+    """Return the names of --delete-config, which may be repeated."""
     return [name.strip() for value in values for name in value.split(",")]
 
 
 def check_user_or_client(
     types: Sequence[str], names: Sequence[str], added: Iterable[str], deleted: Iterable[str]
 ) -> bool:
-    """Whether it is quotas that change; else it is SCRAM credentials. Raises RefusedError."""
+    """Return True if quotas change, False if SCRAM credentials change. Raises RefusedError."""
     known = quotas.user_or_client_definitions()
     added, deleted = list(added), list(deleted)
     scram_added, scram_deleted = ([name for name in some if name in SCRAM_MECHANISMS] for some in (added, deleted))
@@ -289,7 +289,7 @@ def check_ip(names: Iterable[str]) -> None:
 def quota_values(
     added: Mapping[str, str], deleted: Iterable[str], present: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """What to ask for. Raises RefusedError."""
+    """Return the changes to request. Raises RefusedError."""
     deleted = list(deleted)
     missing = [name for name in deleted if name not in present]
     if missing:
@@ -306,7 +306,7 @@ def quota_values(
 
 
 def scram_credential(mechanism: str, text: str) -> tuple[int, str]:
-    """Iterations and password. Raises RefusedError.
+    """Parse iterations and password. Raises RefusedError.
 
     >>> scram_credential("SCRAM-SHA-256", "iterations=8192,password=secret")
     (8192, 'secret')
@@ -328,7 +328,7 @@ def scram_credential(mechanism: str, text: str) -> tuple[int, str]:
 
 
 def failed_line(args: Sequence[str]) -> str:
-    """The first line when something went wrong, but for passwords."""
+    """Return the first line of an error, with passwords hidden."""
     shown = _SECRET.sub(r"\1[hidden]", " ".join(args))
     return f"Error while executing config command with args '{shown}'"
 
@@ -337,7 +337,7 @@ def failed_line(args: Sequence[str]) -> str:
 
 
 def is_shown(resource: ConfigResource, entry: ConfigEntry, show_all: bool) -> bool:
-    """Loggers are shown whole."""
+    """Return True if all settings are listed, as always for loggers."""
     if show_all or resource.type is ConfigResourceType.BROKER_LOGGER:
         return True
     return entry.source is resource.own_source
@@ -366,7 +366,7 @@ def completed_line(kind: str, name: str) -> str:
 
 
 def quota_lines(found: Mapping[Any, Mapping[str, float]]) -> list[str]:
-    """In the order in which Java's tables have entities and quotas."""
+    """Format quotas, in the order of Java's hash tables."""
     return [
         f"Quota configs for {_entity_text(dict(entity))} are "
         + ", ".join(f"{key}={format_value(found[entity][key])}" for key in hash_order(found[entity], sized=True))

@@ -1,6 +1,6 @@
-"""The actions of kafka-consumer-groups: the requests it sends, in its order, and what it reports.
+"""The actions of kafka-consumer-groups: its requests, in Kafka's order, and its reports.
 
-`lines` formats the output, `operations.groups.reset_plan` computes new offsets. Whatever ends Kafka's tool is raised.
+`lines` formats the output, `operations.groups.reset_plan` computes new offsets. An error that ends Kafka's tool is raised.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def say_error(text: str) -> None:
 
 
 async def act(cluster: Cluster, has: Mapping[str, Any]) -> None:
-    """Do what the options say; `has` are those that were given, by name."""
+    """Carry out the action of the options; `has` are the given options, by name."""
     if "list" in has:
         await _list(cluster, has)
     elif "describe" in has:
@@ -123,7 +123,7 @@ async def _list(cluster: Cluster, has: Mapping[str, Any]) -> None:
 
 
 async def _described(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, GroupDescription]:
-    """Descriptions by group, or the error of the first group that has one."""
+    """Return descriptions by group, or raise the error of the first group that has one."""
     results = await Groups(cluster).describe_consumer_groups(group_ids)
     found: dict[str, GroupDescription] = {}
     for group_id in hash_order(results, string_hash):
@@ -159,7 +159,7 @@ async def _describe(cluster: Cluster, has: Mapping[str, Any]) -> None:
 
 
 async def _offset_rows(cluster: Cluster, described: Mapping[str, GroupDescription]) -> dict[str, list[OffsetRow]]:
-    """Of each group the partitions of its members, those with most of them first; then those that no member has."""
+    """Print the partitions of each group: by member, those with most partitions first; then the unassigned ones."""
     committed = await _committed(cluster, described)
     parts: dict[str, list[tuple[GroupMember | None, list[TopicPartition]]]] = {}
     for group_id, group in described.items():
@@ -191,7 +191,7 @@ async def _committed(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, di
 
 
 async def _topics(cluster: Cluster, topics: Iterable[str], *, is_wrapped: bool = True) -> ClusterState:
-    """Metadata of topics that exist; `is_wrapped` says how Kafka's tool tells of one that does not."""
+    """Return the metadata of existing topics. `is_wrapped` selects Kafka's form of the error for a missing one."""
     state = await cluster.metadata(set(topics))
     for code in state.errors.values():
         error = KafkaError(code)
@@ -200,7 +200,7 @@ async def _topics(cluster: Cluster, topics: Iterable[str], *, is_wrapped: bool =
 
 
 async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """The end of every partition that has a leader."""
+    """Return the end offset of every partition that has a leader."""
     wanted = list(partitions)
     state = await _topics(cluster, (each.topic for each in wanted))
     led = [each for each in wanted if state.leader(*each) is not None]
@@ -241,7 +241,7 @@ async def _reset(cluster: Cluster, has: Mapping[str, Any]) -> dict[str, dict[Top
 
 
 def _reset_asked(has: Mapping[str, Any]) -> Reset | None:
-    """The scenario; None if there is none, which is a problem only once the partitions are known."""
+    """Return the scenario, or None if there is none: Kafka reports that only after it has found the partitions."""
     if "to-offset" in has:
         return Reset(Rule.OFFSET, parse_long("to-offset", has["to-offset"]))
     if "shift-by" in has:

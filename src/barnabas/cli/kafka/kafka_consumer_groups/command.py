@@ -1,6 +1,6 @@
 """`barnabas kafka-consumer-groups`: Kafka's script of this name, with its options and its lines.
 
-Reads options; what is asked and said is in `cli.kafka.kafka_consumer_groups.actions`.
+Parses options. Requests and reports are in `cli.kafka.kafka_consumer_groups.actions`.
 """
 
 from __future__ import annotations
@@ -29,38 +29,43 @@ _OPTIONAL: dict[str, Any] = {"is_flag": False, "flag_value": ""}
     short_help="List, describe, reset and delete groups as Kafka's script does.",
 )
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
-@click.option("--timeout", metavar="MS", default="30000", help="How long to wait, in ms [30000].")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
+@click.option("--timeout", metavar="MS", default="30000", help="Timeout in ms [30000].")
 @click.option("--list", is_flag=True, help="List groups.")
 @click.option("--describe", is_flag=True, help="Describe groups, with the lag of each partition.")
 @click.option("--delete", is_flag=True, help="Delete groups.")
 @click.option("--reset-offsets", is_flag=True, help="Set offsets of groups that have no members.")
 @click.option("--delete-offsets", is_flag=True, help="Delete offsets of a group.")
-@click.option("--validate-regex", metavar="REGEX", help="Say whether a regular expression is one.")
+@click.option("--validate-regex", metavar="REGEX", help="Check that a regular expression is valid.")
 @click.option("--group", **_MANY, metavar="GROUP", help="A group; may be repeated.")
 @click.option("--all-groups", is_flag=True, help="All groups.")
 @click.option("--topic", **_MANY, metavar="TOPIC[:0,1]", help="A topic, or some of its partitions.")
 @click.option("--all-topics", is_flag=True, help="All topics that the group has offsets in.")
-@click.option("--members", is_flag=True, help="With --describe: the members.")
-@click.option("--offsets", is_flag=True, help="With --describe: the offsets, as without it.")
-@click.option("--state", **_OPTIONAL, metavar="[STATE,...]", help="With --describe or --list: the state.")
-@click.option("--type", **_OPTIONAL, metavar="[TYPE,...]", help="With --list: the type.")
-@click.option("--verbose", is_flag=True, help="With --describe: more.")
-@click.option("--dry-run", is_flag=True, help="With --reset-offsets: only show what it would do.")
-@click.option("--execute", is_flag=True, help="With --reset-offsets: do it.")
-@click.option("--export", is_flag=True, help="With --reset-offsets: show it as CSV.")
-@click.option("--to-earliest", is_flag=True, help="To the first offset.")
-@click.option("--to-latest", is_flag=True, help="To the end.")
-@click.option("--to-current", is_flag=True, help="Where it is.")
-@click.option("--to-offset", metavar="OFFSET", help="To an offset.")
-@click.option("--shift-by", metavar="N", help="By a number of offsets, which may be negative.")
-@click.option("--to-datetime", metavar="TIME", help="To a time, such as 2026-01-31T12:30:00.000.")
-@click.option("--by-duration", metavar="DURATION", help="To a time so long ago, such as PT1H30M.")
-@click.option("--from-file", metavar="FILE", help="To what a CSV file says.")
+@click.option("--members", is_flag=True, help="With --describe: show members.")
+@click.option("--offsets", is_flag=True, help="With --describe: show offsets (the default).")
+@click.option(
+    "--state",
+    **_OPTIONAL,
+    metavar="[STATE,...]",
+    help="With --describe or --list: show the state; with --list, only these states.",
+)
+@click.option("--type", **_OPTIONAL, metavar="[TYPE,...]", help="With --list: show the type, or only these types.")
+@click.option("--verbose", is_flag=True, help="With --describe: show more columns.")
+@click.option("--dry-run", is_flag=True, help="With --reset-offsets: only show the new offsets.")
+@click.option("--execute", is_flag=True, help="With --reset-offsets: set the new offsets.")
+@click.option("--export", is_flag=True, help="With --reset-offsets: show the new offsets as CSV.")
+@click.option("--to-earliest", is_flag=True, help="Reset to the first offset.")
+@click.option("--to-latest", is_flag=True, help="Reset to the end.")
+@click.option("--to-current", is_flag=True, help="Reset to the current offset.")
+@click.option("--to-offset", metavar="OFFSET", help="Reset to this offset.")
+@click.option("--shift-by", metavar="N", help="Shift by this number of offsets; may be negative.")
+@click.option("--to-datetime", metavar="TIME", help="Reset to a time, such as 2026-01-31T12:30:00.000.")
+@click.option("--by-duration", metavar="DURATION", help="Reset to this duration before now, such as PT1H30M.")
+@click.option("--from-file", metavar="FILE", help="Reset to the offsets in a CSV file.")
 @click.pass_context
 def kafka_consumer_groups(ctx: click.Context, /, **given: Any) -> None:
     """List, describe, reset and delete groups as Kafka's script of this name does. See also: barnabas groups."""
-    from barnabas.cli.kafka.kafka_consumer_groups.actions import act, say_error, validate_regex  # brings asyncio
+    from barnabas.cli.kafka.kafka_consumer_groups.actions import act, say_error, validate_regex  # imports asyncio
     from barnabas.cli.kafka.kafka_consumer_groups.lines import (
         NOT_EXECUTED,
         ToolProblem,

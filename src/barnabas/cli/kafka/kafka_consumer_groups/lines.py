@@ -1,4 +1,4 @@
-"""The lines of Kafka's kafka-consumer-groups, and what it demands of its options. Pure."""
+"""The lines of Kafka's kafka-consumer-groups, and the checks of its options. Pure."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NOT_EXECUTED = (
 
 
 class UsageProblem(ValueError):  # noqa: N818 - what Kafka's tool answers with its help
-    """Options that do not go together; the text is Kafka's."""
+    """Options that cannot be combined; the text is Kafka's."""
 
 
 class ToolProblem(Exception):  # noqa: N818 - what Kafka's tool says and goes on from
-    """What the tool says after `Error: Executing consumer group command failed due to`."""
+    """The text after `Error: Executing consumer group command failed due to`."""
 
 
 # --- options
 
 
 def check(has: Mapping[str, Any]) -> None:
-    """Which options go together, in the order in which Kafka looks at them. `has` are those that were given, by name."""
+    """Check which options can be combined, in Kafka's order. `has` are the given options, by name. Raises UsageProblem."""
     for name, needs in (("members", "describe"), ("verbose", "describe"), ("offsets", "describe"), ("type", "list")):
         if name in has and needs not in has:
             raise UsageProblem(f"Option(s) [{name}] are unavailable given other options on the command line")
@@ -137,7 +137,7 @@ _DATETIME = re.compile(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d{1,3})(Z|[-+]\d
 
 
 def parse_datetime_ms(text: str) -> int:
-    """A time as Kafka's tools take it: with milliseconds, in UTC unless it says otherwise."""
+    """Parse a time as Kafka's tools do: with milliseconds, in UTC unless it has a zone. Raises ToolProblem."""
     clock = text.partition("T")[2]
     if not clock:
         problem = "Error parsing timestamp. It does not contain a 'T' according to ISO8601 format"
@@ -159,7 +159,7 @@ def parse_datetime_ms(text: str) -> int:
 
 
 class OffsetRow(NamedTuple):
-    """A partition of a group; None is shown as a dash."""
+    """The row of a partition; None is shown as a dash."""
 
     partition: TopicPartition | None
     committed: CommittedOffset | None
@@ -173,7 +173,7 @@ class OffsetRow(NamedTuple):
 
 
 def state_text(group: GroupDescription) -> str | None:
-    """What is said of a group's state on the standard error."""
+    """Return the line about a group's state for the standard error."""
     if group.state == "Empty":
         return f"\nConsumer group '{group.group_id}' has no active members."
     if group.state in REBALANCING:
@@ -182,7 +182,7 @@ def state_text(group: GroupDescription) -> str | None:
 
 
 def listing_text(groups: Iterable[tuple[str, str | None, str | None]], *, with_type: bool, with_state: bool) -> str:
-    """Groups as (id, type, state), in a table."""
+    """Return a table of groups as (id, type, state)."""
     rows = list(groups)
     widths = [max([15, *(len(group_id) for group_id, _, _ in rows)]) + 10, *[20] * (with_type + with_state)]
     wanted = [True, with_type, with_state]
@@ -197,7 +197,7 @@ def listing_text(groups: Iterable[tuple[str, str | None, str | None]], *, with_t
 
 
 def offsets_text(group_id: str, rows: Sequence[OffsetRow], *, verbose: bool) -> str:
-    """Partitions of a group, with their offsets and lag."""
+    """Return a table of a group's partitions, with offsets and lag."""
     header = ["GROUP", "TOPIC", "PARTITION", "LEADER-EPOCH", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"]
     header += ["CONSUMER-ID", "HOST", "CLIENT-ID"]
     table = [header, *([_or_dash(cell) for cell in _offset_cells(group_id, row)] for row in rows)]
@@ -222,7 +222,7 @@ def _offset_cells(group_id: str, row: OffsetRow) -> list[object | None]:
 
 
 def members_text(group: GroupDescription, *, verbose: bool) -> str:
-    """Members of a group; of one that has none, the head of the table alone."""
+    """Return a table of a group's members; only its header if there are none."""
     header = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
     header += ["CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT", "UPGRADED"]
     rows = [[_or_dash(cell) for cell in _member_cells(group, member)] for member in group.members]
@@ -253,7 +253,8 @@ def _member_cells(group: GroupDescription, member: GroupMember) -> list[object |
 
 
 def assignment_text(partitions: Iterable[TopicPartition]) -> str:
-    """
+    """Format an assignment.
+
     >>> assignment_text([TopicPartition("b", 1), TopicPartition("a", 2), TopicPartition("b", 0)])
     'a:2;b:0,1'
     """
@@ -264,7 +265,7 @@ def assignment_text(partitions: Iterable[TopicPartition]) -> str:
 
 
 def group_state_text(group: GroupDescription, *, verbose: bool) -> str:
-    """Coordinator, assignor, state and epochs of a group."""
+    """Return a table of coordinator, assignor, state and epochs of a group."""
     node = group.coordinator
     coordinator = f"{node.host}:{node.port}  ({node.id})" if node else "-"
     header = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]
@@ -279,7 +280,7 @@ def group_state_text(group: GroupDescription, *, verbose: bool) -> str:
 
 
 def resets_text(plans: Mapping[str, Mapping[TopicPartition, int]]) -> str:
-    """New offsets, of groups and partitions in the order of Java's maps."""
+    """Return a table of new offsets, with groups and partitions in the order of Java's hash maps."""
     groups = hash_order(plans, string_hash)
     topics = (each.topic for plan in plans.values() for each in plan)
     widths = [max([15, *map(len, plans)]), max([15, *map(len, topics)]), 10, 0]
@@ -302,7 +303,7 @@ def resets_csv(plans: Mapping[str, Mapping[TopicPartition, int]], *, with_group:
 
 
 def deleted_offsets_text(results: Mapping[TopicPartition, str | None]) -> str:
-    """What became of each partition: an error's text, or None."""
+    """Return a table of results by partition: the text of an error, or None."""
     widths = [max([15, *(len(each.topic) for each in results)]), 10, 15]
     lines = [["TOPIC", "PARTITION", "STATUS"]]
     for each in sorted(results, key=lambda each: f"{each.topic}{each.partition}"):

@@ -38,20 +38,20 @@ _DECODERS: dict[str, Decode] = {
     "kafka-dump-log", cls=KafkaTool, short_help="Dump segments, indexes and snapshots as Kafka's script does."
 )
 @click.option("--files", required=True, multiple=True, metavar="FILE,...", help="The files to dump.")
-@click.option("--print-data-log", is_flag=True, help="Print what records hold; set by every decoder.")
-@click.option("--deep-iteration", is_flag=True, help="Print the records of batches; set by --print-data-log.")
+@click.option("--print-data-log", is_flag=True, help="Print keys and values of records; implied by every decoder.")
+@click.option("--deep-iteration", is_flag=True, help="Print the records of batches; implied by --print-data-log.")
 @click.option("--offsets-decoder", is_flag=True, help="Records are those of __consumer_offsets.")
 @click.option("--transaction-log-decoder", is_flag=True, help="Records are those of __transaction_state.")
 @click.option("--cluster-metadata-decoder", is_flag=True, help="Records are those of the metadata log.")
 @click.option("--remote-log-metadata-decoder", is_flag=True, help="Records are those of __remote_log_metadata.")
 @click.option("--share-group-state-decoder", is_flag=True, help="Records are those of __share_group_state.")
-@click.option("--skip-record-metadata", is_flag=True, help="Print only what records hold, and no control records.")
-@click.option("--verify-index-only", is_flag=True, help="Compare indexes with their log, and do not print them.")
-@click.option("--index-sanity-check", is_flag=True, help="Only look whether a broker would make the index again.")
+@click.option("--skip-record-metadata", is_flag=True, help="Print only keys and values, and no control records.")
+@click.option("--verify-index-only", is_flag=True, help="Compare indexes with their log, without printing them.")
+@click.option("--index-sanity-check", is_flag=True, help="Only check whether a broker would rebuild the index.")
 @click.option(
-    "--max-message-size", type=click.IntRange(1), default=5 * 1024 * 1024, help="The largest batch to expect."
+    "--max-message-size", type=click.IntRange(1), default=5 * 1024 * 1024, help="Size of the largest batch, in bytes."
 )
-@click.option("--max-bytes", type=click.IntRange(1), default=_MAX_INT32, help="How much of each log to read.")
+@click.option("--max-bytes", type=click.IntRange(1), default=_MAX_INT32, help="Number of bytes to read from each log.")
 @click.option("--key-decoder-class", default=_DEFAULT_DECODER, metavar="CLASS", help="One of Kafka's own decoders.")
 @click.option("--value-decoder-class", default=_DEFAULT_DECODER, metavar="CLASS", help="One of Kafka's own decoders.")
 def kafka_dump_log(
@@ -115,5 +115,5 @@ def _decoder(name: str) -> Decode:
     found = _DECODERS.get(name.rpartition(".")[2])
     if found is None:
         known = ", ".join(_DECODERS)
-        raise click.UsageError(f"{name}: classes of Java cannot be used here; there are {known}.")
+        raise click.UsageError(f"{name}: Java classes cannot be used here; the decoders are {known}.")
     return found

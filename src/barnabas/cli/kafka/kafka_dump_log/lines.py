@@ -1,7 +1,7 @@
 """The lines of Kafka's kafka-dump-log: segments, snapshots and indexes of a log, as its script prints them.
 
-Its one rule: what is printed is Kafka's to the character, as far as a file can be read. What is wrong comes as DumpError, in
-one line; what indexes and log do not agree on is collected and said at the end. Nothing is written to but the output.
+Its one rule: the output is Kafka's to the character, as far as a file can be read. A file that cannot be read further raises
+DumpError, with one line. Mismatches between indexes and log are collected and printed at the end. Files are only read.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _LEAST_BATCH = LENGTH_OVERHEAD + 14
 
 
 class DumpError(Exception):
-    """A file that cannot be read on."""
+    """A file that cannot be read further."""
 
 
 class Options(NamedTuple):
-    """What is asked for, by the names of Kafka's options."""
+    """The options, with Kafka's names."""
 
     kind: LogKind = LogKind.DATA
     print_data_log: bool = False
@@ -75,7 +75,7 @@ class Options(NamedTuple):
 
 
 class Mismatches:
-    """What indexes and log do not agree on, by file, in the order in which it was found; paths are shown whole, as by Kafka."""
+    """Mismatches between indexes and log, by file, in the order they were found. Paths are absolute, as in Kafka."""
 
     def __init__(self) -> None:
         self.offsets: dict[Path, list[tuple[int, int]]] = {}
@@ -105,7 +105,7 @@ class Mismatches:
 
 
 def dump_file(path: Path, options: Options, write: Write, warn: Write, mismatches: Mismatches) -> None:
-    """All lines of one file. Raises DumpError."""
+    """Write all lines of one file. Raises DumpError."""
     write(f"Dumping {path}")
     try:
         match path.suffix:
@@ -167,7 +167,7 @@ def _dump_log(path: Path, options: Options, write: Write, mismatches: Mismatches
 
 
 def _raise_unless_cut_off(file: File, path: Path, damage: CorruptLogError, end: int) -> None:
-    """Kafka takes a batch that is not whole for the end of the log, unless its size or magic is one that no batch has."""
+    """Return the end of the whole batches. As in Kafka, an incomplete batch ends the log. Raises DumpError for a bad size."""
     head = file.read(min(MAGIC_POSITION + 1, end - damage.position), damage.position)
     if len(head) <= MAGIC_POSITION:
         return
@@ -214,7 +214,7 @@ def _record_lines(options: Options) -> Callable[[BatchHeader, list[Record]], Ite
     def lines(header: BatchHeader, records: list[Record]) -> Iterator[str]:
         is_control = header.is_control
         time_name = _TIMESTAMP_NAMES[header.timestamp_type]
-        # The sequence of a record is that of the batch and as much further as its offset is.
+        # The sequence of a record is the base sequence plus its offset delta.
         sequence_of_zero = header.base_sequence - header.base_offset if header.base_sequence >= 0 else None
         for record in records:
             offset, timestamp, key, value, headers = record
@@ -314,7 +314,7 @@ def _base_offset(path: Path) -> int:
 
 
 def _entries(path: Path, entry: struct.Struct) -> list[tuple[int, int]]:
-    """All of them, with the room behind the last one that Kafka leaves when it is killed."""
+    """Return all entries, with the preallocated space behind the last one that an unclean shutdown leaves."""
     data = path.read_bytes()
     return list(entry.iter_unpack(data[: len(data) // entry.size * entry.size]))
 
@@ -350,7 +350,7 @@ def _dump_index(path: Path, options: Options, write: Write, mismatches: Mismatch
                 _, header = next(walk_headers(log, position, end))
             except (CorruptLogError, StopIteration):
                 raise DumpError(
-                    f"{path}: no batch begins at position {position}, which offset {offset} is said to have"
+                    f"{path}: no batch begins at position {position}, the position of offset {offset}"
                 ) from None
             if header.last_offset != offset:
                 mismatches.offsets.setdefault(path, []).append((offset, header.last_offset))
@@ -393,7 +393,7 @@ def _dump_time_index(path: Path, options: Options, write: Write, mismatches: Mis
 
 
 def _check_tail(log: File, start: int, size: int) -> None:
-    """Kafka reads on to the end of the log, and so finds what is no batch there."""
+    """Read on to the end of the log as Kafka does, which fails if there is a bad batch."""
     try:
         for _ in walk_headers(log, start, size):
             pass
@@ -420,7 +420,7 @@ def _check_timestamp(
                     return
                 break
     except CorruptLogError:
-        pass  # the tail was looked at before
+        pass  # the tail was checked before
     mismatches.not_found.setdefault(path, []).append((offset, found))
 
 

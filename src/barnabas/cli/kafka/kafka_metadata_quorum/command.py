@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 @click.group(
     "kafka-metadata-quorum", cls=KafkaToolGroup, short_help="Describe and change the quorum as Kafka's script does."
 )
-@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to begin with.")
-@click.option("--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to begin with.")
+@click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
+@click.option("--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers to connect to.")
 @click.option(
     "--command-config",
     type=click.Path(path_type=Path),
-    help="Settings of the client; for add-controller, those of the controller as well.",
+    help="Properties file with client settings; for add-controller, with those of the controller as well.",
 )
 @click.pass_context
 def kafka_metadata_quorum(
@@ -47,9 +47,9 @@ def kafka_metadata_quorum(
 
 
 @kafka_metadata_quorum.command("describe")
-@click.option("--status", is_flag=True, help="A short summary of the quorum.")
-@click.option("--replication", is_flag=True, help="How far each replica is.")
-@click.option("--human-readable", is_flag=True, help="Times as ages, with --replication.")
+@click.option("--status", is_flag=True, help="Show a short summary of the quorum.")
+@click.option("--replication", is_flag=True, help="Show the lag of each replica.")
+@click.option("--human-readable", is_flag=True, help="With --replication: show times as ages.")
 @click.pass_context
 def describe(ctx: click.Context, status: bool, replication: bool, human_readable: bool) -> None:
     """Describe the metadata quorum."""
@@ -78,10 +78,10 @@ def describe(ctx: click.Context, status: bool, replication: bool, human_readable
 
 
 @kafka_metadata_quorum.command("add-controller")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 @click.pass_context
 def add_controller(ctx: click.Context, dry_run: bool) -> None:
-    """Add the controller whose settings are in the file of --command-config."""
+    """Add the controller whose settings are in the --command-config file."""
     from barnabas.operations.quorum.controllers import ControllerError, load_controller
 
     path: Path | None = ctx.obj[2]
@@ -111,7 +111,7 @@ def add_controller(ctx: click.Context, dry_run: bool) -> None:
 @kafka_metadata_quorum.command("remove-controller")
 @click.option("--controller-id", "-i", type=int, required=True, help="The id of the controller.")
 @click.option("--controller-directory-id", "-d", required=True, help="The id of its directory.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 @click.pass_context
 def remove_controller(ctx: click.Context, controller_id: int, controller_directory_id: str, dry_run: bool) -> None:
     """Remove a controller from the voters."""

@@ -44,7 +44,7 @@ def nodes_text(info: QuorumInfo, replicas: Sequence[ReplicaState]) -> str:
 
 
 def replication_lines(info: QuorumInfo, leader: ReplicaState, now_ms: int | None = None) -> list[str]:
-    """A line to each replica; times as ages if it is said what time it is. Raises ValueError for times that are yet to come."""
+    """Return a line per replica. If `now_ms` is given, times are shown as ages. Raises ValueError for times in the future."""
     followers = [each for each in info.voters if each.replica_id != info.leader_id]
     groups = (("Leader", [leader]), ("Follower", followers), ("Observer", info.observers))
     rows = [
@@ -77,13 +77,13 @@ def _time(timestamp_ms: int | None, what: str, now_ms: int | None) -> str:
 
 
 def table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """As Kafka prints tables: columns as wide as their widest cell, and a tab behind each."""
+    """Format a table as Kafka does: columns as wide as their widest cell, each followed by a tab."""
     widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
     return ["\t".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) + "\t" for row in (headings, *rows)]
 
 
 def uuid_problem(text: str) -> str:
-    """What Java says of a text that is no uuid."""
+    """Return Java's error message for a text that is not a uuid."""
     if len(text) > 24:
         return f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID"
     odd = re.search(r"[^\w-]", text.rstrip("="), re.ASCII)

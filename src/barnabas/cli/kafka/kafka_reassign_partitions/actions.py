@@ -1,6 +1,6 @@
 """The actions of kafka-reassign-partitions and the lines they print; `command` has the options.
 
-Its one rule: the lines are Kafka's, even the odd ones. `ToolError` is a line that ends the tool.
+Its one rule: the lines are Kafka's, with all their oddities. A `ToolError` ends the tool with its line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 class Print(Protocol):
-    """Where lines go."""
+    """The output of lines."""
 
     def __call__(self, line: str, end: str = "\n") -> None: ...
 
@@ -52,7 +52,7 @@ _NOT_ALL_RACKS = (
 
 
 class ToolError(Exception):
-    """Ends the tool with this line."""
+    """An error that ends the tool with this line."""
 
 
 # --- list
@@ -76,7 +76,7 @@ async def list_reassignments(cluster: Cluster, out: Print) -> None:
 async def generate(
     cluster: Cluster, topics_json: str, broker_list: str, rack_aware: bool, out: Print, random: Random
 ) -> None:
-    from barnabas.controller.placement import UsableBroker, place  # brings the image of the metadata
+    from barnabas.controller.placement import UsableBroker, place  # imports the metadata image
 
     broker_ids = _broker_ids(broker_list)
     if twice := duplicates(broker_ids):
@@ -171,7 +171,7 @@ def _check_brokers(state: ClusterState, proposed: Iterable[Sequence[int]]) -> No
 
 
 async def _move(cluster: Cluster, moves: Mapping[Replica, str], timeout_ms: int, out: Print) -> None:
-    """Replicas that are not there yet cannot be moved yet: they are asked for again, for a while."""
+    """Move replicas between log dirs. Replicas that do not exist yet are retried until the timeout. Raises ToolError."""
     pending = dict(moves)
     started = time.monotonic()
     while True:
@@ -277,7 +277,7 @@ async def cancel(cluster: Cluster, text: str, out: Print, *, preserve_throttles:
     if moving:
         await _move(cluster, moving, timeout_ms, out)
     else:
-        out("None of the specified partition moves are active.", end="")  # as Kafka's tool, which ends no line here
+        out("None of the specified partition moves are active.", end="")  # as Kafka's tool, without a line end
     if not preserve_throttles:
         await _clear_throttles(cluster, reassignment.partitions, out)
 
@@ -292,11 +292,11 @@ async def _clear_throttles(cluster: Cluster, partitions: Sequence[tuple[Key, Seq
     await throttles.clear_topics(cluster, topics)
 
 
-# --- what several need
+# --- shared by several actions
 
 
 async def _described(cluster: Cluster, topics: Iterable[str]) -> ClusterState:
-    """Topics, which all have to be there."""
+    """Describe topics. Raises KafkaError if one does not exist."""
     names = list(topics)
     state = await cluster.metadata(names)
     for name in names:
@@ -316,7 +316,7 @@ def _current(state: ClusterState, wanted: Iterable[Key]) -> dict[Key, tuple[int,
 
 
 async def _log_dirs(cluster: Cluster, state: ClusterState, current: Mapping[Key, Sequence[int]]) -> dict[Replica, str]:
-    """The log dirs of replicas on brokers that are there."""
+    """Return the log dirs of replicas on running brokers."""
     replicas = [Replica(*key, each) for key, ids in current.items() for each in ids if each in state.nodes]
     found = checked(await LogDirs(cluster).describe_replica_log_dirs(replicas))
     return {replica: where.log_dir for replica, where in found.items() if where.log_dir is not None}

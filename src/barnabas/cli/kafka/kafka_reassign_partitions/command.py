@@ -53,28 +53,28 @@ _DEFAULTS = {"throttle": -1, "replica_alter_log_dirs_throttle": -1, "timeout": 1
     error_prefix='Exception in thread "main" joptsimple.UnrecognizedOptionException: ',
     short_help="Move replicas between brokers as Kafka's script does.",
 )
-@click.option("--verify", **_FLAG, help="Whether a reassignment is completed; if so, throttles are removed.")
+@click.option("--verify", **_FLAG, help="Check that a reassignment is complete, and if so remove throttles.")
 @click.option("--generate", **_FLAG, help="Propose a reassignment of topics to brokers.")
-@click.option("--execute", **_FLAG, help="Begin a reassignment.")
+@click.option("--execute", **_FLAG, help="Start a reassignment.")
 @click.option("--cancel", **_FLAG, help="Cancel a reassignment.")
-@click.option("--list", **_FLAG, help="List the reassignments that go on.")
+@click.option("--list", **_FLAG, help="List ongoing reassignments.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
-@click.option("--reassignment-json-file", metavar="FILE", help="The replicas that partitions should have, as JSON.")
-@click.option("--topics-to-move-json-file", metavar="FILE", help="The topics to propose a reassignment for, as JSON.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
+@click.option("--reassignment-json-file", metavar="FILE", help="JSON file with the new replicas of partitions.")
+@click.option(
+    "--topics-to-move-json-file", metavar="FILE", help="JSON file with the topics to propose a reassignment for."
+)
 @click.option("--broker-list", metavar="ID,...", help="The brokers to which --generate moves topics.")
 @click.option("--bootstrap-controller", metavar="HOST:PORT,...", help="Controllers, for --list and --cancel.")
-@click.option("--disable-rack-aware", **_FLAG, help="Do not look at racks.")
-@click.option("--throttle", metavar="NUMBER", help="Bytes a second between brokers.")
+@click.option("--disable-rack-aware", **_FLAG, help="Ignore racks.")
+@click.option("--throttle", metavar="NUMBER", help="Maximum bytes per second between brokers.")
 @click.option(
-    "--replica-alter-log-dirs-throttle", metavar="NUMBER", help="Bytes a second between log dirs of a broker."
+    "--replica-alter-log-dirs-throttle", metavar="NUMBER", help="Maximum bytes per second between log dirs of a broker."
 )
-@click.option(
-    "--timeout", metavar="NUMBER", help="Milliseconds to wait until replicas begin to move to log dirs [10000]."
-)
-@click.option("--additional", **_FLAG, help="Beside those that go on.")
-@click.option("--preserve-throttles", **_FLAG, help="Leave throttles as they are.")
-@click.option("--disallow-replication-factor-change", **_FLAG, help="Refuse another number of replicas.")
+@click.option("--timeout", metavar="NUMBER", help="Timeout in ms for replicas to start moving to log dirs [10000].")
+@click.option("--additional", **_FLAG, help="Allow the reassignment in addition to ongoing ones.")
+@click.option("--preserve-throttles", **_FLAG, help="Do not change throttles.")
+@click.option("--disallow-replication-factor-change", **_FLAG, help="Reject a change of the replication factor.")
 @click.pass_context
 def kafka_reassign_partitions(ctx: click.Context, /, **values: Any) -> None:
     """Move replicas between brokers as Kafka's script of this name does. See also: barnabas reassign."""
@@ -106,7 +106,7 @@ def kafka_reassign_partitions(ctx: click.Context, /, **values: Any) -> None:
 
 
 def _number(name: str, text: str | None, default: int) -> int:
-    """Raises ValueError in the words of Kafka's tool."""
+    """Parse the number of an option. Raises ValueError with the message of Kafka's tool."""
     if text is None:
         return default
     if not re.fullmatch(r"[+-]?\d+", text, re.ASCII) or not -_LONG <= int(text) < _LONG:
@@ -115,14 +115,14 @@ def _number(name: str, text: str | None, default: int) -> int:
 
 
 def _end(output: Output, line: str) -> None:
-    """Kafka's tool says what is wrong on its standard output."""
+    """Print the error on the standard output, as Kafka's tool does."""
     output.write(line)
     output.flush()
     sys.exit(EXIT_FAILED)
 
 
 def _check(ctx: click.Context, values: dict[str, Any]) -> str:
-    """The action, if the options fit it."""
+    """Return the action. Exits with an error if the options do not fit it."""
     given = [name for name, value in values.items() if value is not None and value is not False]
     actions = [each for each in _ACTIONS if each in given]
     if len(actions) != 1:

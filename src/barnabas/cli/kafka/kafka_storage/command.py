@@ -21,7 +21,7 @@ from barnabas.wire import random_uuid
 _CONFIG = click.option(
     "--config", "-c", required=True, type=click.Path(path_type=Path), help="The server.properties of the node."
 )
-_RELEASE_HELP = f"The least is {MINIMUM_VERSION}; {LATEST_VERSION} unless another is given."
+_RELEASE_HELP = f"The minimum is {MINIMUM_VERSION}, the default {LATEST_VERSION}."
 
 
 @click.group("kafka-storage", cls=KafkaToolGroup, short_help="Format directories as Kafka's script does.")
@@ -36,14 +36,14 @@ def kafka_storage() -> None:
 @_CONFIG
 @click.option("--cluster-id", "-t", required=True, help="The id of the cluster.")
 @click.option("--standalone", "-s", is_flag=True, help="This controller is the only voter of a new dynamic quorum.")
-@click.option("--no-initial-controllers", "-N", is_flag=True, help="The node joins a dynamic quorum that exists.")
+@click.option("--no-initial-controllers", "-N", is_flag=True, help="The node joins an existing dynamic quorum.")
 @click.option(
     "--initial-controllers",
     "-I",
     metavar="ID@HOST:PORT:DIRECTORY,...",
     help="The voters of a new dynamic quorum, the same for all its nodes.",
 )
-@click.option("--release-version", "-r", help=f"The release whose features the cluster begins with. {_RELEASE_HELP}")
+@click.option("--release-version", "-r", help=f"The release of the initial feature levels. {_RELEASE_HELP}")
 @click.option("--feature", "-f", "features", multiple=True, metavar="NAME=LEVEL", help="The level of one feature.")
 @click.option(
     "--add-scram",
@@ -51,9 +51,9 @@ def kafka_storage() -> None:
     "scram",
     multiple=True,
     metavar="MECHANISM=[...]",
-    help="A credential that the cluster begins with: 'SCRAM-SHA-256=[name=alice,password=secret]'.",
+    help="An initial credential of the cluster: 'SCRAM-SHA-256=[name=alice,password=secret]'.",
 )
-@click.option("--ignore-formatted", "-g", is_flag=True, help="Leave directories alone that are formatted already.")
+@click.option("--ignore-formatted", "-g", is_flag=True, help="Skip directories that are already formatted.")
 def format_(
     config: Path,
     cluster_id: str,
@@ -93,7 +93,7 @@ def format_(
 @kafka_storage.command()
 @_CONFIG
 def info(config: Path) -> None:
-    """Say which directories a node has and to which cluster they belong. It fails if there is a problem with them."""
+    """Show the directories of a node and their cluster. Fails if there is a problem with them."""
     if not tool.describe_storage(_load(config), click.echo):
         raise SystemExit(EXIT_FAILED)
 
@@ -114,7 +114,7 @@ def version_mapping(release_version: str | None) -> None:
     "--feature", "-f", "features", required=True, multiple=True, metavar="NAME=LEVEL", help="May be repeated."
 )
 def feature_dependencies(features: tuple[str, ...]) -> None:
-    """List what levels of features need of other features."""
+    """List the levels of other features that feature levels depend on."""
     try:
         lines = tool.feature_dependencies(features)
     except FormatError as error:

@@ -1,7 +1,7 @@
-"""SCRAM credentials as they are given when a directory is formatted: `SCRAM-SHA-256=[name=alice,password=secret]`.
+"""Parsing of SCRAM credentials for the formatting of directories: `SCRAM-SHA-256=[name=alice,password=secret]`.
 
-Its one rule: a password is turned into a record at once, and is kept nowhere. What is missing is made as Kafka makes it: a
-random salt, and 4096 iterations. A salted password may be given instead, together with its salt.
+Its one rule: a password is converted to a record at once, and not stored. As in Kafka, the defaults are a random salt and
+4096 iterations. A salted password may be given instead, together with its salt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class ScramArgumentError(ValueError):
-    """An argument is no credential; the text is Kafka's."""
+    """An argument that is not a credential; the text is Kafka's."""
 
 
 class _Mechanism(NamedTuple):
@@ -41,7 +41,7 @@ _MECHANISMS: Final = {
 
 
 def parse_scram_argument(argument: str, random: Random) -> UserScramCredentialRecord:
-    """The record that one argument stands for; `random` makes the salt where none is given."""
+    """Return the record of one argument; `random` generates a missing salt. Raises ScramArgumentError."""
     mechanism, given = _split(argument.strip())
     name = given.pop("name", None)
     if name is None:
@@ -92,7 +92,7 @@ def _split(argument: str) -> tuple[_Mechanism, dict[str, str]]:
     if not configuration.endswith("]"):
         raise ScramArgumentError("Expected configuration string to end with ]")
     parts = configuration[1:-1].split(",")
-    while len(parts) > 1 and not parts[-1]:  # as a split in Java leaves them out
+    while len(parts) > 1 and not parts[-1]:  # a split in Java drops empty pieces at the end
         parts.pop()
     return _MECHANISMS[name], dict(map(_component, parts))
 
@@ -120,7 +120,7 @@ def _iterations(text: str) -> int:
 
 
 def _random_salt(random: Random) -> bytes:
-    """A random number of 130 bits, in digits and letters."""
+    """Return a random number of 130 bits, in base 36."""
     value, digits = random.getrandbits(_SALT_BITS), ""
     while value or not digits:
         value, digit = divmod(value, len(_DIGITS))

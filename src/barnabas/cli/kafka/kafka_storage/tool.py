@@ -1,9 +1,9 @@
-"""What Kafka's storage tool does: formats the directories of a node, says what they are, and which features go together.
+"""The work of kafka-storage: format the directories of a node, show their state, and list feature dependencies.
 
-Its one rule: nothing is written before everything has been checked, and a directory that has its `meta.properties` is left
-alone. Lines and refusals are in Kafka's words. `formatting` writes.
+Its one rule: nothing is written before everything is checked, and a directory with `meta.properties` is not changed. Lines and
+errors are Kafka's. `formatting` writes the files.
 
-Versions that are not for production are not known here, whatever `unstable.feature.versions.enable` says.
+Versions that are not for production are not supported, whatever the value of `unstable.feature.versions.enable`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _PORT_MAX = 65535
 
 
 class FormatError(Exception):
-    """The directories cannot be formatted like this; nothing was written."""
+    """The directories cannot be formatted with these options; nothing was written."""
 
 
 class FormatOptions(NamedTuple):
-    """What is said on the command line."""
+    """The options of the command line."""
 
     cluster_id: str
     release_version: str | None = None
@@ -59,14 +59,14 @@ class FormatOptions(NamedTuple):
 
 
 def storage_dirs(config: ServerConfig) -> list[str]:
-    """All directories of a node, as its settings name them."""
+    """Return all directories of a node, as written in its settings."""
     return sorted({*config.log_dirs, config.metadata_log_dir})
 
 
 def format_storage(
     config: ServerConfig, options: FormatOptions, random: Random, clock: Callable[[], int], say: Say
 ) -> None:
-    """Format the directories of a node as Kafka's tool does; `say` is given what it prints. Raises FormatError."""
+    """Format the directories of a node as Kafka's tool does, and call `say` with its lines. Raises FormatError."""
     version, chosen = _chosen(options)
     voters = _initial_voters(config, options, random)
     version, levels = _levels(version, chosen, is_dynamic=not config.controller_quorum_voters)
@@ -95,7 +95,7 @@ def format_storage(
 
 
 def describe_storage(config: ServerConfig, say: Say) -> bool:
-    """What the directories of a node are, as Kafka's tool prints it; whether there is no problem with them."""
+    """Call `say` with the state of a node's directories, as Kafka's tool prints it. Returns True if there is no problem."""
     problems, found = [], []
     first: MetaProperties | None = None
     for log_dir in storage_dirs(config):
@@ -130,7 +130,7 @@ def describe_storage(config: ServerConfig, say: Say) -> bool:
 
 
 def version_mapping(release_version: str | None) -> list[str]:
-    """The level of each feature in a new cluster of a release."""
+    """Return the level of each feature in a new cluster of a release."""
     text = str(LATEST_VERSION) if release_version is None else release_version
     version = _parse_version(text)
     levels = [f"{name}={default_feature_level(name, version)}" for name in FEATURES]
@@ -138,7 +138,7 @@ def version_mapping(release_version: str | None) -> list[str]:
 
 
 def feature_dependencies(features: Iterable[str]) -> list[str]:
-    """What each `name=level` needs of other features."""
+    """Return the dependencies of each `name=level` on other features. Raises FormatError."""
     lines = []
     for feature in features:
         name, equals, text = (part.strip() for part in feature.partition("="))
@@ -165,11 +165,11 @@ def feature_dependencies(features: Iterable[str]) -> list[str]:
     return lines
 
 
-# --- what is asked for
+# --- options
 
 
 def parse_initial_controllers(text: str, listener_name: str) -> VoterSet:
-    """The voters in `id@host:port:directory,...`; FormatError where they are none."""
+    """Parse the voters in `id@host:port:directory,...`. Raises FormatError."""
     voters: dict[int, Voter] = {}
     for part in filter(None, text.strip().split(",")):
         voter = _parse_voter(part.strip(), listener_name)
@@ -221,7 +221,7 @@ def _parse_voter(text: str, listener_name: str) -> Voter:
 
 
 def _told_host(host: str) -> str:
-    """A host as Kafka writes it: addresses of IPv6 in full, names as they are."""
+    """Format a host as Kafka does: IPv6 addresses in full, names unchanged."""
     try:
         address = IPv6Address(host)
     except ValueError:
@@ -257,7 +257,7 @@ def _initial_voters(config: ServerConfig, options: FormatOptions, random: Random
 
 
 def _chosen(options: FormatOptions) -> tuple[MetadataVersion | None, dict[str, int]]:
-    """The release and the levels that were asked for, not checked yet."""
+    """Return the requested release and levels, not checked yet. Raises FormatError."""
     version = None if options.release_version is None else _parse_version(options.release_version)
     chosen = {}
     for text in options.features:
@@ -328,7 +328,7 @@ def _scram_records(version: MetadataVersion, arguments: Sequence[str], random: R
 
 
 def _empty_dirs(config: ServerConfig, options: FormatOptions, say: Say) -> list[str]:
-    """The directories to format; FormatError if one belongs to something else, or is formatted and may not be."""
+    """Return the directories to format. Raises FormatError if one belongs to another node or is already formatted."""
     formatted: list[str] = []
     empty: list[str] = []
     unreadable: list[str] = []
@@ -372,7 +372,7 @@ def _parse_short(text: str) -> int | None:
     return value if value is not None and -(2**15) <= value < 2**15 else None
 
 
-# --- what is shown
+# --- output
 
 
 def _kind(is_metadata_dir: bool, voters: VoterSet | None, own: Voter | None) -> str:

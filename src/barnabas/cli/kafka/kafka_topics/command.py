@@ -30,28 +30,32 @@ _LONGEST_ID, _ID_BYTES = 24, 16
     "kafka-topics", cls=JavaTool, short_help="Create, delete, describe or change topics as Kafka's script does."
 )
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
-@click.option("--command-config", metavar="FILE", help="Settings of the client, as properties.")
+@click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.option("--list", **_FLAG, help="List topics.")
 @click.option("--create", **_FLAG, help="Create a topic.")
 @click.option("--delete", **_FLAG, help="Delete topics.")
 @click.option("--alter", **_FLAG, help="Add partitions.")
 @click.option("--describe", **_FLAG, help="Show topics with their partitions.")
-@click.option("--topic", metavar="TOPIC", help="A topic; but for --create, a regular expression.")
+@click.option("--topic", metavar="TOPIC", help="A topic; a regular expression, except with --create.")
 @click.option("--topic-id", metavar="ID", help="The id of a topic to describe.")
-@click.option("--config", multiple=True, metavar="NAME=VALUE", help="A setting of the topic that is created.")
+@click.option("--config", multiple=True, metavar="NAME=VALUE", help="A setting of the new topic.")
 @click.option("--delete-config", multiple=True, metavar="NAME", help="No longer supported.")
 @click.option("--partitions", metavar="NUMBER", help="The number of partitions.")
 @click.option("--replication-factor", metavar="NUMBER", help="The number of replicas.")
-@click.option("--replica-assignment", metavar="ID:ID,...", help="The brokers of each partition.")
-@click.option("--under-replicated-partitions", **_FLAG, help="Only partitions with replicas that are not in sync.")
+@click.option("--replica-assignment", metavar="ID:ID,...", help="The replicas of each partition.")
+@click.option("--under-replicated-partitions", **_FLAG, help="Only partitions with out-of-sync replicas.")
 @click.option("--unavailable-partitions", **_FLAG, help="Only partitions without a leader.")
-@click.option("--under-min-isr-partitions", **_FLAG, help="Only partitions with fewer in sync than the minimum.")
-@click.option("--at-min-isr-partitions", **_FLAG, help="Only partitions with just the minimum in sync.")
+@click.option(
+    "--under-min-isr-partitions", **_FLAG, help="Only partitions with fewer in-sync replicas than the minimum."
+)
+@click.option("--at-min-isr-partitions", **_FLAG, help="Only partitions with exactly the minimum of in-sync replicas.")
 @click.option("--topics-with-overrides", **_FLAG, help="Only topics with settings of their own.")
-@click.option("--if-exists", **_FLAG, help="Nothing is wrong if the topic is not there.")
-@click.option("--if-not-exists", **_FLAG, help="Nothing is wrong if the topic is there already.")
-@click.option("--exclude-internal", **_FLAG, help="Without internal topics.")
-@click.option("--partition-size-limit-per-response", metavar="NUMBER", help="Partitions in one answer.")
+@click.option("--if-exists", **_FLAG, help="Do not fail if the topic does not exist.")
+@click.option("--if-not-exists", **_FLAG, help="Do not fail if the topic already exists.")
+@click.option("--exclude-internal", **_FLAG, help="Leave out internal topics.")
+@click.option(
+    "--partition-size-limit-per-response", metavar="NUMBER", help="Maximum number of partitions in one response."
+)
 @click.pass_context
 def kafka_topics(ctx: click.Context, /, **values: Any) -> None:
     """Create, delete, describe or change topics as Kafka's script of this name does. See also: barnabas topics."""
@@ -95,7 +99,7 @@ def _failed(output: Output, cause: BaseException | None, message: str, action: s
 
 
 def _parse(action: str, values: dict[str, Any]) -> None:
-    """What Kafka refuses before it asks the cluster, which it has connected to by then. Raises ValueError."""
+    """Check what Kafka checks after it has connected and before it sends a request. Raises ValueError."""
     from barnabas.config import topic
 
     if action in ("create", "alter"):

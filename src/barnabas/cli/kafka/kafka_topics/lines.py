@@ -1,6 +1,6 @@
-"""What `kafka-topics` does, in Kafka's words: which options go together, and the lines it prints. Pure.
+"""The checks of options and the lines of `kafka-topics`. Pure.
 
-Its one rule: lines are compared with Kafka's own; the order of what Kafka keeps in hash tables is that of its hash tables.
+Its one rule: lines equal Kafka's own, even in the order of items that Kafka keeps in hash tables.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _MAX_INT16 = 32767
 
 
 class UsageError(ValueError):
-    """Options that do not go together: the message is followed by the help."""
+    """Options that cannot be combined: the message is followed by the help."""
 
 
 def check(given: set[str]) -> None:
-    """Whether these options go together. Raises UsageError, or ValueError for what Kafka reports without its help."""
+    """Check that the options can be combined. Raises UsageError, or ValueError for errors that Kafka prints without help."""
     actions = [action for action in ACTIONS if action in given]
     if len(actions) != 1:
         raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
@@ -87,7 +87,8 @@ def _clash(option: str, other: str) -> UsageError:
 
 
 def parse_configs(texts: Iterable[str]) -> dict[str, str]:
-    """
+    """Parse NAME=VALUE settings. Raises ValueError.
+
     >>> parse_configs(["retention.ms = 5"])
     {'retention.ms': '5'}
     """
@@ -105,7 +106,8 @@ def parse_configs(texts: Iterable[str]) -> dict[str, str]:
 
 
 def parse_replica_assignment(text: str) -> list[list[int]]:
-    """
+    """Parse the replicas of each partition. Raises ValueError.
+
     >>> parse_replica_assignment("1:2,2:3")
     [[1, 2], [2, 3]]
     """
@@ -143,12 +145,12 @@ def has_collision_chars(name: str) -> bool:
 
 
 def described_order(names: Iterable[str]) -> list[str]:
-    """Sorted names go through three hash tables on their way to the screen."""
+    """Return the names in Kafka's order: sorted names, put through three hash tables."""
     return hash_order(hash_order(hash_order(sorted(names), sized=True), at_once=True), sized=True)
 
 
 def describe_lines(facts: TopicFacts, given: set[str]) -> list[str]:
-    """The lines about a topic, as the options want them."""
+    """Return the lines of a topic that the options select."""
     from barnabas.operations.topics.facts import Settings
 
     assert isinstance(facts.settings, Settings)
