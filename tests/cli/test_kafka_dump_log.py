@@ -52,7 +52,7 @@ def test_the_version_is_that_of_kafka() -> None:
 def test_a_class_of_java_cannot_be_used(tmp_path: Path) -> None:
     result = run("--value-decoder-class", "com.example.MyDecoder", "--files", str(tmp_path / f"{'0' * 20}.log"))
     assert result.exit_code != 0
-    assert "com.example.MyDecoder: classes of Java cannot be used here" in result.stderr
+    assert "com.example.MyDecoder: Java classes cannot be used here" in result.stderr
 
 
 def test_numbers_as_values(directory: Path) -> None:

@@ -360,5 +360,5 @@ def test_times_and_sizes_are_read_as_people_write_them() -> None:
     for wrong in ("", "7 days", "2026-13-01", "-5"):
         with pytest.raises(ValueError, match="not a time"):
             parse_time_ms(wrong, 0)
-    with pytest.raises(ValueError, match="no size"):
+    with pytest.raises(ValueError, match="is not a size"):
         parse_bytes("a lot")

@@ -20,7 +20,7 @@ Progressed = Callable[[int], None]
 
 
 def check(path: Path, progressed: Progressed) -> Iterator[Problem]:
-    """Yield the problems of a file. For a segment, those of its indexes are included.
+    """Yield the problems of a file. For a segment, this includes its indexes, which need no check of their own.
 
     `progressed` is called with the number of bytes checked.
     """

@@ -220,7 +220,7 @@ def default_formatter(properties: Properties) -> Formatter:
 
 
 def coordinator_formatter(group: str, allowed: Iterable[int] | None) -> Callable[[Properties], Formatter]:
-    """Formatter of records in Kafka's own topics as JSON, without line ends as in Kafka's tool."""
+    """Return a factory of formatters for Kafka's own topics. They write JSON without line ends, as Kafka's tool does."""
     wanted = None if allowed is None else frozenset(allowed)
 
     def write(record: Shown, timestamp_type: str) -> bytes:

@@ -44,7 +44,7 @@ def kafka_broker_api_versions(ctx: click.Context, bootstrap_server: str | None, 
 
 
 def versions_text(offered: Mapping[int, Versions]) -> str:
-    """Return the APIs that a node offers, and those that only clients of Kafka 4.3.1 know."""
+    """Format the APIs that a node offers, and the broker APIs of Kafka 4.3.1 that it does not."""
     lines = {key: _line(key, versions) for key, versions in offered.items()}
     for key, api in APIS.items():
         if key not in lines and "broker" in api.listeners:

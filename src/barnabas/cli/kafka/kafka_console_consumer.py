@@ -66,7 +66,7 @@ class _Wanted(NamedTuple):
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="REQUIRED: Brokers to connect to.")
 @click.option("--key-deserializer", metavar="CLASS", help="The deserializer of keys.")
 @click.option("--value-deserializer", metavar="CLASS", help="The deserializer of values.")
-@click.option("--enable-systest-events", is_flag=True, help="Log an event at the end.")
+@click.option("--enable-systest-events", is_flag=True, help="Print an event at the end.")
 @click.option("--isolation-level", metavar="LEVEL", help="read_committed or read_uncommitted [read_uncommitted].")
 @click.option("--group", metavar="GROUP", help="The group to join.")
 @click.pass_context

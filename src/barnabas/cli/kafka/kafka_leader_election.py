@@ -89,7 +89,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _partitions(values: dict[str, Any]) -> list[Key] | None:
-    """Return the named partitions, or None for all."""
+    """Return the named partitions, or None for all. Raises ValueError."""
     if values["topic"] is not None:
         return [(values["topic"], java_int("partition", values["partition"]) or 0)]
     if values["path_to_json_file"] is None:
@@ -111,7 +111,7 @@ async def _elect(cluster: Cluster, election_type: str, keys: list[Key] | None) -
 
 
 def _fail(output: Output, failure: Failure) -> NoReturn:
-    """Format the error of the whole request as Kafka's tool does."""
+    """Print the error of the whole request as Kafka's tool does, and exit."""
     from barnabas.client.errors import CallTimeoutError
 
     cause = failure.__cause__

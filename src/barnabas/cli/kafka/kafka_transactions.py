@@ -241,7 +241,7 @@ def describe_producers(ctx: click.Context, topic: str, partition: int, broker_id
 async def _producers(
     cluster: Cluster, topic: str, partition: int, broker_id: int | None = None
 ) -> list[ProducerState] | KafkaError:
-    """Return the producers of a partition. Errors have the messages of Kafka's client."""
+    """Return the producers of a partition, or an error with the message of Kafka's client."""
     from barnabas.client.admin.producers import Producers
     from barnabas.client.records import TopicPartition
 

@@ -204,7 +204,7 @@ def filter_of(pattern: Pattern, entry: Entry | None = None) -> AclFilter:
 
 
 def by_pattern(entries: Iterable[AclEntry]) -> Wanted:
-    """Return the entries in the order of the listing."""
+    """Group the entries by pattern, both sorted."""
     found: dict[Pattern, set[Entry]] = {}
     for entry in entries:
         found.setdefault(Pattern(*entry[:3]), set()).add(Entry(*entry[3:]))

@@ -228,7 +228,7 @@ async def _groups(cluster: Cluster) -> list[str]:
 
 
 async def _configured_groups(cluster: Cluster) -> list[str] | None:
-    """Return the names, or None if brokers are too old to list them or deny access."""
+    """Return the groups with settings, or None if brokers are too old to list them or deny access."""
     from barnabas.client.admin.configs import Configs
 
     try:

@@ -88,7 +88,7 @@ class Options:
 
     @property
     def entity_names(self) -> list[str]:
-        """Return the names of entities. An empty name means the default of its type."""
+        """The names of entities. An empty name means the default of its type."""
         flags = [self.one(name) for name in ENTITY_FLAGS if self.has(name)]
         return [*self.ordered_names, *flags, *("" for name in DEFAULTS_FLAGS if self.has(name))]
 
@@ -289,7 +289,7 @@ def check_ip(names: Iterable[str]) -> None:
 def quota_values(
     added: Mapping[str, str], deleted: Iterable[str], present: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Return the changes to request. Raises RefusedError."""
+    """Return the new quotas; None removes a quota. Raises RefusedError."""
     deleted = list(deleted)
     missing = [name for name in deleted if name not in present]
     if missing:
@@ -337,7 +337,7 @@ def failed_line(args: Sequence[str]) -> str:
 
 
 def is_shown(resource: ConfigResource, entry: ConfigEntry, show_all: bool) -> bool:
-    """Return True if all settings are listed, as always for loggers."""
+    """Return True if a setting is listed. Those of loggers always are."""
     if show_all or resource.type is ConfigResourceType.BROKER_LOGGER:
         return True
     return entry.source is resource.own_source

@@ -123,7 +123,7 @@ async def _list(cluster: Cluster, has: Mapping[str, Any]) -> None:
 
 
 async def _described(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, GroupDescription]:
-    """Return descriptions by group, or raise the error of the first group that has one."""
+    """Return descriptions by group. Raises ToolProblem with the error of the first group that has one."""
     results = await Groups(cluster).describe_consumer_groups(group_ids)
     found: dict[str, GroupDescription] = {}
     for group_id in hash_order(results, string_hash):
@@ -159,7 +159,7 @@ async def _describe(cluster: Cluster, has: Mapping[str, Any]) -> None:
 
 
 async def _offset_rows(cluster: Cluster, described: Mapping[str, GroupDescription]) -> dict[str, list[OffsetRow]]:
-    """Print the partitions of each group: by member, those with most partitions first; then the unassigned ones."""
+    """Return the rows of each group: by member, those with most partitions first; then unassigned partitions."""
     committed = await _committed(cluster, described)
     parts: dict[str, list[tuple[GroupMember | None, list[TopicPartition]]]] = {}
     for group_id, group in described.items():

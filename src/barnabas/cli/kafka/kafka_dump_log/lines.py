@@ -167,7 +167,7 @@ def _dump_log(path: Path, options: Options, write: Write, mismatches: Mismatches
 
 
 def _raise_unless_cut_off(file: File, path: Path, damage: CorruptLogError, end: int) -> None:
-    """Return the end of the whole batches. As in Kafka, an incomplete batch ends the log. Raises DumpError for a bad size."""
+    """Raise DumpError, unless the log just ends with an incomplete batch. Like Kafka, take that for the end of the log."""
     head = file.read(min(MAGIC_POSITION + 1, end - damage.position), damage.position)
     if len(head) <= MAGIC_POSITION:
         return
@@ -314,7 +314,7 @@ def _base_offset(path: Path) -> int:
 
 
 def _entries(path: Path, entry: struct.Struct) -> list[tuple[int, int]]:
-    """Return all entries, with the preallocated space behind the last one that an unclean shutdown leaves."""
+    """Return all entries, with the empty ones of preallocated space that an unclean shutdown leaves at the end."""
     data = path.read_bytes()
     return list(entry.iter_unpack(data[: len(data) // entry.size * entry.size]))
 
@@ -393,7 +393,7 @@ def _dump_time_index(path: Path, options: Options, write: Write, mismatches: Mis
 
 
 def _check_tail(log: File, start: int, size: int) -> None:
-    """Read on to the end of the log as Kafka does, which fails if there is a bad batch."""
+    """Read on to the end of the log, as Kafka does. Raises DumpError if there is a corrupt batch."""
     try:
         for _ in walk_headers(log, start, size):
             pass

@@ -31,7 +31,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 class Print(Protocol):
-    """The output of lines."""
+    """Function that prints a line."""
 
     def __call__(self, line: str, end: str = "\n") -> None: ...
 

@@ -99,7 +99,7 @@ def _failed(output: Output, cause: BaseException | None, message: str, action: s
 
 
 def _parse(action: str, values: dict[str, Any]) -> None:
-    """Check what Kafka checks after it has connected and before it sends a request. Raises ValueError."""
+    """Parse the values that Kafka parses after it has connected and before its first request. Raises ValueError."""
     from barnabas.config import topic
 
     if action in ("create", "alter"):
