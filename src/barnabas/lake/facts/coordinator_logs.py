@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
-from zlib import crc32
 
 from barnabas.lake.facts.log_facts import LogFacts, Place
+from barnabas.lake.facts.sharding import log_key, log_key_column, shard_column, shard_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,14 +86,9 @@ class _LogFold:
             facts.clear()
 
 
-def shard_of(cluster_id: str | None, log: str, shards: int) -> int:
-    """As Spark's `crc32` of the same text."""
-    return crc32(f"{cluster_id or ''}/{log}".encode()) % shards
-
-
 def _destinations(kind: str, facts: pa.RecordBatch, shards: int) -> Sequence[Sequence[int]]:
     pairs = zip(facts.column("cluster_id").to_pylist(), facts.column("log").to_pylist(), strict=True)
-    return [(shard_of(cluster_id, log, shards),) for cluster_id, log in pairs]
+    return [(shard_of(log_key(cluster_id, log), shards),) for cluster_id, log in pairs]
 
 
 def family(topic: str, make: Callable[[], RecordsFold]) -> Family:
@@ -112,6 +107,5 @@ def fold_logs(
     from barnabas.lake.facts.spark import fold
 
     named = records.withColumn("log", f.concat(f.lit(f"{topic}-"), records["partition"].cast("string")))
-    place = f.concat_ws("/", f.coalesce(f.col("cluster_id"), f.lit("")), f.col("log"))
-    routed = named.withColumn("shard", (f.crc32(place) % shards).cast("int"))
+    routed = named.withColumn("shard", shard_column(log_key_column(f.col("cluster_id"), f.col("log")), shards))
     return fold(routed, open_facts, family(topic, make), shards=shards)

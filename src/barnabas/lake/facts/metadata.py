@@ -14,7 +14,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
-from zlib import crc32
 
 import pyarrow as pa
 
@@ -24,6 +23,7 @@ from barnabas.lake.facts import metadata_kinds as kinds
 from barnabas.lake.facts.metadata_kinds import LeaderEpoch, ProducerIdBlock, Voter, uuid_text
 from barnabas.lake.facts.metadata_state import MetadataState
 from barnabas.lake.facts.schema import Fact, FactWriter, key_text
+from barnabas.lake.facts.sharding import shard_of
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.quotas import quota_entity
@@ -82,10 +82,6 @@ SAME_SHARD: Final[dict[str, str]] = {
 }
 """The kind of fact that a record is about; all facts of the kind are in one shard."""
 WITHOUT_EFFECT: Final = ("NoOpRecord", "ZkMigrationStateRecord")
-
-
-def shard_of(text: str, shards: int) -> int:
-    return crc32(text.encode()) % shards
 
 
 def destinations(record: Message, shards: int) -> Sequence[int]:

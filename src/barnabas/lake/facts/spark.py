@@ -20,6 +20,7 @@ import pyarrow as pa
 from barnabas.lake.declared_column import Column, ddl
 from barnabas.lake.facts import metadata, metadata_kinds, schema
 from barnabas.lake.facts.schema import Fact, FactWriter
+from barnabas.lake.facts.sharding import shard_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Column_
@@ -102,31 +103,31 @@ def fold_metadata(records: DataFrame, open_facts: DataFrame, *, shards: int, str
     Records that do not fit what is known fail the pass, or, if not `strict`, as after a gap, are left out with a warning.
     """
     family = replace(METADATA, make=partial(metadata.MetadataFold, strict=strict))
-    return fold(_route_metadata(records, shards), open_facts, family, shards=shards)
+    return fold(route_metadata(records, shards), open_facts, family, shards=shards)
 
 
-def _route_metadata(records: DataFrame, shards: int) -> DataFrame:
+def route_metadata(records: DataFrame, shards: int) -> DataFrame:
     """`facts.metadata.destinations`, as columns."""
     from pyspark.sql import functions as f
 
     kind = f.col("record_type")
 
-    def shard_of(text: Column_) -> Column_:
-        return f.coalesce(f.crc32(f.encode(text, "UTF-8")) % shards, f.lit(0)).cast("int")
+    def shard_of(name: str) -> Column_:
+        return shard_column(f.col(name), shards)
 
     def routed(route: str) -> Column_:
         return kind.isin([name for name, its_route in metadata.ROUTES.items() if its_route == route])
 
-    by_topic_id, by_name = shard_of(f.col("topic_id")), shard_of(f.col("topic_name"))
+    by_topic_id, by_name = shard_of("topic_id"), shard_of("topic_name")
     family: Column_ = f.coalesce(
         *(f.when(kind == name, f.lit(family)) for name, family in metadata.SAME_SHARD.items()), kind
     )
     destinations = (
         f.when(routed(metadata.BY_TOPIC_ID), f.array(by_topic_id))
-        .when(routed(metadata.BY_RESOURCE_NAME), f.array(shard_of(f.col("resource_name"))))
+        .when(routed(metadata.BY_RESOURCE_NAME), f.array(shard_of("resource_name")))
         .when(routed(metadata.BY_TOPIC_ID_AND_NAME), f.array_distinct(f.array(by_topic_id, by_name)))
         .when(routed(metadata.TO_ALL), f.array(*map(f.lit, range(shards))))
-        .otherwise(f.array(shard_of(family)))
+        .otherwise(f.array(shard_column(family, shards)))
     )
     return records.where(~kind.isin(list(metadata.WITHOUT_EFFECT))).select(
         f.explode(destinations).alias("shard"),
