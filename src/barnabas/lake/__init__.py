@@ -1,14 +1,14 @@
-"""The lake: Kafka's logs as tables of Spark.
+"""The lake: Kafka's logs as Spark tables.
 
     from barnabas import lake
 
-    spark = lake.session()                                     # a session with all of the settings that the sources like
-    lake.register(other_spark)                                 # or the sources alone, for a session of your own
+    spark = lake.session()                                     # a session with settings that suit the data sources
+    lake.register(other_spark)                                 # or only the data sources, for a session of your own
     spark.read.format("kafka_metadata").load("/var/lib/kafka/__cluster_metadata-0")
 
-Needs the extra `lake` (`pip install 'barnabas[lake]'`) and Java 17. Nothing here is imported by the broker or the client.
-kernels and columns (batches -> Arrow), decoding (records -> columns and JSON), sources (Spark's data sources), facts (what was
-true when, folded from records; pure), tables (their declarations), store and runner (a lake on disk, and how it grows).
+Needs the extra `lake` (`pip install 'barnabas[lake]'`) and Java 17. Neither the broker nor the client imports it.
+Each package uses only those after it: report, delta and pipeline; asking (read a lake), keeping (write one), tables (their
+declarations), facts (what was true when) and sources (Spark's data sources), reading (bytes to Arrow), spark (sessions).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SOURCES = {
     "kafka_transaction_state": "barnabas.lake.sources.transaction_state:KafkaTransactionState",
     "kafka_cluster": "barnabas.lake.sources.cluster:KafkaCluster",
 }
-"""The name of each data source, and where its class is."""
+"""The class of each data source, by its name."""
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the data sources known to a session, whether or not Spark has found them by itself."""
+    """Register the data sources with a session."""
     from importlib import import_module
 
     for place in SOURCES.values():
@@ -42,14 +42,14 @@ def register(spark: SparkSession) -> None:
 
 
 def session(**settings: str) -> SparkSession:
-    """A local session with the settings that the sources like; `settings` as Spark names them go before ours."""
+    """Start a local session with settings that suit the data sources. `settings` (Spark's names) override ours."""
     from barnabas.lake.spark.session import start
 
     return start(settings)
 
 
 def open(path: Path | str, spark: SparkSession | None = None) -> OpenLake:  # noqa: A001
-    """The tables of a lake by name, as DataFrames; in this session, or a new one."""
+    """Open a lake: its tables by name, as DataFrames of this session or of a new one."""
     from pathlib import Path
 
     from barnabas.lake.asking.opened import OpenLake

@@ -1,4 +1,4 @@
-"""A column of a data source or a table: its name, its type in Spark's DDL, and what it says; the docs are made from it."""
+"""A declared column of a data source or a table: name, type and description. The reference is generated from it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Column(NamedTuple):
 
 
 def ddl(columns: Iterable[Column]) -> str:
-    """The columns as a schema, as Spark reads it."""
+    """Return the columns as a schema in Spark's DDL."""
     return schema_of({column.name: column.type for column in columns})
 
 
 def schema_of(types: Mapping[str, str]) -> str:
-    """The same, of names and types alone."""
+    """Return a schema in Spark's DDL, given the type of each column by name."""
     return ", ".join(f"`{name}` {kind}" for name, kind in types.items())

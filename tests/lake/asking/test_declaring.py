@@ -80,9 +80,9 @@ def test_a_rollback_says_what_it_cannot_take_back() -> None:
     found = rollback(then, now)
     assert found.document.topics is None and found.document.brokers is None
     assert found.left_out == [
-        "broker 1: secret is a secret, which the lake does not know",
-        "topic gone: it was deleted since",
-        "topic orders: it was deleted since, and created again",
+        "broker 1: secret is a secret that the lake does not know",
+        "topic gone: it has been deleted since",
+        "topic orders: it has been deleted since, and created again",
     ]
 
 
@@ -92,7 +92,7 @@ def test_a_secret_that_was_not_changed_needs_no_way_back() -> None:
         return _state(configs=rows)
 
     assert rollback(state(kept=5, changed=5), state(kept=5, changed=9)).left_out == [
-        "broker 1: changed is a secret, which the lake does not know"
+        "broker 1: changed is a secret that the lake does not know"
     ]
 
 
@@ -101,4 +101,4 @@ def test_a_rollback_of_one_resource_leaves_the_others() -> None:
     now = _state(topics=[_topic("orders"), _topic("b", "B")])
     found = rollback(then, now, {("TOPIC", "b")})
     assert found.document.topics is not None and list(found.document.topics) == ["b"]
-    assert rollback(then, now, {("TOPIC", "none")}).left_out == ["topic none: it is not there"]
+    assert rollback(then, now, {("TOPIC", "none")}).left_out == ["topic none: it does not exist"]

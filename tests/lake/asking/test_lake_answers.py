@@ -97,7 +97,7 @@ def test_gold_of_a_moment_is_what_it_would_have_been_then(lake: Path) -> None:
     assert leader.epoch == image.provenance.last_contained_epoch, "what ended later had not ended"
     assert 1000 < then["config_history"].agg({"offset": "max"}).collect()[0][0] <= MOST_ACLS
     assert "acls" in then and "traffic" not in then
-    with pytest.raises(NoMomentError, match="topic_traffic is made of traffic, which cannot be cut at a moment"):
+    with pytest.raises(NoMomentError, match="topic_traffic is made of traffic, which have no state as of a moment"):
         then["topic_traffic"]
     grants = rows(lake, "as-of", MOST_ACLS, "acl_grants_by_resource", *GOLDEN)
     assert {(row["resource_type"], row["resource_name"]) for row in grants} == {

@@ -129,7 +129,7 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "homework").write_text("mine")
     with pytest.raises(LakeError, match="not empty: it has homework"):
         Writer(tmp_path)
-    with pytest.raises(LakeError, match="is no lake"):
+    with pytest.raises(LakeError, match="is not a lake"):
         Lake(tmp_path)
 
 

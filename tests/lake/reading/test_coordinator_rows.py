@@ -87,5 +87,5 @@ def test_the_columns_of_both_sources_have_types(tmp_path: Path) -> None:
 
 
 def test_options_that_mean_nothing_here_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="kafka_consumer_offsets has no option topics; it knows "):
+    with pytest.raises(OptionError, match="kafka_consumer_offsets has no option topics; known options are "):
         parse_options("kafka_consumer_offsets", TOPIC, {"path": str(tmp_path), "topics": "t"})

@@ -122,7 +122,7 @@ def test_a_topic_that_was_created_again_is_not_read_in_the_place_of_the_old_one(
     write_topic_id(log_dir / "t-0", Uuid.parse("yZpx8IkwSUm-bTxJFLsHWg"))
     shares = plan_shares(log_dir)
     log.delete()
-    assert [each.reason for each in faults_of(read_all(shares))] == ["the directory is gone"]
+    assert [each.reason for each in faults_of(read_all(shares))] == ["the directory does not exist any more"]
     make_log(log_dir, batches=3)
     write_topic_id(log_dir / "t-0", Uuid.parse("jcRWXqC-RgugvYEx2qKmjw"))
 
@@ -130,7 +130,7 @@ def test_a_topic_that_was_created_again_is_not_read_in_the_place_of_the_old_one(
 
     assert offsets_of(reads) == []
     assert [each.reason for each in faults_of(reads)] == [
-        "the directory is that of another topic now, jcRWXqC-RgugvYEx2qKmjw"
+        "the directory now belongs to another topic, jcRWXqC-RgugvYEx2qKmjw"
     ]
 
 

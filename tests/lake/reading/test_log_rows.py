@@ -38,7 +38,7 @@ def test_what_was_removed_after_planning_is_a_row_or_a_warning_and_never_an_exce
 
     [row] = rows_of(shares, pa.schema([*PLACE, ("segment", pa.string()), ("error", pa.string())]), fail_fast=True)
 
-    assert row["error"] == "removed after planning: offsets 0 to 11 of t-0 (12): they are deleted"
+    assert row["error"] == "removed after planning: offsets 0 to 11 of t-0 (12): they were deleted"
     assert (row["topic"], row["partition"], row["offset"], row["segment"]) == ("t", 0, 0, path)
     with caplog.at_level(logging.WARNING):
         assert rows_of(shares, pa.schema(PLACE)) == []
@@ -85,5 +85,5 @@ def test_damage_is_an_exception_with_its_place_if_that_is_asked_for(log_dir: Pat
     path.write_bytes(data)
     at = [position for position, _ in log.segments[0].headers()][1]
 
-    with pytest.raises(LogReadError, match=f"{path} at position {at}, the batch of offset 3: its checksum is not"):
+    with pytest.raises(LogReadError, match=f"{path} at position {at}, batch with offset 3: its checksum is not"):
         rows_of(plan_shares(log_dir), pa.schema(PLACE), fail_fast=True)

@@ -193,7 +193,7 @@ def test_a_batch_that_is_damaged_is_a_row_with_its_place_or_an_exception(spark: 
     assert bad.value is None and "checksum" in bad.error
     good = sorted(row.offset for row in rows if row.error is None)
     assert good == [*range(6), *range(9, 15)] == sorted(row.offset for row in read("offset bigint"))
-    with pytest.raises(Exception, match=f"{path.name} at position {at}, the batch of offset 6: its checksum"):
+    with pytest.raises(Exception, match=f"{path.name} at position {at}, batch with offset 6: its checksum"):
         read("offset bigint", mode="FAILFAST")
 
 
@@ -249,7 +249,7 @@ def test_a_stream_goes_on_where_it_was_and_notices_another_log(spark: SparkSessi
     shutil.rmtree(log_dir / "t-0")
     make_log(log_dir, batches=20)
     write_topic_id(log_dir / "t-0", Uuid.parse("jcRWXqC-RgugvYEx2qKmjw"))
-    with pytest.raises(Exception, match="created again: it had the id yZpx8IkwSUm-bTxJFLsHWg"):
+    with pytest.raises(Exception, match="re-created: its id was yZpx8IkwSUm-bTxJFLsHWg"):
         follow(spark, log_dir, sink, checkpoint)
     before = len(sink.rows)
     follow(spark, log_dir, sink, checkpoint, failOnDataLoss="false")

@@ -164,11 +164,11 @@ def test_a_topic_that_was_created_again_is_a_loss_and_then_read_from_its_beginni
     write_topic_id(log_dir / "t-0", FIRST_ID)
     start = through_json(make_reader(log_dir).latestOffset(make_reader(log_dir).initialOffset(), ALL))
     log.delete()
-    assert "made/t-0 is gone, which was read up to offset 12" in lost(log_dir, start)
+    assert "made/t-0 does not exist any more; it was read up to offset 12" in lost(log_dir, start)
     make_log(log_dir, batches=9)
     write_topic_id(log_dir / "t-0", SECOND_ID)
 
-    assert f"it had the id {FIRST_ID} and has {SECOND_ID}" in lost(log_dir, start)
+    assert f"its id was {FIRST_ID} and is {SECOND_ID}" in lost(log_dir, start)
     [(rows, end)] = follow(make_reader(log_dir, failOnDataLoss="false"), start)
     assert rows == [("t-0", offset) for offset in range(27)]
     assert end["made/t-0"]["topic_id"] == str(SECOND_ID)
@@ -192,7 +192,7 @@ def test_a_log_that_went_another_way_is_a_loss_and_is_read_from_where_it_did(log
     for number in range(5):
         add_batch(log, number, epoch=3)
 
-    assert "is of leader epoch 3, not 0" in lost(log_dir, start)
+    assert "has leader epoch 3, not 0" in lost(log_dir, start)
     [(rows, _)] = follow(make_reader(log_dir, failOnDataLoss="false"), start)
     assert rows == [("t-0", offset) for offset in range(6, 21)]
 

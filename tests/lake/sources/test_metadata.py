@@ -149,7 +149,7 @@ def test_a_batch_that_is_damaged_is_a_row_that_says_where_or_an_error(
 def test_options_that_are_not_known_are_an_error_that_names_those_that_are(
     spark: SparkSession, nodes: dict[int, Path]
 ) -> None:
-    with pytest.raises(Exception, match=r"has no option topik; it knows .*startingOffsets"):
+    with pytest.raises(Exception, match=r"has no option topik; known options are .*startingOffsets"):
         read(spark, nodes[1], topik="x").count()
 
 

@@ -135,9 +135,9 @@ def test_a_directory_of_only_a_bootstrap_checkpoint_gives_its_records(nodes: dic
 
 
 def test_a_directory_without_a_metadata_log_is_an_error_that_says_so(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="there is no __cluster_metadata-0 in"):
+    with pytest.raises(OptionError, match="has no __cluster_metadata-0; give the log dir"):
         batch(tmp_path)
-    with pytest.raises(OptionError, match="there is no directory"):
+    with pytest.raises(OptionError, match="does not exist, or is not a directory"):
         batch(tmp_path / "nowhere")
 
 
@@ -428,7 +428,7 @@ def test_a_copy_that_is_missing_for_a_while_is_waited_for(nodes: dict[int, Path]
 def test_directories_of_two_clusters_are_no_stream(nodes: dict[int, Path], node_1: Path) -> None:
     meta = node_1 / "meta.properties"
     meta.write_text(meta.read_text().replace(CLUSTER_ID, "another"))
-    with pytest.raises(OptionError, match="a stream is of one cluster"):
+    with pytest.raises(OptionError, match="a stream reads one cluster"):
         Stream().run(nodes[2], node_1)
     assert {row["cluster_id"] for row in batch(nodes[2], node_1)} == {CLUSTER_ID, "another"}
 

@@ -34,7 +34,7 @@ def test_executors_that_have_all_are_reported(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_path_that_is_not_mounted_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ExecutorsError, match=f"{tmp_path}/absent is not there or cannot be read; mount it there"):
+    with pytest.raises(ExecutorsError, match=f"{tmp_path}/absent does not exist or cannot be read; mount it at the same path"):
         executors.check(spark, [tmp_path, tmp_path / "absent"])
 
 
@@ -59,7 +59,7 @@ def test_another_version_of_python_is_named() -> None:
     said = "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark cannot"
     reason = executors._why_no_python(said)
     assert reason is not None
-    assert "Python is 3.12; the same Python as here" in reason
+    assert "Python has version 3.12; executors need the driver's Python" in reason
 
 
 def test_another_version_of_barnabas_is_named() -> None:

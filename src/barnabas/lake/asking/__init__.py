@@ -1,1 +1,1 @@
-"""A lake that is read: its tables by name, as of any moment, and beside a `cluster.yaml`."""
+"""Reading a lake: its tables by name, as of any moment, and compared with a `cluster.yaml`."""

@@ -1,9 +1,8 @@
-"""What was true as of an offset or a time: where batches ended, the rows of a silver table that were valid there, and histories
-as they were then.
+"""States as of an offset or a time: ends of batches, the rows of a silver table valid there, and histories up to there.
 
-Its one rule: states are those at the ends of batches, because a batch is applied whole. An offset means the last end at or
-before it; a time the furthest end, in the order of offsets, of a batch that was appended at or before it (times may go
-backwards, offsets do not). Functions from DataFrames to DataFrames, per cluster and log; nothing is collected.
+Its one rule: a state is that at the end of a batch, because a batch is applied as a whole. An offset stands for the last end of
+a batch at or before it. A time stands for the end with the highest offset among batches appended at or before it (times may
+go backwards, offsets do not). All functions take and return DataFrames, per cluster and log; nothing is collected.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _END_OF_BATCH: Final = "if(is_snapshot, snapshot_end_offset - 1, last_offset)"
 
 
 def metadata_batch_ends(records: DataFrame) -> DataFrame:
-    """(cluster_id, log, offset, time) of every batch in `metadata_records`; a snapshot ends before its end offset."""
+    """Return (cluster_id, log, offset, time) of every batch in `metadata_records`. A snapshot ends before its end offset."""
     from pyspark.sql import functions as f
 
     return records.select(
@@ -31,7 +30,7 @@ def metadata_batch_ends(records: DataFrame) -> DataFrame:
 
 
 def coordinator_batch_ends(records: DataFrame, topic: str) -> DataFrame:
-    """The same of `group_records` or `transaction_records`, which have a log for each partition."""
+    """Return the same for `group_records` or `transaction_records`, which have one log per partition."""
     from pyspark.sql import functions as f
 
     log = f.concat_ws("-", f.lit(topic), f.col("partition").cast("string"))
@@ -40,17 +39,17 @@ def coordinator_batch_ends(records: DataFrame, topic: str) -> DataFrame:
 
 
 def at_offset(ends: DataFrame, offset: int) -> DataFrame:
-    """(cluster_id, log, offset, time): the last end of a batch at or before this offset."""
+    """Return (cluster_id, log, offset, time) of the last end of a batch at or before this offset."""
     return at_end(ends.where(ends["offset"] <= offset))
 
 
 def at_time(ends: DataFrame, time: datetime) -> DataFrame:
-    """(cluster_id, log, offset, time): the furthest end of a batch that was appended at or before this time."""
+    """Return (cluster_id, log, offset, time) of the highest end of a batch appended at or before this time."""
     return at_end(until_time(ends, "time", time))
 
 
 def at_end(ends: DataFrame) -> DataFrame:
-    """(cluster_id, log, offset, time): the end of each log."""
+    """Return (cluster_id, log, offset, time) of the end of each log."""
     from pyspark.sql import functions as f
 
     return ends.groupBy("cluster_id", "log").agg(
@@ -59,14 +58,14 @@ def at_end(ends: DataFrame) -> DataFrame:
 
 
 def until_time(rows: DataFrame, column: str, time: datetime) -> DataFrame:
-    """The rows whose time in this column is not later."""
+    """Return the rows whose time in this column is not after `time`."""
     from pyspark.sql import functions as f
 
     return rows.where(f.col(column) <= f.timestamp_micros(f.lit(_micros(time))))
 
 
 def until_places(rows: DataFrame, column: str, places: DataFrame) -> DataFrame:
-    """The rows whose time in this column is not later than that of the place of their cluster in the metadata log."""
+    """Return the rows whose time in this column is not after that of their cluster's place in the metadata log."""
     from pyspark.sql import functions as f
 
     times = places.where(f.col("log") == METADATA_LOG).select("cluster_id", f.col("time").alias("_as_of"))
@@ -74,13 +73,13 @@ def until_places(rows: DataFrame, column: str, places: DataFrame) -> DataFrame:
 
 
 def state(rows: DataFrame, places: DataFrame) -> DataFrame:
-    """The rows of a silver table that were valid at these places. A table without `log` is of the metadata log."""
+    """Return the rows of a silver table that were valid at these places. Without a column `log`, it is the metadata log."""
     had_not_ended = "valid_to_offset is null or valid_to_offset > _as_of"
     return _placed(rows, places).where("valid_from_offset <= _as_of").where(had_not_ended).select(*rows.columns)
 
 
 def history(rows: DataFrame, places: DataFrame) -> DataFrame:
-    """A silver table as it was at these places: what began by then, and what ended later has not ended."""
+    """Return a silver table as it was at these places: rows that had begun by then, those that ended later as still open."""
     from pyspark.sql import functions as f
 
     began = _placed(rows, places).where("valid_from_offset <= _as_of")
@@ -90,12 +89,12 @@ def history(rows: DataFrame, places: DataFrame) -> DataFrame:
 
 
 def records_until(records: DataFrame, places: DataFrame) -> DataFrame:
-    """`metadata_records` as it was at these places."""
+    """Return `metadata_records` up to these places."""
     return _placed(records, places).where(f"{_END_OF_BATCH} <= _as_of").select(*records.columns)
 
 
 def _placed(rows: DataFrame, places: DataFrame) -> DataFrame:
-    """Rows with `_as_of`, the last offset that counts of their log."""
+    """Return the rows with `_as_of`, the last offset of their log that counts."""
     from pyspark.sql import functions as f
 
     has_log = "log" in rows.columns
@@ -105,6 +104,6 @@ def _placed(rows: DataFrame, places: DataFrame) -> DataFrame:
 
 
 def _micros(time: datetime) -> int:
-    """Since 1970, without the rounding of a float."""
+    """Return microseconds since 1970, computed without floats."""
     since = time - datetime.fromisoformat("1970-01-01T00:00:00+00:00")
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

@@ -1,7 +1,7 @@
-"""The state of a cluster at some moment of its history, beside a `cluster.yaml`: drift, and the way back.
+"""The state of a cluster at a moment of its history, compared with a `cluster.yaml` (drift) or with its present (rollback).
 
-Its one rule: rows in, values out. Rows are those of silver's tables at one moment; the values are those of `declared`, so that
-what `barnabas plan` says of a live cluster is said here of any moment. A secret that the lake does not know is never declared.
+Its one rule: rows in, values out. Rows are those of silver tables at one moment. The values are those of `barnabas.declared`,
+so `barnabas plan` for a live cluster and drift at any moment agree. A secret that the lake does not know is never declared.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from barnabas.lake.reading.masking import MASK
 from barnabas.lake.tables.gold.access import entries_of
 
 TABLES = ("topics", "partitions", "configs", "acls", "quotas", "users", "brokers")
-"""The tables of silver whose rows make a state."""
+"""The silver tables whose rows make up a state."""
 
 Rows = Iterable[Mapping[str, Any]]
 
 
 def observed(rows: Mapping[str, Rows]) -> Observed:
-    """What the rows of `TABLES` say, as if a cluster had been asked."""
+    """Return the state that the rows of `TABLES` describe, as if read from a live cluster."""
     topic_configs: dict[str, dict[str, str | None]] = defaultdict(dict)
     broker_configs: dict[str, dict[str, str | None]] = defaultdict(dict)
     for row in rows["configs"]:
@@ -66,14 +66,14 @@ def observed(rows: Mapping[str, Rows]) -> Observed:
 
 
 class Rollback(NamedTuple):
-    """The file that takes settings back, and what it cannot take back, in words."""
+    """A `cluster.yaml` that restores settings, and sentences about settings that it cannot restore."""
 
     document: Document
     left_out: list[str]
 
 
 class _Setting(NamedTuple):
-    """A value; of a secret, since when it is set, by which it is known whether it was changed."""
+    """A value and, for a secret, since when it has been set: a later time means that it was changed."""
 
     value: str
     since: int | None
@@ -82,9 +82,9 @@ class _Setting(NamedTuple):
 def rollback(
     then: Mapping[str, Rows], now: Mapping[str, Rows], resources: Collection[tuple[str, str]] | None = None
 ) -> Rollback:
-    """What to declare so that settings become what they were `then`: of topics (by id) and brokers that are there both times.
+    """Declare the settings of `then`, for topics (by id) and brokers that exist at both times.
 
-    `resources` are pairs of type and name, as in the table `configs`; None means all.
+    `resources` are pairs of type and name, as in the table `configs`; None means all of them.
     """
     ids_then = {row["name"]: row["topic_id"] for row in then["topics"]}
     ids_now = {row["name"]: row["topic_id"] for row in now["topics"]}
@@ -92,7 +92,7 @@ def rollback(
     topics: dict[str, DeclaredTopic] = {}
     brokers: dict[str, DeclaredBroker] = {}
     left_out = [
-        f"topic {name}: it is not there"
+        f"topic {name}: it does not exist"
         for kind, name in sorted(resources or ())
         if kind == "TOPIC" and name not in ids_now and name not in ids_then
     ]
@@ -105,10 +105,12 @@ def rollback(
         shown = f"{kind.lower()} {name or DEFAULT}"
         if kind == "TOPIC" and (name not in ids_now or ids_then.get(name) != ids_now[name]):
             if name in ids_then:
-                left_out.append(f"{shown}: it was deleted since" + (", and created again" if name in ids_now else ""))
+                left_out.append(
+                    f"{shown}: it has been deleted since" + (", and created again" if name in ids_now else "")
+                )
             continue
         changed, hidden = _changed(wanted, present)
-        left_out += [f"{shown}: {setting} is a secret, which the lake does not know" for setting in hidden]
+        left_out += [f"{shown}: {setting} is a secret that the lake does not know" for setting in hidden]
         if not changed:
             continue
         if kind == "TOPIC":
@@ -131,7 +133,7 @@ def _settings(rows: Rows) -> dict[tuple[str, str], dict[str, _Setting]]:
 def _changed(
     wanted: Mapping[str, _Setting], present: Mapping[str, _Setting]
 ) -> tuple[dict[str, str | None], list[str]]:
-    """What to set (None: to unset), and what cannot be known."""
+    """Return the settings to set (None: to unset), and the names of those whose value is not known."""
     changed: dict[str, str | None] = {}
     hidden = []
     for name in sorted({*wanted, *present}):

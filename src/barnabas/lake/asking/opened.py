@@ -1,11 +1,11 @@
-"""A lake to read: its tables as DataFrames by name, all of one moment, even while a run goes on.
+"""An open lake: its tables by name, as DataFrames, all of one commit, even while a run adds more.
 
     tables = barnabas.lake.open("lake")
     tables["changes"].where("kind = 'configs'").show()
     tables.as_of("2026-01-31T12:00Z")["access"].show()
     tables.drift("cluster.yaml").show()
 
-Tables of bronze and silver are read; those of gold are made of them when asked for, and kept for this object.
+Bronze and silver tables are read from disk. Gold tables are computed from them on first use, and cached in this object.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PLACES = "cluster_id string, log string, offset long, micros long"
 _DRIFT = ("action", "kind", "name", "field", "before", "after")
 
 Moment = AsOf | int | str | datetime | None
-"""An offset of the metadata log or a time, as `parse_as_of` reads them; None is the end."""
+"""An offset of the metadata log or a time, as `parse_as_of` accepts them; None is the end of the log."""
 
 
 class NoMomentError(KeyError):
-    """This table cannot be asked as of a moment."""
+    """This table has no state as of a moment."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -60,7 +60,7 @@ class OpenLake(Mapping[str, "DataFrame"]):
         self._keep: Callable[[Table, DataFrame], DataFrame] = _as_made
 
     def keeping(self, keep: Callable[[Table, DataFrame], DataFrame]) -> OpenLake:
-        """The same tables, of each of which `keep` gives what is used in its place: also where others are made of it."""
+        """Return the same tables, each replaced by `keep(table, frame)`, also where other tables are computed from it."""
         other = copy(self)
         other._made, other._keep = {}, keep
         return other
@@ -85,23 +85,23 @@ class OpenLake(Mapping[str, "DataFrame"]):
         return len(TABLES)
 
     def sql(self, query: str) -> DataFrame:
-        """The tables, which are views by their names, asked in Spark's SQL."""
+        """Run a query of Spark SQL. Tables are views with their names."""
         for name in [name for name in self if name in query.lower()] or self:
             self[name].createOrReplaceTempView(name)
         return self.spark.sql(query)
 
     def cluster_id(self, wanted: str | None = None) -> str:
-        """The cluster of this id, or the only one that there is. Raises ValueError."""
+        """Return the id of the wanted cluster, or of the only one. Raises ValueError."""
         ids = self[METADATA.records.name].select("cluster_id").distinct().orderBy("cluster_id")
         known = [row[0] for row in ids.collect()]
         if wanted is not None and wanted not in known:
-            raise ValueError(f"{wanted} is not in the lake; it has {', '.join(known) or 'none'}")
+            raise ValueError(f"cluster {wanted} is not in the lake; it has {', '.join(known) or 'none'}")
         if wanted is None and len(known) != 1:
             raise ValueError(f"the lake has {len(known)} clusters: {', '.join(known)}")
         return wanted or known[0]
 
     def as_of(self, moment: Moment, cluster_id: str | None = None) -> LakeAsOf:
-        """The tables as they were after an offset of the metadata log, or at a time. Raises ValueError."""
+        """Return the tables as they were after an offset of the metadata log, or at a time. Raises ValueError."""
         if isinstance(moment, datetime):
             aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
             moment = AsOf(timestamp_ms=int(aware.timestamp() * 1000))
@@ -112,10 +112,10 @@ class OpenLake(Mapping[str, "DataFrame"]):
     def drift(
         self, file: Path | str, as_of: Moment = None, cluster_id: str | None = None, *, prune: bool = False
     ) -> DataFrame:
-        """How a cluster differs, or differed, from what a `cluster.yaml` declares: action, kind, name, field, before, after.
+        """Return how a cluster differs, or differed, from a `cluster.yaml`: action, kind, name, field, before, after.
 
-        With `prune`, what is there and not in the sections of the file is drift too. Raises ValueError, also for a file that
-        cannot be met.
+        With `prune`, resources that exist but are not in the sections of the file are drift too. Raises ValueError, also for
+        a file whose declarations contradict the cluster.
         """
         from barnabas.declared.document import load_document
 
@@ -127,10 +127,10 @@ class OpenLake(Mapping[str, "DataFrame"]):
 
 
 class LakeAsOf(Mapping[str, "DataFrame"]):
-    """The tables of a lake at one moment: of silver the rows that were true then; of gold what they would have been then.
+    """The tables of a lake at one moment: silver rows that were valid then, and gold tables computed from data up to then.
 
-    Its one rule: gold is made of histories up to the moment, in which what ended later has not ended. An offset is one of the
-    metadata log: of other logs, what they had when its batch was appended.
+    Its one rule: gold is computed from histories up to the moment, in which rows that ended later are still open. An offset
+    is one of the metadata log; other logs are read up to the time at which its batch was appended.
     """
 
     def __init__(self, lake: OpenLake, moment: AsOf, cluster_id: str | None) -> None:
@@ -155,34 +155,34 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
         return len(_of_a_moment())
 
     def places(self, name: str = "topics") -> list[tuple[str, str, int]]:
-        """Where the moment is in the logs that a table of silver is made from: cluster id, log, and the last offset that
-        counts; for one of gold, in the metadata log."""
+        """Return the moment's place in the logs of a silver table: cluster id, log, and last offset that counts. For a gold
+        table, its place in the metadata log."""
         return [(cluster_id, log, offset) for cluster_id, log, offset, _ in self._found(self._checked(name))]
 
     def is_of_metadata(self, name: str) -> bool:
-        """Whether the places of a table are in the metadata log, whose offsets are those of the whole cluster."""
+        """Return whether a table's places are offsets of the metadata log, which hold for the whole cluster."""
         return _STREAM_OF.get(name, METADATA) is METADATA
 
     def rows(self, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-        """The rows of tables, as values. Raises ValueError if there is nothing that was before the moment."""
+        """Return the rows of tables as dicts. Raises ValueError if the lake has nothing before the moment."""
         if not self.places():
-            raise ValueError("the lake knows of nothing that was before this")
+            raise ValueError("the lake has no records from before this moment")
         return {name: [row.asDict(recursive=True) for row in self[name].collect()] for name in names}
 
     def plan(self, document: Document, *, prune: bool = False) -> Plan:
-        """What `barnabas plan` would have said of a declared cluster; for tables of one cluster. Raises ValueError."""
+        """Return what `barnabas plan` would have printed at the moment; for a lake of one cluster. Raises ValueError."""
         from barnabas.declared.difference import difference
         from barnabas.lake.asking.declaring import TABLES as NEEDED
         from barnabas.lake.asking.declaring import observed
 
         return difference(document, observed(self.rows(NEEDED)), prune=prune)
 
-    # --- where the moment is
+    # --- places of the moment
 
     def _checked(self, name: str) -> Stream:
         stream = _STREAM_OF.get(name, METADATA)
         if stream is not METADATA and self.moment.offset is not None:
-            raise ValueError(f"{name} comes from several logs, each with offsets of its own: give a time")
+            raise ValueError(f"{name} is made from several logs, each with its own offsets: give a time instead")
         return stream
 
     def _found(self, stream: Stream) -> list[tuple[str, str, int, int]]:
@@ -194,7 +194,7 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
                 found = moments.at_offset(moments.metadata_batch_ends(records), self.moment.offset)
             else:
                 found = moments.at_end(self._by_then(moments.metadata_batch_ends(records), "time"))
-            # Times as numbers: Python would take them for local ones.
+            # Times as numbers: Python would read them as local times.
             found = found.selectExpr("cluster_id", "log", "offset", "unix_micros(time)")
             self._places[stream.source] = [(row[0], row[1], row[2], row[3]) for row in found.collect()]
         return self._places[stream.source]
@@ -204,14 +204,14 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
         return places.selectExpr("cluster_id", "log", "offset", "timestamp_micros(micros) as time")
 
     def _by_then(self, rows: DataFrame, column: str) -> DataFrame:
-        """The rows whose time in this column is not after the moment."""
+        """Return the rows whose time in this column is not after the moment."""
         if self.moment.offset is not None:
             return moments.until_places(rows, column, self._frame(METADATA))
         if self.moment.timestamp_ms is None:
             return rows
         return moments.until_time(rows, column, datetime.fromtimestamp(self.moment.timestamp_ms / 1000, UTC))
 
-    # --- tables as they were
+    # --- tables at the moment
 
     def _up_to(self, name: str) -> DataFrame:
         if name not in self._made:
@@ -234,7 +234,7 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
 
 
 def _has_moments(name: str) -> bool:
-    """Whether it is known what a table was at any moment: of histories, the metadata log, and what is made of them."""
+    """Return whether a table has states: histories, the metadata log, and tables computed only from these."""
     table = TABLES[name]
     if table.layer == "gold":
         return bool(table.since) or all(map(_has_moments, table.inputs))
@@ -243,13 +243,13 @@ def _has_moments(name: str) -> bool:
 
 @cache
 def _of_a_moment() -> tuple[str, ...]:
-    """The tables that can be asked as of a moment, silver first."""
+    """Return the names of tables that have states as of a moment, silver first."""
     return (*_STREAM_OF, *(name for name in TABLES if TABLES[name].layer == "gold" and _has_moments(name)))
 
 
 def _why_not(name: str) -> str:
-    there = f"there are {', '.join(_of_a_moment())}"
+    there = f"tables that have states are {', '.join(_of_a_moment())}"
     if name not in TABLES or TABLES[name].layer != "gold":
-        return f"{name} is no table of what was true; {there}"
+        return f"{name} has no state as of a moment; {there}"
     parts = ", ".join(each for each in TABLES[name].inputs if not _has_moments(each))
-    return f"{name} is made of {parts}, which cannot be cut at a moment; {there}"
+    return f"{name} is made of {parts}, which have no state as of a moment; {there}"

@@ -1,1 +1,1 @@
-"""A lake on disk: its files and manifests, what feeds it, and the runner that adds to it batch by batch."""
+"""Writing a lake: its files and manifests, the feeds that fill it, and the runner that adds batches."""

@@ -1,13 +1,13 @@
-"""What must hold of the rows of a batch before they are part of the lake: unique keys, no nulls, references.
+"""Checks of a batch's rows before they become part of the lake: unique keys, no nulls, references that resolve.
 
-Its one rule: a check looks at the rows of one batch, and that is enough. The rows of a batch are those that it added, those
-that ended in it and all that are open after it. A row that begins in a batch has an offset that no row of an earlier batch
-has, and one that goes on was checked where it began: so keys that are unique here are unique in the table. What a row refers
-to was true where it began, so it is among the rows of that batch too; only where it seems to be missing, the whole table is
-read.
+Its one rule: a check reads only the rows of one batch, and that is enough. The rows of a batch are those that it added, those
+that ended in it, and all that are open after it. A row that begins in a batch has an offset that no row of an earlier batch
+has; a row that continues was checked when it began. So keys that are unique in the batch are unique in the table. The row
+that another refers to was open where that one began, so it is among the rows of that batch too. Only if it seems to be
+missing, the whole table is read.
 
-The first pass over all tables is one job, on hashes of the keys (64 bits: two keys that share one are merely looked at again).
-The second looks at the tables that the first has doubts about, and names rows.
+The first pass over all tables is one job on 64-bit hashes of the keys. Keys with equal hashes are compared in the second
+pass, which reads only the tables that failed the first, and names rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAMED_ROWS = 5
 
 
 class CheckFailedError(Exception):
-    """Rows that cannot be: the text names the table, the rule and a few of them."""
+    """Rows that break a rule. The text names the table, the rule and a few rows."""
 
 
 class Checked(NamedTuple):
@@ -36,7 +36,7 @@ class Checked(NamedTuple):
 
 
 def check(tables: Mapping[str, Checked], whole_table: Callable[[str], DataFrame]) -> None:
-    """Raises CheckFailedError. `tables` by name; `whole_table(name)` reads all rows of one, of this batch and before."""
+    """Raise CheckFailedError if a row breaks a rule. `tables` by name; `whole_table(name)` reads all rows of a table."""
     for name, place in _doubts(tables):
         table, rows = tables[name]
         if place is None:
@@ -47,7 +47,7 @@ def check(tables: Mapping[str, Checked], whole_table: Callable[[str], DataFrame]
 
 
 def _doubts(tables: Mapping[str, Checked]) -> list[tuple[str, int | None]]:
-    """Tables where a key comes twice or something is null that must not be (None), and references that lead nowhere."""
+    """Return tables with a duplicate key or a forbidden null (None), and the numbers of references that do not resolve."""
     frames = []
     for name, (table, rows) in tables.items():
         frames.append(_marked(rows, name, None, table.keys, bad=_any_null(table.not_null)))

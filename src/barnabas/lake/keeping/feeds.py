@@ -1,7 +1,7 @@
-"""From directories, or the address of controllers, to feeds: which clusters are there, and what each has to read.
+"""Feeds: what to read for each cluster, found in directories or at the address of controllers.
 
-Its one rule: the cluster is known before anything is read, from meta.properties or from the controllers; directories of several
-clusters become feeds of several clusters. What is not there is not read; where nothing is there, that is an error.
+Its one rule: the cluster is known before anything is read, from meta.properties or from the controllers. Directories of several
+clusters become feeds of several clusters. A stream that has nothing in the directories is skipped; if none has, it is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barnabas.storage.log_dirs import read_meta_properties
 
 METADATA: Final = "kafka_metadata"
 DEFAULT_OPTIONS: Final = {"maxBytesPerTrigger": "256m"}
-"""What one batch may be of: memory and the size of the files in the lake follow from it."""
+"""Limits the size of one batch, and so memory and the size of the lake's files."""
 
 _METADATA_OPTIONS = ("voters", "includeuncommitted", "includebootstrap")
 _CLIENT = "kafka."
@@ -27,7 +27,7 @@ _ADDRESSES = ("bootstrap.servers", "bootstrap.controllers")
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A stream of one cluster, and how its source is to be read."""
+    """A stream of one cluster, with the options of its source."""
 
     cluster_id: str
     stream: Stream
@@ -39,30 +39,30 @@ class Feed:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The directories that it reads, if it reads directories."""
+        """The directories that it reads; empty if it reads none."""
         return tuple(json.loads(self.options.get("paths", "[]")))
 
 
 class SourceError(ValueError):
-    """A source that cannot be read from; the text says which, and what is missing."""
+    """A source that cannot be read. The text names it, and what is missing."""
 
 
 def is_for(source: str, option: str) -> bool:
-    """Whether an option says something to this source: some are about the quorum alone."""
+    """Return whether an option applies to this source: some are only for the metadata log."""
     return source == METADATA or not (option.lower() in _METADATA_OPTIONS or option.lower().startswith(_CLIENT))
 
 
 def find_feeds(
     paths: Iterable[Path], streams: Sequence[Stream], options: Mapping[str, str], cluster_id: str | None = None
 ) -> list[Feed]:
-    """The feeds of log dirs, and of directories of single partitions. Raises SourceError."""
+    """Return the feeds of log dirs, and of directories of single partitions. Raises SourceError."""
     found: dict[tuple[str, int], list[Path]] = {}
     for path in map(Path.absolute, paths):
         there = [number for number, stream in enumerate(streams) if _has(path, stream.topic)]
         if not there:
             wanted = ", ".join(stream.topic for stream in streams if stream.topic)
             raise SourceError(
-                f"{path} is neither a log dir with one of {wanted}, nor the directory of such a partition"
+                f"{path} is neither a log dir with a partition of {wanted}, nor the directory of such a partition"
             )
         for number in there:
             found.setdefault((_cluster_of(path, cluster_id), number), []).append(path)
@@ -77,13 +77,13 @@ def find_feeds(
 
 
 def live_feed(client: Mapping[str, str], streams: Sequence[Stream], options: Mapping[str, str]) -> Feed:
-    """The metadata log of the quorum that runs behind `bootstrap.controllers`. Raises what the client raises."""
+    """Return the feed of a live metadata log, from the quorum at `bootstrap.controllers`. Raises the client's errors."""
     stream = next(stream for stream in streams if stream.source == METADATA)
     return Feed(cluster_behind(client), stream, {**_options(stream, options), **_of_client(client)})
 
 
 def observing_feeds(client: Mapping[str, str], streams: Sequence[Stream]) -> list[Feed]:
-    """What the cluster behind an address says of itself; controllers do not know all of it. Raises what the client raises."""
+    """Return the feeds that observe a live cluster. Controllers know only some tables. Raises the client's errors."""
     from barnabas.lake.reading.cluster_rows import OF_CONTROLLERS
 
     cluster_id = cluster_behind(client)
@@ -99,7 +99,7 @@ def cluster_behind(client: Mapping[str, str]) -> str:
 
 
 def _of_client(client: Mapping[str, str]) -> dict[str, str]:
-    """Settings of the client as options of a source."""
+    """Return the settings of the client as options of a source."""
     return {name if name in _ADDRESSES else f"{_CLIENT}{name}": value for name, value in client.items()}
 
 
@@ -121,7 +121,7 @@ def _has(path: Path, topic: str) -> bool:
 
 
 def _is_partition_of(name: str, topic: str) -> bool:
-    """Of this topic, or, where none is named, of any that is not Kafka's own."""
+    """Return whether this directory is of the topic or, if none is named, of any that is not internal."""
     before, _, number = name.rpartition("-")
     is_wanted = before == topic if topic else is_valid(before) and not before.startswith("__")
     return is_wanted and number.isdecimal()
@@ -131,5 +131,5 @@ def _cluster_of(path: Path, given: str | None) -> str:
     meta = read_meta_properties(path) or read_meta_properties(path.parent)
     found = given if meta is None or meta.cluster_id is None else meta.cluster_id
     if found is None:
-        raise SourceError(f"{path} has no meta.properties that names its cluster; say which it is with --cluster-id")
+        raise SourceError(f"{path} has no meta.properties that names its cluster; name it with --cluster-id")
     return found

@@ -1,7 +1,7 @@
-"""What a lake consists of at one moment: for each table its parts, for each stream how far it is. Pure.
+"""A manifest: the content of a lake at one commit, as the parts of each table and the progress of each stream. Pure.
 
-Its one rule: a manifest is a value, and says everything; `after` gives the next one. A part is a directory of Parquet files,
-named by its path below the lake's data. It is never changed: rows come and go with the parts that manifests name.
+Its one rule: a manifest is an immutable value with all there is to know; `after` returns the next one. A part is a directory of
+Parquet files, named by its path below the lake's data. Parts never change: a commit only changes which parts are named.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ Parts = tuple[str, ...]
 
 
 class IncompatibleError(Exception):
-    """A table of the lake has columns that its declaration has no more, or of another type."""
+    """A table of the lake has columns that its declaration lacks, or that have another type there."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
     columns: Mapping[str, str]
-    """The type of each column that any part may have, in order."""
+    """The type of each column that a part may have, in order."""
     lasting: Parts = ()
     """Parts whose rows stay: appended ones, and those of facts that have ended."""
     present: Mapping[str, Parts] = field(default_factory=dict)
-    """For each stream the parts whose rows its next batch replaces: facts still true, or all rows of a full table."""
+    """For each stream, the parts that its next batch replaces: open facts, or all rows of a table in mode FULL."""
 
     @property
     def parts(self) -> Parts:
@@ -38,13 +38,13 @@ class StreamState:
     batch_id: int
     """The last batch that is in the tables."""
     query_id: str
-    """Of the Spark query whose checkpoint counts these batches."""
+    """The Spark query whose checkpoint counts these batches."""
     rows: int
-    """How many it has brought so far."""
+    """Number of records read so far."""
     facts: Parts = ()
-    """Everything that was true after that batch: what the next one begins from."""
+    """All facts that were open after that batch: the next one continues from them."""
     offsets: str = ""
-    """Where the source was after it, as the source writes it."""
+    """The source's offsets after it, as the source writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,16 @@ EMPTY = Manifest(0, 0)
 
 
 class TableChange(NamedTuple):
-    """What one batch does to one table."""
+    """The changes that one batch makes to one table."""
 
     columns: Mapping[str, str]
     added: Parts = ()
     present: Parts | None = None
-    """Instead of those of this stream before; None leaves them."""
+    """The new open parts of this stream; None leaves the old ones."""
 
 
 class BatchDone(NamedTuple):
-    """One batch of a stream, ready to be in the tables."""
+    """One batch of a stream, ready to be committed."""
 
     stream: str
     state: StreamState
@@ -82,7 +82,7 @@ class BatchDone(NamedTuple):
 
 
 def after(manifest: Manifest, batch: BatchDone, time_ms: int) -> Manifest:
-    """The lake with one more batch. Raises `IncompatibleError`."""
+    """Return the manifest with one more batch. Raises IncompatibleError."""
     tables = dict(manifest.tables)
     for path, change in batch.tables.items():
         before = tables.get(path) or TableState({})
@@ -96,7 +96,7 @@ def after(manifest: Manifest, batch: BatchDone, time_ms: int) -> Manifest:
 
 
 def after_compaction(manifest: Manifest, table: str, merged: Parts, into: Parts, time_ms: int) -> Manifest:
-    """The same rows, with these parts of a table in place of those."""
+    """Return the manifest with the parts `into` in place of `merged`, which have the same rows."""
     state = manifest.tables[table]
     gone = set(merged)
     lasting = into + tuple(part for part in state.lasting if part not in gone)
@@ -107,23 +107,25 @@ def after_compaction(manifest: Manifest, table: str, merged: Parts, into: Parts,
 def with_others(
     manifest: Manifest, tables: Mapping[str, TableState], streams: Mapping[str, StreamState], time_ms: int
 ) -> Manifest:
-    """With tables and streams of another lake beside its own."""
+    """Return the manifest with tables and streams of another lake added."""
     return Manifest(manifest.version + 1, time_ms, {**manifest.tables, **tables}, {**manifest.streams, **streams})
 
 
 def stream_path(stream: str) -> str:
-    """Where what is kept for a stream (`cluster/source`) is, below the directory for it."""
+    """Return the relative path for the files of a stream (`cluster/source`)."""
     cluster_id, _, name = stream.partition("/")
     return f"{quote(cluster_id, safe='')}/{name}"
 
 
 def merged_columns(table: str, there: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
-    """The columns after those declared were added. Raises `IncompatibleError` for any other difference."""
+    """Return the columns of a table after declared ones were added. Raises IncompatibleError for any other difference."""
     for name, kind in there.items():
         if name not in declared:
-            raise IncompatibleError(f"table {table} has a column {name} that this version does not know")
+            raise IncompatibleError(f"table {table} has a column {name} that this version does not declare")
         if declared[name] != kind:
-            raise IncompatibleError(f"column {name} of table {table} is {kind} here, and {declared[name]} now")
+            raise IncompatibleError(
+                f"column {name} of table {table} is {kind} in the lake, but declared as {declared[name]}"
+            )
     return {**there, **declared}
 
 
@@ -150,7 +152,7 @@ def to_text(manifest: Manifest) -> str:
 
 
 def from_text(text: str) -> Manifest:
-    """Raises ValueError or KeyError where it is none."""
+    """Parse a manifest. Raises ValueError or KeyError."""
     document: dict[str, Any] = json.loads(text)
     tables = {
         path: TableState(

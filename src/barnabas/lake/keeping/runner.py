@@ -1,11 +1,11 @@
-"""How a lake grows: one streaming query for each feed, and for each of its batches one commit of all tables.
+"""The runner: one streaming query for each feed, and one commit of all tables for each of its batches.
 
-A batch: its rows are written once (bronze; what could not be read goes to quarantine), read back, folded with what was true
-before into facts, the facts written once, the tables made of them, checked, and all of it named by one manifest. A stream
-without a fold makes its tables of the rows themselves, which then need not stay.
+A batch is processed in these steps. Its records are written once (bronze; unreadable ones to the quarantine) and read back.
+They are folded with the open facts into new facts, which are written once. The tables are made from the facts and checked. One
+manifest names all of it. A stream without a fold makes its tables from the records, which then need not be kept.
 
-Its one rule: a batch is in the lake wholly or not at all, and never twice. Spark plans it again after a crash with the same
-offsets and the same number, and a number that the manifest knows is passed over. Only counts come to the driver.
+Its one rule: a batch is in the lake completely or not at all, and never twice. After a crash, Spark plans it again with the
+same offsets and the same number, and a number that the manifest already has is skipped. Only counts come to the driver.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ _LOOK_S = 1
 
 
 class Batch(NamedTuple):
-    """What a batch brought, for those who watch."""
+    """The result of a batch, for progress reports."""
 
     feed: str
     batch_id: int
     rows: int
     quarantined: int
     table_rows: dict[str, int]
-    """How many rows it wrote of each table: those that ended and those that are open."""
+    """Rows written to each table: those that ended and those that are open."""
     seconds: float
 
 
 def ignore(batch: Batch) -> None:
-    """For those who do not watch."""
+    """Ignore progress reports."""
 
 
 def never() -> bool:
-    """For those who let it go on."""
+    """Never stop."""
     return False
 
 
@@ -83,13 +83,13 @@ class Runner:
         self._one_batch = threading.Lock()
 
     def run(self, feeds: Iterable[Feed], is_stopped: Callable[[], bool] = never) -> None:
-        """Everything that is there now, one feed after the other."""
+        """Read everything that is available now, one feed after the other."""
         for feed in feeds:
             if not is_stopped():
                 self._wait([self._start(feed, None)], is_stopped)
 
     def follow(self, feeds: Iterable[Feed], interval_s: float, is_stopped: Callable[[], bool] = never) -> None:
-        """All feeds together, looking for more this often, until told to stop."""
+        """Read all feeds at the same time, polling at this interval, until `is_stopped` returns True."""
         self._wait([self._start(feed, interval_s) for feed in feeds], is_stopped)
 
     def _start(self, feed: Feed, interval_s: float | None) -> StreamingQuery:
@@ -122,13 +122,13 @@ class Runner:
                     return
         except Exception:
             if self._failures:
-                raise self._failures[0] from None  # what it was, and not what Spark makes of it
+                raise self._failures[0] from None  # the original error, not Spark's wrapper
             raise
         finally:
             for query in queries:
                 query.stop()
 
-    # --- checkpoints: Spark's own count of batches has to be the one that the manifest knows
+    # --- checkpoints: Spark's number of the last batch has to be the manifest's
 
     def _checkpoint_path(self, feed: Feed) -> Path:
         return self.writer.data / CHECKPOINTS / stream_path(feed.name)
@@ -137,9 +137,9 @@ class Runner:
         path = self._checkpoint_path(feed)
         state = self.writer.manifest.streams.get(feed.name)
         if state is None:
-            shutil.rmtree(path, ignore_errors=True)  # of a first batch that never came to its end
+            shutil.rmtree(path, ignore_errors=True)  # of a first batch that was never committed
         elif _query_id(path) != state.query_id:
-            raise LakeError(f"{path} does not belong to the batches in the lake; {REBUILD} makes it anew")
+            raise LakeError(f"{path} does not belong to the batches in the lake; {REBUILD} writes the lake anew")
         return path
 
     # --- one batch
@@ -150,7 +150,7 @@ class Runner:
         before = self.writer.manifest.streams.get(feed.name)
         if before is not None and batch_id <= before.batch_id:
             if batch_id == before.batch_id and offsets != before.offsets:
-                raise LakeError(f"{checkpoint} has lost batch {batch_id} of the lake; {REBUILD} makes it anew")
+                raise LakeError(f"{checkpoint} lacks batch {batch_id} of the lake; {REBUILD} writes the lake anew")
             return
         began = time.monotonic()
         records = feed.stream.records
@@ -180,7 +180,7 @@ class Runner:
         self._compact(tables)
 
     def _write_records(self, feed: Feed, frame: DataFrame) -> tuple[dict[str, TableChange], dict[str, Checked]]:
-        """Reads the source, once. Errors are rare: where there are some, the rows are written once more without them."""
+        """Read the source once, and write. Errors are rare: if there are any, the good rows are written again without them."""
         table, data = feed.stream.records, self.writer.data
         columns = column_types(table)
         part = self._write(table.path, frame.select(*columns, ERROR.name))
@@ -200,7 +200,7 @@ class Runner:
         return tables, {table.name: Checked(table, read_parts(self.spark, data, (part,), columns))}
 
     def _write_facts(self, feed: Feed, fold: Fold, records: DataFrame, before: Parts) -> str:
-        """The facts that ended in this batch and those open after it, by kind; the part."""
+        """Write the facts that ended in this batch and those open after it, by kind. Return the part."""
         from pyspark.sql import functions as f
 
         columns = {column.name: column.type for column in feed.stream.facts}
@@ -217,7 +217,7 @@ class Runner:
         return part
 
     def _facts_of(self, stream: Stream, part: str, table: Table) -> DataFrame | None:
-        """The facts that a table is made of, if there are any."""
+        """Return the facts that a table is made of, or None if there are none."""
         folders = [f"is_open={is_open}/kind={table.name}" for is_open in ("false", "true")]
         here = [name for names in _existing(self.writer.data, part, *folders) for name in names]
         columns = {column.name: column.type for column in stream.facts}
@@ -230,7 +230,7 @@ class Runner:
         tables: dict[str, TableChange],
         checked: dict[str, Checked],
     ) -> None:
-        """All tables for which there is something to make them of, several at the same time."""
+        """Write all tables that have input, several at the same time."""
         from pyspark.sql import functions as f
 
         def write(table: Table) -> str | None:
@@ -282,7 +282,7 @@ class Runner:
         return sum(rows_of(self.writer.data / part) for part in change.added + (change.present or ()))
 
     def _compact(self, tables: Iterable[str]) -> None:
-        """Small parts of a table become one, in a commit of their own."""
+        """Merge the small parts of tables, each in its own commit."""
         for path in tables:
             state = self.writer.manifest.tables[path]
             small = tuple(part for part in state.lasting if bytes_of(self.writer.data / part) < SMALL_PART_BYTES)
@@ -305,13 +305,13 @@ def _query_id(checkpoint: Path) -> str:
 
 
 def _offsets(checkpoint: Path, batch_id: int) -> str:
-    """Where the source is after this batch. Spark has written it before it began the batch."""
+    """Return the source's offsets after this batch. Spark writes them before it starts the batch."""
     lines = (checkpoint / "offsets" / str(batch_id)).read_text().splitlines()
     return "\n".join(lines[2:])
 
 
 def _existing(data: Path, part: str, *below: str) -> list[Parts]:
-    """For each of these directories of a part, itself if it is there."""
+    """Return, for each of these directories of a part, itself if it exists."""
     return [(f"{part}/{name}",) if (data / part / name).is_dir() else () for name in below]
 
 
@@ -326,7 +326,7 @@ def rows_of(part: Path) -> int:
 
 
 def _has_values(part: Path, column: str) -> bool:
-    """Whether a column is anywhere not null, as far as the files themselves say it."""
+    """Return whether a column has a value anywhere, according to the statistics of the files."""
     from pyarrow.parquet import read_metadata
 
     for file in _files(part):

@@ -1,14 +1,14 @@
-"""A lake on disk: a directory of Parquet parts, and manifests that say which of them are its tables.
+"""A lake on disk: a directory of Parquet parts, and manifests that name the parts of its tables.
 
-    lake.json             format, where the data is, and which sources it was made from
+    lake.json             format, the data directory, and the sources of the lake
     lock                  held by the one process that writes
     data-1/commits/       a manifest for each commit; the newest is the lake
-    data-1/<layer>/...    parts of tables; data-1/state/...: what is true now, by stream; data-1/checkpoints/...: Spark's
-    log/                  what Spark says
+    data-1/<layer>/...    parts of tables; data-1/state/...: open facts by stream; data-1/checkpoints/...: Spark's checkpoints
+    log/                  Spark's log
 
-Its one rule: a part is written first and named by a manifest afterwards, in one step that either happened or did not. So a
-reader sees all tables as of one commit, and what a killed writer left is named by nobody, and swept by the next one.
-Parts and manifests that were replaced stay for a while, for those who are reading them. Knows no Spark and no table.
+Its one rule: a part is written first, and named by a manifest afterwards, in one atomic step. So a reader sees all tables as of
+one commit. No manifest names what a killed writer left, and the next writer sweeps it. Parts and manifests that were replaced
+stay for a while for current readers. This module knows neither Spark nor any table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LOCK_FILE: Final = "lock"
 COMMITS: Final = "commits"
 CHECKPOINTS: Final = "checkpoints"
 GRACE_S: Final = 900.0
-"""How long a reader can be sure of what it reads after it was replaced."""
+"""How long replaced parts and manifests are kept for readers, in seconds."""
 REBUILD: Final = "barnabas lake rebuild"
 
 _DATA = "data-"
@@ -46,7 +46,7 @@ _NOT_TABLES = (COMMITS, CHECKPOINTS)
 
 
 class LakeError(Exception):
-    """A lake that cannot be used as it is; the text says why and what helps."""
+    """A lake that cannot be used as it is. The text says why, and what helps."""
 
 
 class LakeLockedError(LakeError):
@@ -54,11 +54,11 @@ class LakeLockedError(LakeError):
 
 
 class LakeFormatError(LakeError):
-    """Written by another version, whose files this one cannot go on with."""
+    """The lake was written by another version, in a format that this one cannot continue."""
 
 
 def nothing(step: str) -> None:
-    """The hook for steps where nobody looks."""
+    """Ignore steps."""
 
 
 # --- lake.json -------------------------------------------------------------------------------------------------------
@@ -68,23 +68,23 @@ def nothing(step: str) -> None:
 class Settings:
     data: str = f"{_DATA}1"
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By cluster: `paths` and `options` of the sources that its rows came from."""
+    """For each cluster the `paths` and `options` of its sources."""
     replaced: Mapping[str, int] = field(default_factory=dict)
-    """Data of before a rebuild, and when that was (ms)."""
+    """Data directories that a rebuild has replaced, with the time (ms)."""
     format: int = FORMAT
 
 
 def read_settings(path: Path) -> Settings:
-    """What lake.json says, whatever format it names. Raises LakeError."""
+    """Read lake.json of any format. Raises LakeError."""
     try:
         document = json.loads((path / SETTINGS_FILE).read_text())
         return Settings(
             str(document["data"]), document.get("sources", {}), document.get("replaced", {}), int(document["format"])
         )
     except FileNotFoundError:
-        raise LakeError(f"{path} is no lake: it has no {SETTINGS_FILE}") from None
+        raise LakeError(f"{path} is not a lake: it has no {SETTINGS_FILE}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LakeFormatError(f"{path / SETTINGS_FILE} cannot be read ({error}); {REBUILD} makes it anew") from None
+        raise LakeFormatError(f"{path / SETTINGS_FILE} cannot be read ({error}); {REBUILD} writes it anew") from None
 
 
 def _write_settings(path: Path, settings: Settings) -> None:
@@ -103,29 +103,29 @@ def _write_settings(path: Path, settings: Settings) -> None:
 
 
 class Lake:
-    """A lake to read; many may."""
+    """A lake open for reading, by any number of processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self.settings = read_settings(self.path)
         if self.settings.format != FORMAT:
             raise LakeFormatError(
-                f"{path} has format {self.settings.format}, and this version knows {FORMAT}; {REBUILD} makes it anew"
+                f"{path} has format {self.settings.format}, this version needs {FORMAT}; {REBUILD} writes the lake anew"
             )
         self.data = self.path / self.settings.data
 
     def manifest(self) -> Manifest:
-        """The lake as of its last commit."""
+        """Return the manifest of the last commit."""
         return newest(self.data / COMMITS)
 
 
 def newest(commits: Path) -> Manifest:
-    """The last manifest of a directory. Raises LakeError."""
+    """Return the last manifest of a directory. Raises LakeError."""
     while versions := _versions(commits):
         try:
             return _read_manifest(commits, versions[-1])
         except FileNotFoundError:
-            continue  # it was the last when we looked, and has been replaced and swept since
+            continue  # replaced and swept since it was listed
     return manifests.EMPTY
 
 
@@ -145,16 +145,16 @@ def _read_manifest(commits: Path, version: int) -> Manifest:
     try:
         return manifests.from_text(path.read_text())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LakeFormatError(f"{path} cannot be read ({error}); {REBUILD} makes it anew") from None
+        raise LakeFormatError(f"{path} cannot be read ({error}); {REBUILD} writes the lake anew") from None
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
 class Writer:
-    """The one writer of a lake; used with `with`. Threads may stage and commit at the same time.
+    """The one writer of a lake; a context manager. Threads may stage and commit at the same time.
 
-    `on_step` is told each step by its name, just after it was done: tests end the process there.
+    `on_step` is called with the name of each step, just after it was done: tests kill the process there.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Writer:
         if not (self.path / SETTINGS_FILE).exists():
             strange = sorted({entry.name for entry in self.path.iterdir()} - {LOCK_FILE, "log", f"{SETTINGS_FILE}.tmp"})
             if strange:
-                raise LakeError(f"{self.path} is no lake, and not empty: it has {', '.join(strange[:3])}")
+                raise LakeError(f"{self.path} is not a lake, and not empty: it has {', '.join(strange[:3])}")
             _write_settings(self.path, Settings())
         self.settings = read_settings(self.path)
 
@@ -194,7 +194,7 @@ class Writer:
         os.close(self._lock)
 
     def open(self) -> Self:
-        """Goes on with the data that is there: what killed writers and readers of long ago left is swept."""
+        """Continue with the existing data, and sweep what killed writers and long-gone readers left."""
         self._open(Lake(self.path).data)
         for old in self.path.glob(f"{_DATA}*"):
             at_ms = self.settings.replaced.get(old.name)
@@ -204,15 +204,15 @@ class Writer:
         return self
 
     def open_anew(self) -> Self:
-        """Begins data of its own beside that which is there, until `swap`."""
+        """Start new data beside the existing data, which stays the lake until `swap`."""
         taken = [int(name) for old in self.path.glob(f"{_DATA}*") if (name := old.name.removeprefix(_DATA)).isdecimal()]
         self._open(self.path / f"{_DATA}{max(taken, default=0) + 1}")
         return self
 
     def take_along(self, tables: Iterable[str], streams: Callable[[str], bool]) -> None:
-        """Of the lake that is there, copies tables that nothing can make anew, and how far their streams are.
+        """Copy tables that cannot be computed anew from the existing lake, with the progress of their streams.
 
-        Raises LakeFormatError where they cannot be read.
+        Raises LakeFormatError if they cannot be read.
         """
         old = Lake(self.path).data
         before = newest(old / COMMITS)
@@ -229,7 +229,7 @@ class Writer:
             self._commit(manifests.with_others(self.manifest, taken, states, self._clock_ms()))
 
     def swap(self) -> None:
-        """What was begun anew becomes the lake, in one step."""
+        """Make the new data the lake, in one atomic step."""
         replaced = {**self.settings.replaced, self.settings.data: self._clock_ms()}
         there = {name: at_ms for name, at_ms in replaced.items() if (self.path / name).is_dir()}
         self.settings = Settings(self.data.name, self.settings.sources, there)
@@ -248,29 +248,29 @@ class Writer:
         return self._data
 
     def remember(self, cluster_id: str, source: Mapping[str, Any]) -> None:
-        """Where rows of this cluster come from: a rebuild and a run without sources go there."""
+        """Store the sources of a cluster, for a rebuild and for a run without sources."""
         if self.settings.sources.get(cluster_id) != source:
             self.settings = replace(self.settings, sources={**self.settings.sources, cluster_id: source})
             _write_settings(self.path, self.settings)
 
     def stage(self, table: str) -> str:
-        """The name of a new part of this table; nobody sees it before it is committed."""
+        """Return the name of a new part of this table. Readers do not see it before it is committed."""
         with self._mutex:
             part = f"{table}/{self.manifest.version + 1:012d}-{uuid.uuid4().hex[:12]}"
             self._staged.add(part)
             return part
 
     def discard(self, parts: Iterable[str]) -> None:
-        """Removes what nobody but the writer reads, and it no more."""
+        """Remove parts that only the writer has read, and that it does not need any more."""
         with self._mutex:
             self._staged.difference_update(parts)
         for part in parts:
             shutil.rmtree(self.data / part, ignore_errors=True)
 
     def commit(self, batch: BatchDone, relied_on: Iterable[Path] = ()) -> Manifest:
-        """Makes a batch part of the lake. `relied_on`: files of others that have to last as long.
+        """Commit a batch. `relied_on` are other files that the commit depends on: they are flushed before it.
 
-        Raises LakeFormatError where its columns do not fit, and LakeError.
+        Raises LakeFormatError if its columns do not fit, and LakeError.
         """
         with self._mutex:
             for path in relied_on:
@@ -278,7 +278,7 @@ class Writer:
             try:
                 after = manifests.after(self.manifest, batch, self._clock_ms())
             except IncompatibleError as error:
-                raise LakeFormatError(f"{self.path}: {error}; {REBUILD} makes it anew") from None
+                raise LakeFormatError(f"{self.path}: {error}; {REBUILD} writes the lake anew") from None
             return self._commit(after)
 
     def commit_compaction(self, table: str, merged: Parts, into: Parts) -> Manifest:
@@ -303,7 +303,7 @@ class Writer:
         return after
 
     def sweep(self) -> None:
-        """Removes manifests that were replaced long ago, and parts that no manifest names and nobody is writing."""
+        """Remove manifests replaced long ago, and parts that no manifest names and that are not being written."""
         with self._mutex:
             commits = self.data / COMMITS
             versions = _versions(commits)
@@ -328,7 +328,7 @@ class Writer:
 
 
 def _unnamed(data: Path, below: str, named: set[str], above: set[str]) -> Iterator[str]:
-    """The topmost directories in which nothing is that has a name."""
+    """Yield the topmost directories that contain no named part."""
     with os.scandir(data / below) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     for name in names:
@@ -346,7 +346,7 @@ def _is_in(part: str, staged: str) -> bool:
 
 
 def _lock(path: Path) -> int:
-    """A descriptor that holds the lock until it is closed. Raises LakeLockedError."""
+    """Return a descriptor that holds the lock until it is closed. Raises LakeLockedError."""
     path.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -371,19 +371,19 @@ def _write_durably(path: Path, text: str, on_step: Callable[[str], None] = nothi
 
 
 def _link(temporary: Path, path: Path) -> None:
-    """Gives a file its name, and never takes the name from another. Raises LakeError."""
+    """Rename a file without replacing another one. Raises LakeError."""
     try:
         os.link(temporary, path)
     except FileExistsError:
-        raise LakeError(f"{path} is there already: somebody else has written to this lake") from None
-    except OSError:  # a mount without links
+        raise LakeError(f"{path} already exists: another process has written to this lake") from None
+    except OSError:  # a file system without hard links
         temporary.rename(path)
         return
     temporary.unlink()
 
 
 def _sync_tree(path: Path, until: Path) -> None:
-    """Files, and the names of all directories from here up to `until`."""
+    """Flush files, and the entries of all directories from here up to `until`."""
     if path.is_file():
         _sync(path)
     for folder, _, names in os.walk(path):

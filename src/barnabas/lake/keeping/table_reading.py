@@ -1,4 +1,4 @@
-"""Tables of a lake as DataFrames. Always of one manifest, so that all of them are of the same moment."""
+"""Tables of a lake as DataFrames. All are read from one manifest, so that they are of the same commit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def column_types(table: Table) -> dict[str, str]:
 def read_parts(
     spark: SparkSession, data: Path, parts: Iterable[str], columns: Mapping[str, str], base: str | None = None
 ) -> DataFrame:
-    """The rows of these parts; a column that an older part does not have is null there.
+    """Return the rows of these parts. A column that an older part lacks is null there.
 
-    `base` is the directory above, if names of directories between it and the parts are values of columns.
+    `base` is a parent directory, if names of directories between it and the parts are values of columns.
     """
-    # Named as files: Spark may have another file system as its default.
+    # As file URLs: the default file system of Spark may be another one.
     paths = [f"file:{data / part}" for part in parts]
     schema = schema_of(columns)
     if not paths:
@@ -38,7 +38,7 @@ def read_parts(
 
 
 def read_table(spark: SparkSession, data: Path, manifest: Manifest, table: Table) -> DataFrame:
-    """A table with all of its rows."""
+    """Return a table with all of its rows."""
     state = manifest.tables.get(table.path)
     columns = column_types(table)
     if state is None:

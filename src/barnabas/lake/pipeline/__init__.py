@@ -1,8 +1,8 @@
-"""The tables of the lake as a pipeline of Spark's own (`spark-pipelines`, Spark 4.3), for those who want their tables there.
+"""The tables of the lake as a declarative pipeline of Spark (`spark-pipelines`, Spark 4.3).
 
-A thin wrapper: records are streaming tables, and grow with each run; facts and tables are materialized views, made anew in each
-run by the functions that the lake's runner uses. What Spark's pipelines do not have is not here: no checks, no commit of all
-tables at once, no going on from open rows. docs/lake.md says what it needs.
+A thin wrapper. Records are streaming tables, which grow with each run. Facts and tables are materialized views, computed anew
+in each run with the functions of the lake's runner. It has only what Spark's pipelines offer: no checks, no common commit of
+all tables, no continuing from open rows. docs/lake.md lists its requirements.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from barnabas.lake.tables.declaration import Table
 
 PATHS = "spark.barnabas.paths"
-"""The setting that names the directories, with commas between them."""
+"""The setting with the directories to read, separated by commas."""
 OPTIONS = "spark.barnabas.options."
-"""Settings with this prefix are options of the sources."""
+"""The prefix of settings that are options of the data sources."""
 SHARDS = "spark.barnabas.shards"
 
 
 def declare(spark: Any, streams: Sequence[Stream] | None = None) -> None:
-    """Declares everything, in a file that `spark-pipelines` loads. `spark` is the session of Spark Connect there."""
+    """Declare all tables, in a file that `spark-pipelines` loads. `spark` is its session of Spark Connect."""
     from barnabas.lake.keeping.feeds import find_feeds
 
     if streams is None:
@@ -39,7 +39,7 @@ def declare(spark: Any, streams: Sequence[Stream] | None = None) -> None:
         streams = STREAMS
     paths = [Path(path.strip()) for path in spark.conf.get(PATHS, "").split(",") if path.strip()]
     if not paths:
-        raise ValueError(f"set {PATHS}, under `configuration` of spark-pipeline.yml, to the directories to be read")
+        raise ValueError(f"set {PATHS}, under `configuration` of spark-pipeline.yml, to the directories to read")
     feeds = find_feeds(paths, streams, settings_below(spark.conf.getAll, OPTIONS))
     present = [stream for stream in streams if any(feed.stream is stream for feed in feeds)]
     shards = int(spark.conf.get(SHARDS, "2"))
@@ -72,7 +72,7 @@ def _facts(stream: Stream) -> str:
 
 
 def declare_records(spark: Any, stream: Stream, feeds: Sequence[Feed]) -> None:
-    """The records with what could not be read, which grow; and those that are good."""
+    """Declare the table of all records, readable or not, which grows; and a view of the readable ones."""
     from pyspark import pipelines
 
     columns = (*stream.records.columns, ERROR)
@@ -98,15 +98,15 @@ def declare_records(spark: Any, stream: Stream, feeds: Sequence[Feed]) -> None:
 
 
 def declare_facts(spark: Any, stream: Stream, shards: int) -> None:
-    """What was true when: all of it, from all records."""
+    """Declare the facts, folded from all records."""
     from pyspark import pipelines
 
-    # Spark may not be asked for anything inside of the function, and mapInArrow asks for the columns of what it is given. So
-    # the plan is made here, over an empty stand-in with the same columns, whose place the table takes.
+    # Inside of the function Spark may not analyse anything, and mapInArrow asks for the columns of its input. So the plan is
+    # made here, over an empty stand-in with the same columns; then the table takes its place.
     records = spark.createDataFrame([], ddl(stream.records.columns))
     assert stream.fold is not None
     folded = stream.fold(records, spark.createDataFrame([], ddl(stream.facts)), shards=shards)
-    _ = folded.columns  # asked for while it can be answered, and kept
+    _ = folded.columns  # analysed now, while it is allowed, and cached
     records._plan.plan = spark.read.table(stream.records.name)._plan.plan
 
     @pipelines.materialized_view(name=_facts(stream))
@@ -115,7 +115,7 @@ def declare_facts(spark: Any, stream: Stream, shards: int) -> None:
 
 
 def declare_table(spark: Any, stream: Stream, table: Table) -> None:
-    """A table of the facts of its kind."""
+    """Declare a table made from the facts of its kind."""
     from pyspark import pipelines
 
     @pipelines.materialized_view(name=table.name, comment=table.question)
@@ -127,7 +127,7 @@ def declare_table(spark: Any, stream: Stream, table: Table) -> None:
 
 
 def declare_quarantine(spark: Any, streams: Sequence[Stream]) -> None:
-    """What could not be read, of all sources."""
+    """Declare the table of what could not be read, from all sources."""
     from pyspark import pipelines
 
     from barnabas.lake.tables.quarantine import QUARANTINE, quarantined
@@ -136,7 +136,7 @@ def declare_quarantine(spark: Any, streams: Sequence[Stream]) -> None:
         from pyspark.sql import functions as f
 
         errors = spark.read.table(_as_read(stream)).where(f.col(ERROR.name).isNotNull())
-        # Asked for its columns, Spark would analyse it, which it may not do here; they are known.
+        # Reading its columns would make Spark analyse it, which is not allowed here. They are known anyway.
         known: Any = SimpleNamespace(columns=_columns((*stream.records.columns, ERROR)), select=errors.select)
         cluster_id: Any = f.col("cluster_id")
         return quarantined(known, cluster_id, stream.source, stream.topic)

@@ -1,1 +1,1 @@
-"""Bytes of Kafka's logs, and answers of a live cluster, as Arrow. Nothing here is a class of Spark's."""
+"""Bytes of Kafka's logs, and answers of a live cluster, turned into Arrow. Without Spark."""

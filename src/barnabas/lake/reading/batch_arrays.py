@@ -1,9 +1,9 @@
-"""Record batches, whole, into columns: numbers as numpy arrays, keys and values as Arrow's binary. Pure.
+"""Record batches turned into arrays: numbers as numpy arrays, keys and values as Arrow binary. Pure.
 
-Its one rule: a batch counts or it does not. One whose checksum is wrong, that cannot be opened, or that lies about its records
-gives no record and a `Bad` with its place and the reason; what comes after it is read. No Python object is made per record: a
-batch is opened by its codec, and `kernels` finds the records of many batches at once. For few bytes that would take longer than
-it saves, as numba has to be loaded: those are read by `batches.decode_records`, with the same outcome.
+Its one rule: a batch counts as a whole or not at all. If its checksum is wrong, if it cannot be decompressed, or if its records
+contradict its header, it yields no record, but a `Bad` with its position and the reason; reading continues after it. There is
+no Python object per record: a batch is decompressed, and `kernels` finds the records of many batches at once. For few bytes,
+loading numba would take longer than it saves: they are read by `batches.decode_records`, with the same result.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from barnabas.batches.format import COMPRESSION_MASK, LENGTH_OVERHEAD, MAGIC, TI
 Array = np.ndarray[Any, Any]
 
 CHUNK_BYTES = 1 << 20
-"""Of opened records at once, unless one batch has more: what the caches of a processor hold."""
+"""Size of decompressed records that are processed together, unless one batch is larger: fits into a processor's cache."""
 PLAIN_BYTES = 4 << 20
-"""Up to so many bytes are read without numba by a process that has not loaded it."""
+"""Up to this size, a process that has not loaded numba reads without it."""
 
 HEADERS_TYPE = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 
@@ -66,17 +66,17 @@ _REASONS = (
 )
 _SHORT = _REASONS[1]
 _UNPACK = {Compression.LZ4: cramjam.lz4.decompress_into, Compression.ZSTD: cramjam.zstd.decompress_into}
-"""By these a batch is opened right into its room, which also bounds it."""
+"""Functions that decompress a batch into a given buffer, which also limits its size."""
 
 
 def warm(size: int) -> None:
-    """Sees to it that what reads so many bytes is compiled: processes that are started after it find it in the cache."""
+    """Compile the code that reads this many bytes, so that processes started afterwards find it in the cache."""
     if size > PLAIN_BYTES:
         from barnabas.lake.reading import kernels  # noqa: F401
 
 
 class Bad(NamedTuple):
-    """A batch that does not count, or bytes that are no batch."""
+    """A batch that cannot be read, or bytes that are not a batch."""
 
     position: int
     base_offset: int | None
@@ -84,14 +84,14 @@ class Bad(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch, and where it is in its file."""
+    """A batch, and its position in the file."""
 
     position: int
     header: BatchHeader
 
 
 class Batches:
-    """Batches by the fields of their headers, one array for each."""
+    """Batches as arrays, one for each field of their headers."""
 
     __slots__ = ("_headers", "positions")
 
@@ -107,17 +107,17 @@ class Batches:
         return Batch(int(self.positions[number]), BatchHeader._make(fields))
 
     def field(self, name: str) -> Array:
-        """As named in BatchHeader, in the byte order of this machine."""
+        """Return a field of BatchHeader, in the byte order of this machine."""
         values = self._headers[name]
         return values.astype(values.dtype.newbyteorder("="))
 
     def choose(self, which: Array, shift: int = 0) -> Batches:
-        """Some of them, which are so much farther on in their file."""
+        """Return some of the batches, with `shift` added to their positions."""
         return Batches(self._headers[which], self.positions[which] + shift)
 
 
 class Records(ABC):
-    """Records of some batches; `batch_of` says of which of them each one is."""
+    """Records of some batches; `batch_of` is the index of each record's batch."""
 
     batches: Batches
     offset: Array
@@ -128,19 +128,19 @@ class Records(ABC):
         return len(self.offset)
 
     def of_batch(self, values: Sequence[Any] | Array | str, dtype: Any = None) -> Array:
-        """A value of each batch, or a field of its header by its name, for each of its records."""
+        """Return, for each record, the value of its batch: from `values`, or from the header field of that name."""
         given = self.batches.field(values) if isinstance(values, str) else np.asarray(values, dtype=dtype)
         of_records = given[self.batch_of]
         return of_records if dtype is None else of_records.astype(dtype, copy=False)
 
     @property
     def size_in_bytes(self) -> int:
-        """Of keys and values."""
+        """Total size of keys and values."""
         return int(self.sizes().sum())
 
     @abstractmethod
     def sizes(self) -> Array:
-        """Of each record, the bytes of its key and its value."""
+        """Return the size of key and value of each record, in bytes."""
 
     @abstractmethod
     def keys(self) -> pa.Array: ...
@@ -150,15 +150,15 @@ class Records(ABC):
 
     @abstractmethod
     def headers(self) -> pa.Array:
-        """Null for records without headers, as Spark's own source has it. Keys that are no UTF-8 are mended, as in Java."""
+        """Return the headers: null for records without any, as in Spark's own source. Invalid UTF-8 in keys is replaced."""
 
     @abstractmethod
     def choose(self, which: Array | slice) -> Records:
-        """Some of the records, by a mask or a range."""
+        """Return some of the records, given a mask or a range."""
 
 
 class SpanRecords(Records):
-    """Records as places in bytes; a size of -1 is null."""
+    """Records as positions in a buffer; a size of -1 is null."""
 
     __slots__ = ("_data", "_spans", "batch_of", "batches", "offset", "timestamp")
 
@@ -191,7 +191,7 @@ class SpanRecords(Records):
 
 
 class PlainRecords(Records):
-    """Records as the reader of batches gives them."""
+    """Records as decoded by `batches.decode_records`."""
 
     __slots__ = ("_records", "batch_of", "batches", "offset", "timestamp")
 
@@ -225,9 +225,9 @@ class PlainRecords(Records):
 
 
 class Walk(NamedTuple):
-    """The batches that lie one after the other in some bytes: where each begins, where the last ends, and what is wrong there.
+    """Consecutive batches in a buffer: the start of each, the end of the last, and the fault found there.
 
-    Bytes that are cut off inside a batch end the walk and are no fault.
+    A batch that is cut off by the end of the buffer ends the walk, and is not a fault.
     """
 
     positions: list[int]
@@ -255,11 +255,11 @@ def walk(data: memoryview, position: int = 0) -> Walk:
         return Walk(positions, position, None)
     except BatchError as error:
         return Walk(positions, position, str(error).replace(f" at {position} ", " "))
-    raise AssertionError("a batch that is whole ends no walk")
+    raise AssertionError("a complete batch does not end the walk")
 
 
 def batches_at(data: memoryview, positions: Sequence[int]) -> Batches:
-    """The headers of batches that begin at these places."""
+    """Return the headers of the batches at these positions."""
     places = np.asarray(positions, dtype=np.int64)
     found = np.frombuffer(data, dtype=np.uint8)[places[:, None] + _PLACES]
     return Batches(found.view(_HEADER)[:, 0], places)
@@ -274,10 +274,11 @@ def read_batches(
     check_crcs: bool = True,
     plain: bool | None = None,
 ) -> Iterator[Records | Bad]:
-    """The records of the batches in `data` that hold offsets from `start` to before `end`, and what is wrong with others.
+    """Yield the records of the batches in `data` with offsets from `start` to before `end`, and a `Bad` for each fault.
 
-    `position` is where `data` is in its file. Such a batch is given whole, with what lies outside of the range. What is cut off
-    at the end is left alone: a log that grows has a torn tail. `plain` says whether to do without numba; else the size does.
+    `position` is that of `data` in its file. A batch is yielded as a whole, also with offsets outside of the range. A batch
+    that is cut off at the end is ignored: a growing log has a torn tail. `plain` decides whether to read without numba; by
+    default the size decides.
     """
     walked = walk(data)
     if walked.positions:
@@ -293,7 +294,7 @@ def read_batches(
 
 
 class _Group:
-    """Batches that are opened and of which the records are to be found: where the payload of each is in `source`."""
+    """Decompressed batches whose records are to be found: the position of each batch's payload in `source`."""
 
     __slots__ = ("ends", "numbers", "size", "source", "starts")
 
@@ -314,7 +315,7 @@ class _Group:
 def open_batches(
     data: memoryview, position: int, batches: Batches, *, check_crcs: bool = True, plain: bool | None = None
 ) -> Iterator[Records | Bad]:
-    """The records of batches of `data`, which is at `position` of its file."""
+    """Yield the records of some batches of `data`, which is at `position` of its file."""
     if plain is None:
         plain = "barnabas.lake.reading.kernels" not in sys.modules and len(data) <= PLAIN_BYTES
     find = _find_plainly if plain else _find
@@ -355,7 +356,7 @@ def _room() -> Array:
 
 
 def _unpack_into(group: _Group, codec: int, packed: memoryview) -> tuple[int, int] | None:
-    """Opens a batch into the room of a group, and says where it is; None if it is to be opened another way, for itself."""
+    """Decompress a batch into the buffer of a group and return its range; None if it must be decompressed separately."""
     start = group.ends[-1] if group.ends else 0
     room = memoryview(cast(Any, group.source))[start:]
     size = len(packed)
@@ -367,7 +368,7 @@ def _unpack_into(group: _Group, codec: int, packed: memoryview) -> tuple[int, in
         try:
             size = _UNPACK[Compression(codec)](packed, room)
         except cramjam.DecompressionError:
-            return None  # there is too little room, or something is wrong with it
+            return None  # too large for the buffer, or damaged
     else:
         return None
     return start, start + size
@@ -376,7 +377,7 @@ def _unpack_into(group: _Group, codec: int, packed: memoryview) -> tuple[int, in
 def _find(batches: Batches, group: _Group, position: int) -> Iterator[Records | Bad]:
     if not group.numbers:
         return
-    from barnabas.lake.reading import kernels  # numba, and compiled code, take a second to load
+    from barnabas.lake.reading import kernels  # loading numba and compiled code takes a second
 
     chosen = batches.choose(np.array(group.numbers), position)
     source = group.source
@@ -431,7 +432,7 @@ def _find_plainly(batches: Batches, group: _Group, position: int) -> Iterator[Re
 
 
 def binary(data: Array, starts: Array, sizes: Array, kind: pa.DataType | None = None) -> pa.Array:
-    """Spans as Arrow's binary, with offsets of 32 bits, which is what Spark takes."""
+    """Return spans as Arrow binary with 32-bit offsets, as Spark expects."""
     from barnabas.lake.reading import kernels
 
     count = len(starts)
@@ -441,7 +442,7 @@ def binary(data: Array, starts: Array, sizes: Array, kind: pa.DataType | None = 
         return pa.nulls(count, kind or pa.binary())
     total = int(sizes.sum(dtype=np.int64)) + nulls
     if total > np.iinfo(np.int32).max:
-        raise BatchError(f"{total} bytes are more than one column of a batch can have")
+        raise BatchError(f"{total} bytes exceed the limit for one column of a batch")
     out = np.empty(total, dtype=np.uint8)
     offsets = np.empty(count + 1, dtype=np.int32)
     kernels.gather(data, starts, sizes, offsets, out)
@@ -478,5 +479,5 @@ def _mended(key: bytes) -> str:
 
 
 def _int64(value: int) -> int:
-    """As a sum of two of them is in a register."""
+    """Wrap a number around as 64-bit arithmetic does."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -1,9 +1,9 @@
-"""Rows of the tables of `kafka_cluster`: what `Admin` says, in columns.
+"""Rows of the tables of `kafka_cluster`, made from the answers of `Admin`.
 
-Its one rule: what could not be read is told. A table that cannot be read at all is an error, or a row with `error` where the
-schema asks for it; so is what is missing in a table (a broker that does not answer, a group that may not be seen), except that
-without the column it is left out with a warning, unless mode is FAILFAST. Values of sensitive settings are never in a row.
-Rows come in pieces, so that a large cluster is never in memory whole.
+Its one rule: no failure is hidden. If a whole table cannot be read, it is an error, or a row with `error` if the schema names
+that column. If a part of a table cannot be read (a broker does not answer, a group may not be described), it is a row with
+`error`, or else a warning in the log; in mode FAILFAST an error. Values of sensitive settings are never in a row.
+Rows are made in pieces, so that a large cluster is never completely in memory.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ROWS_IN_A_BATCH = 4096
-"""A row may have a whole group with its members."""
+"""Small, since a row may have a whole group with its members."""
 _RESOURCES_AT_ONCE = 200
 _GROUPS_AT_ONCE = 500
 _ERROR = "error"
 
 OF_CONTROLLERS = ("configs", "acls", "quorum", "brokers", "features")
-"""What can be asked where `bootstrap.controllers` is set; of the others they would say nothing, or that there are none."""
+"""The tables that can be read through `bootstrap.controllers`. Controllers do not know the others."""
 
 Row: TypeAlias = dict[str, Any]
-"""Values by column; one with `error` says what could not be read."""
+"""Values by column; `error` says what could not be read."""
 Rows: TypeAlias = AsyncIterator[list[Row]]
 FAILURES = (KafkaError, UnsupportedVersionError, OSError)
 
@@ -56,7 +56,7 @@ class ClusterReadError(RuntimeError):
 
 
 def read(options: ClusterOptions, schema: pa.Schema, observation: Observation) -> Iterator[pa.RecordBatch]:
-    """The rows of one observation, in the columns of the schema."""
+    """Yield the rows of one observation, with the columns of the schema."""
     with asyncio.Runner() as runner:
         rows = _observe(options, observation, columns=schema.names)
         try:
@@ -72,7 +72,7 @@ async def _next(rows: AsyncIterator[list[Row]]) -> list[Row] | None:
 
 
 def record_batch(schema: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
-    """Rows as Arrow, with the columns that are asked for, null where a row has none."""
+    """Return rows as Arrow, with the columns of the schema, null where a row lacks one."""
     import pyarrow as pa
 
     rows = list(rows)
@@ -83,7 +83,7 @@ def record_batch(schema: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> pa.Rec
 async def _observe(
     options: ClusterOptions, observation: Observation, *, columns: Sequence[str]
 ) -> AsyncGenerator[list[Row]]:
-    """The table's rows with what they all have; failures as the options want them."""
+    """Yield the table's rows with their common columns. The options decide what becomes of failures."""
     with_errors = _ERROR in columns
     common: Row = {
         "observation_id": observation.id,
@@ -97,7 +97,7 @@ async def _observe(
             cluster = await admin.describe_cluster(include_fenced_brokers=await admin.can_list_fenced_brokers())
             common["cluster_id"] = cluster.cluster_id
             if cluster.has_controllers and options.table not in OF_CONTROLLERS:
-                raise UnsupportedByNodeError("these are controllers, which do not know it: set bootstrap.servers")
+                raise UnsupportedByNodeError("controllers do not have this table: set bootstrap.servers")
             read_rows = READERS[options.table]
             if read_rows is _group_lag and "lag_minutes" in columns:  # without the column, nothing is fetched
                 read_rows = partial(_group_lag, now_ms=round(common["observed_at"].timestamp() * 1000))
@@ -108,11 +108,11 @@ async def _observe(
             raise ClusterReadError(_failure(options, error)) from None
         yield [common | {_ERROR: _failure(options, error)}]
     except ConfigError as error:
-        raise ClusterReadError(f"kafka_cluster cannot begin: {error}") from None
+        raise ClusterReadError(f"kafka_cluster cannot start: {error}") from None
 
 
 def client_settings(options: ClusterOptions) -> dict[str, str]:
-    """The settings of the client; what an option says goes before the file."""
+    """Return the settings of the client. Options override the file."""
     if options.client_config is None:
         return dict(options.client)
     return {**read_file(options.client_config), **options.client}
@@ -124,7 +124,7 @@ def _is_wanted(row: Row, options: ClusterOptions, with_errors: bool) -> bool:
     text = f"in table {options.table} of {options.where}: {row[_ERROR]}"
     if options.is_failfast:
         raise ClusterReadError(text)
-    log.warning("left out %s; a schema with the column `error` shows it", text)
+    log.warning("skipped: %s; a schema with the column `error` shows it", text)
     return False
 
 
@@ -177,7 +177,7 @@ async def _partitions(admin: Admin, _: ClusterDescription) -> Rows:
             continue
         for each in topic.partitions:
             row = each._asdict()
-            del row[_ERROR]  # LEADER_NOT_AVAILABLE and the like, which the leader says too
+            del row[_ERROR]  # such as LEADER_NOT_AVAILABLE, which the column leader shows too
             rows.append({**_names(topic), **row, "partition": each.partition_index, "leader": each.leader_id})
         if len(rows) >= ROWS_IN_A_BATCH:
             yield rows
@@ -189,20 +189,20 @@ def _names(topic: TopicDescription) -> Row:
     return {"topic_name": topic.name, "topic_id": _text(topic.topic_id)}
 
 
-# --- settings and who may do what
+# --- configs and ACLs
 
 
 async def _configs(admin: Admin, cluster: ClusterDescription) -> Rows:
     resources = [ConfigResource.all_brokers(), *(ConfigResource.broker(node.id) for node in cluster.nodes)]
     if not cluster.has_controllers:
-        # A topic that may not be described is not listed; so it is with its settings.
+        # A topic that may not be described is not listed, and neither are its settings.
         topics = await admin.list_topics(include_internal=True)
         resources += [ConfigResource.topic(topic.name) for topic in topics]
         for kind in (ConfigResourceType.GROUP, ConfigResourceType.CLIENT_METRICS):
             try:
                 resources += await admin.list_config_resources([kind])
             except UnsupportedByNodeError:
-                continue  # Which of them have settings cannot be asked there.
+                continue  # This node cannot list resources of this type.
             except KafkaError as error:
                 yield [{"resource_type": kind.name, _ERROR: f"settings of {kind.name}: {error}"}]
     for some in pieces(resources, _RESOURCES_AT_ONCE):
@@ -240,7 +240,7 @@ async def _acls(admin: Admin, _: ClusterDescription) -> Rows:
 async def _log_dirs(admin: Admin, cluster: ClusterDescription) -> Rows:
     for node in cluster.nodes:
         if node.is_fenced:
-            yield [{"broker_id": node.id, _ERROR: f"broker {node.id} is fenced: its log dirs are not to be had"}]
+            yield [{"broker_id": node.id, _ERROR: f"broker {node.id} is fenced: its log dirs cannot be read"}]
             continue
         found = (await admin.describe_log_dirs([node.id]))[node.id]
         if isinstance(found, KafkaError):
@@ -333,7 +333,7 @@ async def _features(admin: Admin, cluster: ClusterDescription) -> Rows:
 
 
 def _is_of_consumers(listing: GroupListing) -> bool:
-    """Share groups and groups of Kafka Streams are described by other APIs."""
+    """Return whether the group is described by the APIs for consumer groups: share and streams groups are not."""
     return listing.type in (None, "Classic", "Consumer")
 
 
@@ -413,8 +413,8 @@ def _position(listing: GroupListing, at: PartitionPosition) -> Row:
     if at.member is not None:
         row |= {"member_id": at.member.member_id, "client_id": at.member.client_id}
     if at.log_end_error is not None:
-        # The offset stays true though the end of the partition is not to be had: a topic that is gone, no right to it.
-        log.warning("the end of %s-%s is not known: %s", at.topic, at.partition, at.log_end_error)
+        # The committed offset is valid even if the end is unknown: the topic was deleted, or may not be described.
+        log.warning("the end of %s-%s is unknown: %s", at.topic, at.partition, at.log_end_error)
     lag_minutes = None if at.lag_ms is None else at.lag_ms / 60_000
     return {**row, "end_offset": at.log_end_offset, "lag": at.lag, "lag_minutes": lag_minutes}
 

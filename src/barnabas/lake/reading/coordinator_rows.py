@@ -1,7 +1,7 @@
-"""Records of the coordinators' logs as rows of their data sources: only the columns that are asked for are made.
+"""Records of the coordinators' logs as rows of their data sources, with only the columns of the schema.
 
-Its one rule: a record is a row, whatever its bytes are. What cannot be decoded has its bytes, and says why if the column
-`error` is asked for; with FAILFAST it is an exception. Batches that cannot be read are reported as by `kafka_log`.
+Its one rule: every record is a row. One that cannot be decoded has its bytes, and the reason in `error` if the schema has that
+column; with FAILFAST it raises. Batches that cannot be read are reported as by `kafka_log`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ TYPES: dict[str, pa.DataType] = {
     "position": pa.int64(),
     "error": pa.string(),
 }
-"""Of all columns of both sources, as Spark has them."""
+"""The Arrow types of all columns of both sources."""
 
 
 _MARKER = Key("EndTxnMarker", None, None, None, None, None, None, None, None, None)
@@ -91,7 +91,7 @@ _OF_TRANSACTION: dict[str, Callable[[Any], Any]] = {
 
 
 class Decoded(NamedTuple):
-    """Records: the key, the value and the type of control of each."""
+    """Decoded records: key, value and control type of each."""
 
     keys: list[Key]
     values: list[Value]
@@ -123,7 +123,7 @@ def decode_records(
     *,
     with_json: bool = True,
 ) -> Decoded:
-    """The records of a log of GROUPS or TRANSACTIONS."""
+    """Decode the records of a log, one of GROUPS or TRANSACTIONS."""
     found = Decoded([], [], [None] * len(keys))
     for number, (key, value, is_control) in enumerate(zip(keys, values, are_control, strict=True)):
         if is_control:
@@ -141,7 +141,7 @@ def decode_records(
 def read_rows(
     shares: Iterable[Share], schema: pa.Schema, log: str, *, fail_fast: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of some shares."""
+    """Yield the rows of some shares."""
     has_error = ERROR in schema.names
     for share in shares:
         for read in read_share(share):
@@ -167,7 +167,7 @@ def _report(faults: Iterable[str], fail_fast: bool, has_error: bool) -> None:
 
 
 def _parts(records: Records) -> Iterator[Records]:
-    """Not too many rows, and not too many bytes, at a time; as JSON, bytes become several times as many."""
+    """Split records, so that neither rows nor bytes are too many; as JSON, bytes become several times as many."""
     count = min(MAX_ROWS, max(1, len(records) * (MAX_BYTES // 4) // max(records.size_in_bytes, 1)))
     for start in range(0, len(records), count):
         yield records.choose(slice(start, start + count)) if len(records) > count else records
@@ -176,7 +176,7 @@ def _parts(records: Records) -> Iterator[Records]:
 def rows(
     place: Place, segment: str, records: Records, names: Sequence[str], log: str
 ) -> tuple[pa.RecordBatch, list[str]]:
-    """Records as rows of these columns, and what is wrong with some of them."""
+    """Return records as rows with these columns, and descriptions of faults."""
     attributes = records.of_batch("attributes")
     are_control = attributes & CONTROL_BIT != 0
     keys, values = records.keys(), records.values()
@@ -223,7 +223,7 @@ _PLAIN: dict[str, Callable[[Records, Array], Array]] = {
 
 
 def times(times_ms: Array) -> pa.Array:
-    """Milliseconds as Spark's timestamps; those that no calendar has are null."""
+    """Convert milliseconds to Spark's timestamps; those out of range are null."""
     unknown = (times_ms < 0) | (times_ms > _LAST_TIME_MS)
     return pa.array(np.where(unknown, 0, times_ms) * 1000, pa.int64(), mask=unknown).cast(_TIME)
 

@@ -1,12 +1,11 @@
-"""Several copies of one metadata log: what of them is committed, and which of them to read for what. Pure.
+"""Several copies of one metadata log: which records are committed, and which copy to read for which offsets. Pure.
 
-Its one rule: `True` is never wrong. It rests on three facts of Raft: records of one epoch at one offset are the same in
-every copy that has them, and so is all before them; a snapshot has only what was committed; what a majority of the
-voters has stays, unless a leader that had it not was elected in the meantime. Such a leader's epoch is either in one of
-the logs at hand, or missing between those that are: then what only the majority vouches for is not known to be
-committed.
+Its one rule: `True` is never wrong. It follows from three properties of Raft. Records of one epoch at one offset are the same
+in every copy that has them, and so are all records before them. A snapshot has only committed records. A record that a majority
+of the voters has stays, unless a leader that lacked it was elected meanwhile. The epoch of such a leader is either in one of
+the given logs, or missing between the epochs that are: then records that only the majority has are not known to be committed.
 
-An offset whose record in a committed log is of another epoch is `False`; everything else is None, unknown. All ends are
+An offset whose record in a committed log has another epoch is `False`; all others are None, unknown. All ends are
 exclusive.
 """
 
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """Offsets of which the epoch is known."""
+    """Offsets with a known epoch."""
 
     start: int
     end: int
@@ -27,24 +26,24 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One `__cluster_metadata-0`, as far as its files say."""
+    """One `__cluster_metadata-0`, as far as its files show it."""
 
     name: str
-    """Whose it is; no two copies have the same."""
+    """Its unique name."""
     node_id: int | None
     lineage: tuple[tuple[int, int], ...]
-    """(epoch, start offset), growing."""
+    """(epoch, start offset), increasing."""
     log_start: int
     log_end: int
     snapshots: tuple[tuple[int, int], ...] = ()
     """(end offset, epoch)."""
     voters: frozenset[int] | None = None
-    """As its last word on them has it."""
+    """The voters of its last record about them."""
     voters_at: tuple[int, int] = (-1, -1)
-    """The epoch and the offset of that word."""
+    """The epoch and the offset of that record."""
 
     def spans(self) -> list[Span]:
-        """Its log by epochs, and the last offsets before its snapshots."""
+        """Return its log by epochs, and the last offsets before its snapshots."""
         found = [Span(end - 1, end, epoch) for end, epoch in self.snapshots if end > 0]
         ends = [start for _, start in self.lineage[1:]]
         for (epoch, start), end in zip(self.lineage, [*ends, self.log_end], strict=False):
@@ -70,7 +69,7 @@ class Verdict(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A part of a plan: offsets of the log of a copy, or one of its snapshots, which stands for all before `end`."""
+    """A part of a plan: offsets of a copy's log, or one of its snapshots, which replaces all offsets before `end`."""
 
     name: str
     start: int
@@ -79,21 +78,21 @@ class Read(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The committed log, put together: at most one snapshot, and then offsets without a gap."""
+    """The committed log, merged: at most one snapshot, and then offsets without a gap."""
 
     reads: tuple[Read, ...]
     end: int
-    """Before it everything is committed."""
+    """All offsets before it are committed."""
     epoch: int
-    """Of the last offset before the end; -1 if there is none."""
+    """The epoch of the last offset before the end; -1 if there is none."""
 
 
 Commons = dict[tuple[str, str], int]
-"""`common_end` of two copies by their names; of one with itself, its end."""
+"""`common_end` of two copies by their names; for a copy with itself, its end."""
 
 
 def voters_of(copies: Iterable[Copy]) -> frozenset[int]:
-    """The voters by the latest word on them; none if no copy knows any."""
+    """Return the voters of the latest record about them; empty if no copy has one."""
     known = [copy for copy in copies if copy.voters]
     if not known:
         return frozenset()
@@ -101,7 +100,7 @@ def voters_of(copies: Iterable[Copy]) -> frozenset[int]:
 
 
 def common_end(one: Copy, other: Copy) -> int:
-    """Before this offset both are known to be the same: they have the same epoch at the offset before it."""
+    """Return the offset before which both are known to be the same: the offset before it has the same epoch in both."""
     theirs: dict[int, list[Span]] = {}
     for span in other.spans():
         theirs.setdefault(span.epoch, []).append(span)
@@ -114,7 +113,7 @@ def common_end(one: Copy, other: Copy) -> int:
 
 
 def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> dict[str, Verdict]:
-    """What is known of each copy, by its name; `voters` in place of what the copies say."""
+    """Return the verdict on each copy, by its name. `voters` overrides those in the copies."""
     quorum = frozenset(voters) if voters else voters_of(copies)
     commons = {
         (one.name, other.name): one.log_end if one is other else common_end(one, other)
@@ -122,7 +121,7 @@ def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> d
         for other in copies
     }
     ends = {copy.name: _certain_end(copy, copies, quorum, commons) for copy in copies}
-    # What one copy is certain of, another is as well as far as both are the same; from there on to a third.
+    # What is certain in one copy is certain in another, as far as both are the same; and from there in a third.
     changed = True
     while changed:
         changed = False
@@ -135,7 +134,7 @@ def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> d
 
 
 def _certain_end(copy: Copy, copies: Sequence[Copy], voters: frozenset[int], commons: Commons) -> int:
-    """As far as its own snapshots and a majority of the voters vouch for its log."""
+    """Return the end of what its own snapshots and a majority of the voters confirm."""
     snapshots = [end for end, _ in copy.snapshots]
     majority = _majority_end(copy, copies, voters, commons)
     return max([0, majority, *snapshots])
@@ -153,7 +152,7 @@ def _majority_end(copy: Copy, copies: Sequence[Copy], voters: frozenset[int], co
     if len(by_voter) < needed:
         return 0
     largest = sorted(by_voter.values(), reverse=True)[needed - 1]
-    # What a rival was without, it may have had a part of.
+    # A rival that lacks the last of these records may have the first of them.
     ends = {*by_voter.values(), *(start for _, start in copy.lineage)}
     all_at_hand = len(by_voter) == len(voters)
     for end in sorted((each for each in ends if copy.log_start < each <= largest), reverse=True):
@@ -165,7 +164,7 @@ def _majority_end(copy: Copy, copies: Sequence[Copy], voters: frozenset[int], co
 
 
 def _no_rival(epoch: int, with_it: Sequence[Copy], copies: Sequence[Copy], *, all_at_hand: bool) -> bool:
-    """Whether no leader of a later epoch can have been without a record of this one, which these copies have."""
+    """Return whether every leader of a later epoch must have had a record of this epoch, which the copies `with_it` have."""
     known = {each for copy in with_it for each, _ in copy.lineage if each > epoch}
     others = {each for copy in copies for each, _ in copy.lineage if each > epoch}
     if all_at_hand:
@@ -174,14 +173,14 @@ def _no_rival(epoch: int, with_it: Sequence[Copy], copies: Sequence[Copy], *, al
 
 
 def _false_start(copy: Copy, copies: Sequence[Copy], ends: dict[str, int]) -> int | None:
-    """The first offset at which a committed log has another epoch than this one."""
+    """Return the first offset at which a committed log has another epoch than this one."""
     found = [_first_difference(copy.spans(), each.spans(), ends[each.name]) for each in copies if each is not copy]
     starts = [start for start in found if start is not None]
     return max(min(starts), ends[copy.name]) if starts else None
 
 
 def _first_difference(spans: Sequence[Span], theirs: Sequence[Span], end: int) -> int | None:
-    """The first offset before `end` that is known in both and of different epochs."""
+    """Return the first offset before `end` that has known, different epochs in both."""
     one = other = 0
     while one < len(spans) and other < len(theirs):
         span, their = spans[one], theirs[other]
@@ -198,7 +197,7 @@ def _first_difference(spans: Sequence[Span], theirs: Sequence[Span], end: int) -
 
 
 def merge(copies: Sequence[Copy], found: dict[str, Verdict], start: int = 0, *, uncommitted: bool = False) -> Plan:
-    """How to read each committed offset from `start` on once, with a snapshot first where no log goes back that far.
+    """Plan how to read each committed offset from `start` on once, with a snapshot first if no log starts early enough.
 
     With `uncommitted`, the best log (of the latest epoch, then the longest) is read to its end.
     """
@@ -228,7 +227,7 @@ def _readers(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> list[
 
 
 def _first_snapshot(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> Read | None:
-    """The earliest snapshot behind which a log goes on, so that all history that is left is read; else the latest."""
+    """Return the earliest snapshot after which a log continues, so that most history is read; otherwise the latest."""
     known = [
         (end, epoch, copy.name) for copy in sorted(copies, key=lambda each: each.name) for end, epoch in copy.snapshots
     ]
@@ -250,7 +249,7 @@ def _epoch_before(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> 
 
 
 def epoch_of(copies: Sequence[Copy], found: dict[str, Verdict], offset: int) -> int | None:
-    """The epoch of the committed record at an offset; None where no copy has it, or none that is certain."""
+    """Return the epoch of the committed record at an offset; None if no copy is known to have it committed."""
     for copy in copies:
         if offset < found[copy.name].true_end and (epoch := copy.epoch_at(offset)) is not None:
             return epoch

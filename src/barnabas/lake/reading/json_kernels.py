@@ -1,10 +1,10 @@
-"""The JSON of many records at once, compiled by numba: the plain case of `decoding.compiled`, without an object per record.
+"""The JSON of many records at once, compiled by numba: the simple cases of `decoding.compiled`, without an object per record.
 
-Its one rule: what is not plain is left to that. A record that does not keep to its schema, a text that needs an escape, a
-tag that is not known: such a row is only marked. A type with structs, doubles or bytes inside has no plan at all.
+Its one rule: cases that are not simple are left to that module. A record that does not match its schema, a text that needs an
+escape, an unknown tag: such a row is only marked. A type with structs, doubles or bytes has no plan at all.
 
-A plan says of each field, in the order of the text, what it is and how it is introduced; the kernel finds the fields of a
-record first, as tagged ones come last in the bytes and anywhere in the text.
+A plan has a row for each field, in the order of the text: its type, and the text before it. The kernel first finds the fields
+of a record, since tagged fields are last in the bytes and anywhere in the text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORDS: Final = b"nulltruefalse"
 
 
 class Plan(NamedTuple):
-    """How the records of one (type, version) are written: a row of numbers for each field, in the order of the text."""
+    """How to write the records of one (type, version): a row of numbers for each field, in the order of the text."""
 
     fields: Array
     defaults: Array
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 def plan(cls: type[Message], version: int, keys: Sequence[str]) -> Plan | None:
-    """None for a type that is not flat. `keys` are fields whose place in the text, or whose number, is told as well."""
+    """Return the plan of a type, or None if it is not flat. Results also have position or number of the fields `keys`."""
     schema = cls.schema()
     fields = [field for field in schema.root.fields if version in field.versions]
     if version not in schema.flexible or len(fields) > MOST_FIELDS:
@@ -81,13 +81,13 @@ def _default(field: FieldSchema) -> int:
 
 
 _inlined: Callable[[Any], Any] = numba.njit(cache=True, nogil=True, boundscheck=False, inline="always")
-"""A call costs more than what most of these do."""
+"""Inlined, since a call costs more than most of these functions do."""
 _intrinsic: Callable[[Any], Any] = intrinsic
 
 
 @_intrinsic
 def _put(context: Any, out: Any, at: Any, value: Any) -> Any:
-    """A byte to a place that is there."""
+    """Write a byte at an index that is in range."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -152,7 +152,7 @@ with alone("json_kernels.write_texts"):
             if value < 128:
                 return value, at + 1
         value = 0
-        for shift in range(0, 28, 7):  # what is longer is for others to judge
+        for shift in range(0, 28, 7):  # longer numbers are not simple
             if at >= end:
                 return 0, -1
             part = byte_at(data, at)
@@ -166,7 +166,7 @@ with alone("json_kernels.write_texts"):
     def _find_field(
         data: Array, at: int, end: int, fields: Array, field: int, places: Array, sizes: Array, slot: int
     ) -> Any:
-        """Where the field ends; -1 if it is not plain."""
+        """Return the end of the field; -1 if it is not simple."""
         kind, size = fields[field, _KIND], np.int64(fields[field, _SIZE])
         if kind <= UUID:  # of a fixed size
             places[slot], sizes[slot] = at, 0
@@ -184,7 +184,7 @@ with alone("json_kernels.write_texts"):
     def _find_fields(
         data: Array, at: int, end: int, fields: Array, first: int, stop: int, places: Array, sizes: Array
     ) -> bool:
-        """Whether the record is plain; then where its fields are."""
+        """Return whether the record is simple, and fill in the positions of its fields."""
         for field in range(first, stop):
             sizes[field - first] = ABSENT
             if fields[field, _TAG] < 0:
@@ -274,9 +274,9 @@ with alone("json_kernels.write_texts"):
         places: Array,
         sizes: Array,
     ) -> int:
-        """Texts of rows from `row` on, to `out` from `at` on; the row that has no room, or their count.
+        """Write the texts of rows from `row` on to `out` from `at` on. Return the first row without room, or their number.
 
-        A text of size -1 is not plain. A key that is a number is in place of its start.
+        A text of size -1 is not simple. If a key is a number, it is stored instead of a start.
         """
         while row < len(starts):
             text_size[row] = -1
@@ -337,7 +337,7 @@ with alone("json_kernels.write_texts"):
 
 
 class Texts(NamedTuple):
-    """`out` has the texts; a size of -1 says that a row is not plain. A key that is a number is in place of its start."""
+    """`out` has the texts; a size of -1 marks a row that is not simple. If a key is a number, it is in place of its start."""
 
     out: Array
     end: int
@@ -348,7 +348,7 @@ class Texts(NamedTuple):
 
 
 def write(data: Array, starts: Array, ends: Array, plan_of: Array, plans: Sequence[Plan], keys: int) -> Texts:
-    """`plan_of` is the number of the plan of each row, or -1. A key that is not there has the size -1."""
+    """Write the JSON of rows. `plan_of` is the number of each row's plan, or -1. A missing key has the size -1."""
     count = len(starts)
     literals, moved, at = _WORDS, [], len(_WORDS)
     for each in plans:

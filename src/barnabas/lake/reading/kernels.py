@@ -1,11 +1,12 @@
 """Loops over the bytes of record batches, compiled by numba: no Python object per record.
 
-Their one rule: they trust nothing. Every length is checked against the end of what it is in, so that a batch that lies gives an
-error code and never reads beyond its bytes. What they write is arrays of numbers: where keys and values are, not what.
+Their one rule: they trust no length. Each is checked against the end of what contains it, so a malformed batch yields an error
+code and is never read past its end. They write arrays of numbers: the positions of keys and values, not their bytes.
 
-They are compiled when this module is imported, which takes seconds the first time and then comes from a cache: where
-NUMBA_CACHE_DIR says, beside this file, or of the user. Who imports first compiles for all that share the cache, and the others
-wait for it: who plans for many processes imports it before (see `batch_arrays.warm`). Small inputs do without.
+They are compiled when this module is imported. That takes seconds the first time; then they come from a cache in
+NUMBA_CACHE_DIR, beside this file, or in the user's cache directory. The first process compiles for all that share the cache,
+and the others wait. So a process that plans work for many imports it first (see `batch_arrays.warm`). Small inputs are read
+without it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 
 
 def _cache_dir() -> Path:
-    """Where the compiled code is kept: a directory that is ours to write to."""
+    """Return the directory for compiled code: the first of the candidates that is writable."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return Path(given)
@@ -40,7 +41,7 @@ def _cache_dir() -> Path:
 
 
 CACHE: Final = _cache_dir()
-if CACHE.name != "__pycache__":  # which numba finds by itself
+if CACHE.name != "__pycache__":  # numba finds that one by itself
     os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
 
 import numba  # noqa: E402
@@ -52,9 +53,9 @@ GOOD: Final = 0
 SHORT: Final = 1
 """The records end before the count of the batch is reached."""
 NEGATIVE: Final = 2
-"""A length is negative where it may not be."""
+"""A length is negative where that is not allowed."""
 UNFILLED: Final = 3
-"""The records do not fill the batch, or a record not its length."""
+"""The records do not fill the batch, or a record does not fill its length."""
 
 Array = np.ndarray[Any, Any]
 DATA: Final = types.Array(uint8, 1, "C", readonly=True)
@@ -67,7 +68,7 @@ _SPANS: Final = [LONGS, INTS] * 3
 
 @contextmanager
 def alone(last: str) -> Iterator[None]:
-    """One process at a time compiles; the next finds what it made. Where the `last` one is compiled, nobody waits."""
+    """Let one process at a time compile, so that the next finds the result. Nobody waits if `last` is compiled already."""
     if any(CACHE.rglob(f"{last}-*.nbi")):
         yield
         return
@@ -92,7 +93,7 @@ _intrinsic: Callable[[Any], Any] = intrinsic
 
 @_intrinsic
 def copy_bytes(context: Any, out: Any, out_at: Any, data: Any, data_at: Any, size: Any) -> Any:
-    """memcpy: a slice that is assigned costs more than ten times as much."""
+    """memcpy; assigning a slice would cost more than ten times as much."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, out_at, data, data_at, size = arguments
@@ -106,7 +107,7 @@ def copy_bytes(context: Any, out: Any, out_at: Any, data: Any, data_at: Any, siz
 
 @_intrinsic
 def byte_at(context: Any, data: Any, at: Any) -> Any:
-    """A byte at a place that was checked: no index counts from the end."""
+    """Return a byte at an index that was checked; negative indexes are not supported."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -119,7 +120,7 @@ with alone("kernels.gather"):
 
     @numba.njit(cache=True, nogil=True, boundscheck=False, inline="never")
     def _long_varint(data: Array, position: int, end: int, most: int) -> tuple[int, int]:
-        """A zigzag number of up to `most` bytes, and where it ends; -1 when it does not before `end`."""
+        """Return a zigzag number of up to `most` bytes, and its end; the end is -1 if it is not before `end`."""
         value = np.uint64(0)
         shift = np.uint64(0)
         for _ in range(most):
@@ -164,9 +165,9 @@ with alone("kernels.gather"):
         batches: Array,
         errors: Array,
     ) -> int:
-        """Where the records of batches are, batch after batch; how many were found. A bad batch leaves no record, and an error.
+        """Find the records of batches, in order, and return their number. A bad batch yields no record, but an error code.
 
-        A size of -1 is null. With append time, the largest timestamp of a batch is that of all of its records.
+        A size of -1 is null. With append time, all records of a batch have its maximum timestamp.
         """
         found = 0
         for batch in range(len(starts)):
@@ -236,7 +237,7 @@ with alone("kernels.gather"):
         values: Array,
         value_sizes: Array,
     ) -> None:
-        """Where keys and values of the headers of good records are, record after record."""
+        """Find keys and values of the headers of good records, in order."""
         found = 0
         end = len(data)
         for record in range(len(headers)):
@@ -252,7 +253,7 @@ with alone("kernels.gather"):
 
     @compiled(void(DATA, LONGS, INTS, INTS, OUT))
     def gather(data: Array, starts: Array, sizes: Array, offsets: Array, out: Array) -> None:
-        """Copy spans one after the other; `offsets` says where each begins, and the last where all end."""
+        """Copy spans one after the other; `offsets` has the start of each, and at last the end of all."""
         position = 0
         for at in range(len(starts)):
             offsets[at] = position

@@ -1,8 +1,8 @@
-"""The files of a log that somebody else writes: which segments there are, their indexes, and headers of batches by place.
+"""Files of a log that another process writes: its segments, their indexes, and headers of batches by position.
 
-Its one rule: nothing that a name says is believed for longer than a call. A segment is known by its inode; an open one can be
-read to its end whatever happens to its name. Indexes are hints: entries that do not grow are cut off, and a place that one
-names is held against the log by whoever uses it. Nothing is written and nothing is locked.
+Its one rule: a file name is trusted only within one call. A segment is identified by its inode; once open, it can be read to
+its end whatever happens to its name. Indexes are hints: entries that do not increase are dropped, and callers check positions
+against the log. Nothing is written or locked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PAUSE_S = 0.01
 
 
 class SegmentPlace(NamedTuple):
-    """A segment as a listing of its directory showed it."""
+    """A segment, as found in a listing of its directory."""
 
     base_offset: int
     name: str
@@ -43,24 +43,24 @@ class SegmentPlace(NamedTuple):
 
 
 class OffsetEntries(NamedTuple):
-    """The offset index of a segment: the batch that ends with `offset` begins at `position`."""
+    """The offset index of a segment: the batch that ends with `offset` starts at `position`."""
 
     offset: Array
     position: Array
 
 
 class TimeEntries(NamedTuple):
-    """The time index of a segment: nothing up to `offset` has a larger timestamp."""
+    """The time index of a segment: no record up to `offset` has a larger timestamp."""
 
     timestamp: Array
     offset: Array
 
 
 def list_segments(directory: Path) -> tuple[SegmentPlace, ...]:
-    """The segments of a log, in order.
+    """Return the segments of a log, in order.
 
-    While a compaction puts a segment in the place of others, none of them may have its own name; the one that is about to
-    get it counts. A listing is no snapshot of the directory, so it is made until it comes out the same twice.
+    While a compaction replaces segments, none of them may have its final name; then the one that is about to get it counts.
+    A listing is not atomic, so it is repeated until two are equal.
     """
     before = _list_once(directory)
     for _ in range(_LISTINGS):
@@ -88,7 +88,7 @@ def _list_once(directory: Path) -> tuple[SegmentPlace, ...]:
 
 
 class OpenSegment:
-    """A segment that is read by position, under whatever name it was found. Made with `open`, closed by its owner."""
+    """A segment read by position, whatever its name. Create it with `open`; its owner closes it."""
 
     __slots__ = ("_descriptor", "inode", "path")
 
@@ -116,21 +116,21 @@ class OpenSegment:
         return os.fstat(self._descriptor).st_size
 
     def read(self, size: int, position: int) -> bytes:
-        """Less than asked for only at the end of the file."""
+        """Read `size` bytes, or fewer at the end of the file."""
         data = os.pread(self._descriptor, size, position)
         while len(data) < size and (more := os.pread(self._descriptor, size - len(data), position + len(data))):
             data += more
         return data
 
     def header(self, position: int) -> BatchHeader | None:
-        """The header of the batch that begins there; None where none does."""
+        """Return the header of the batch at this position; None if there is none."""
         try:
             return decode_header(self.read(HEADER_SIZE, position))
         except BatchError:
             return None
 
     def headers(self, position: int, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
-        """Each whole batch from a position on; raises CorruptLogError where none is, `truncated` if the file ends in one."""
+        """Yield each complete batch from a position on. Raises CorruptLogError, `truncated` if the file ends in a batch."""
         end = self.size() if end is None else end
         chunk, start = b"", position
         while position < end:
@@ -149,7 +149,7 @@ class OpenSegment:
             position += header.size_in_bytes
 
     def is_empty_from(self, position: int) -> bool:
-        """Whether only zeros follow: room that was set aside, or a tail that the disk never got."""
+        """Return whether only zeros follow: preallocated space, or a tail that was never flushed."""
         while data := self.read(_HEADERS_CHUNK_BYTES, position):
             if data.strip(b"\0"):
                 return False
@@ -178,7 +178,7 @@ def time_entries(directory: Path, segment: SegmentPlace) -> TimeEntries:
 
 
 def aborted_transactions(directory: Path) -> list[AbortedTxn]:
-    """All of a log, in the order of their markers, from the indexes of segments and of those that are about to be some."""
+    """Return all aborted transactions of a log, in the order of their markers, from the indexes of its segments."""
     for _ in range(_LISTINGS):
         found: set[AbortedTxn] = set()
         try:
@@ -189,14 +189,14 @@ def aborted_transactions(directory: Path) -> list[AbortedTxn]:
                     entries = _ABORTED.iter_unpack(data[: len(data) // _ABORTED.size * _ABORTED.size])
                     found.update(AbortedTxn(*fields) for _, *fields in entries)
         except FileNotFoundError:
-            time.sleep(_PAUSE_S)  # it was renamed, and is counted under its other name
+            time.sleep(_PAUSE_S)  # it was renamed meanwhile, and is found under its other name
             continue
         return sorted(found, key=lambda transaction: transaction.last_offset)
-    raise StorageError(f"the transactions of {directory} cannot be read: its files change all the time")
+    raise StorageError(f"the aborted transactions of {directory} cannot be read: its files keep changing")
 
 
 def index_path(directory: Path, segment: SegmentPlace, suffix: str) -> Path:
-    """A segment that is about to get its name has indexes that are so too."""
+    """Return the path of an index. A segment that is about to get its name has indexes with the same suffix."""
     swap = SWAP_SUFFIX if segment.name.endswith(LOG_SUFFIX + SWAP_SUFFIX) else ""
     return directory / f"{segment.base_offset:020d}{suffix}{swap}"
 

@@ -1,8 +1,8 @@
-"""From log directories and options to what is to be read: partitions, and pieces of their segments of about one size.
+"""Planning: from log directories and options to partitions, and to pieces of their segments of about equal size.
 
-Its one rule: a piece is a range of offsets. Its file, inode and bytes say where that range was when it was planned; who reads
-it finds it again by its offsets if the log has changed since (see log_reading). Planning reads names, checkpoints, indexes and
-a few headers, never records, but for the one batch in which a timestamp is looked for. Everything here pickles small.
+Its one rule: a piece is a range of offsets. File, inode and positions tell where it was when planned; the reader finds it again
+by its offsets if the log has changed since (see log_reading). Planning reads file names, checkpoints, indexes and a few
+headers, but no records, except for the one batch in which a timestamp is searched. All values are small when pickled.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from barnabas.storage.partition_metadata import PARTITION_METADATA
 logger = logging.getLogger(__name__)
 
 OPEN_COST_BYTES = 4 << 20
-"""What opening a piece is worth, when small ones are put together for one task."""
+"""The cost of opening a piece, in bytes, when small pieces are combined for one task."""
 
 
 class Place(NamedTuple):
-    """A copy of a partition: whose it is, and where."""
+    """A copy of a partition: its cluster, node, topic and directory."""
 
     cluster_id: str | None
     node_id: int | None
@@ -72,13 +72,13 @@ class LogPartition(NamedTuple):
     place: Place
     segments: tuple[SegmentPlace, ...]
     start_offset: int
-    """The first offset that the files may have."""
+    """The first offset that may be in the files."""
     log_start_offset: int
-    """The first that a consumer gets: what DeleteRecords deleted may still be in the files."""
+    """The first offset for consumers: records that DeleteRecords deleted may still be in the files."""
     end_offset: int
-    """Behind the last whole batch."""
+    """The offset after the last complete batch."""
     end_position: int
-    """Where that batch ends, or where the damage behind it does, in the last segment."""
+    """The end of that batch, or of the damage after it, in the last segment."""
     epochs: tuple[EpochEntry, ...]
 
     @property
@@ -86,17 +86,17 @@ class LogPartition(NamedTuple):
         return Path(self.place.directory)
 
     def epoch_before(self, offset: int) -> int | None:
-        """The leader epoch in which the record before an offset was written, where that is known."""
+        """Return the leader epoch of the record before an offset, if it is known."""
         following = bisect_right(self.epochs, offset - 1, key=lambda entry: entry.start_offset)
         return self.epochs[following - 1].epoch if following else None
 
     def end_of_epoch(self, epoch: int) -> int:
-        """Where the log goes on with a later epoch than this one."""
+        """Return the offset at which a later epoch than this one starts."""
         return next((entry.start_offset for entry in self.epochs if entry.epoch > epoch), self.end_offset)
 
 
 class Piece(NamedTuple):
-    """Offsets from `start_offset` to before `end_offset`, and the bytes of a segment that had them when planned."""
+    """Offsets from `start_offset` to before `end_offset`, and the bytes of the segment that had them when planned."""
 
     segment: SegmentPlace
     position: int
@@ -104,7 +104,7 @@ class Piece(NamedTuple):
     start_offset: int
     end_offset: int
     is_active: bool = False
-    """It was the last segment, which may grow."""
+    """Whether it was the last segment, which may grow."""
 
     @property
     def size(self) -> int:
@@ -125,7 +125,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What filters leave of all partitions; None does not bound. Ends are excluded, times are in milliseconds."""
+    """What filters leave of all partitions; None is no bound. Ends are exclusive, times are in milliseconds."""
 
     topics: frozenset[str] | None = None
     topic_prefix: str = ""
@@ -146,11 +146,11 @@ class Bounds:
 EVERYTHING = Bounds()
 
 
-# Which partitions there are
+# Partitions
 
 
 def find_partitions(options: LogOptions, bounds: Bounds = EVERYTHING) -> list[LogPartition]:
-    """The partitions that are asked for, in order; of several copies the best one, or all if that is asked for."""
+    """Return the wanted partitions, in order. Of several copies, the best one, or all if the options say so."""
     found = []
     for path in options.paths:
         for place in find_places(path, options):
@@ -162,18 +162,16 @@ def find_partitions(options: LogOptions, bounds: Bounds = EVERYTHING) -> list[Lo
 
 
 def find_places(path: Path, options: LogOptions) -> Iterator[Place]:
-    """The copies in a log dir, or the one that a partition's own directory is.
+    """Yield the copies in a log dir, or the one in a partition's own directory.
 
-    The log of the metadata is left out where a whole log dir is read: it has secrets, and `kafka_metadata` for it.
+    The metadata log is skipped in a log dir: it has secrets, and `kafka_metadata` reads it.
     """
     if not path.is_dir():
-        raise OptionError(f"{path} is no directory" if path.exists() else f"the path {path} does not exist")
+        raise OptionError(f"{path} is not a directory" if path.exists() else f"the path {path} does not exist")
     name = parse_directory_name(path.name)
     if name is not None and not (path / META_PROPERTIES).exists() and list_segments(path):
         if name[0] == CLUSTER_METADATA and not options.include_secrets:
-            raise OptionError(
-                f"{path} is the log of the metadata: read it with kafka_metadata, which masks its secrets"
-            )
+            raise OptionError(f"{path} is the metadata log: read it with kafka_metadata, which masks its secrets")
         yield _place(path, name[0], *_owner(path.parent, options))
         return
     owner = _owner(path, options)
@@ -195,7 +193,7 @@ def _place(path: Path, partition: TopicPartition, cluster_id: str | None, node_i
 
 
 def read_partition(place: Place) -> LogPartition | None:
-    """A copy as it is now; None if it was deleted meanwhile, or never had a segment."""
+    """Return a copy as it is now; None if it was deleted meanwhile, or has no segment yet."""
     directory = Path(place.directory)
     try:
         segments = list_segments(directory)
@@ -222,7 +220,7 @@ def read_partition(place: Place) -> LogPartition | None:
 
 
 def end_of_segment(directory: Path, segment: SegmentPlace) -> tuple[int, int]:
-    """Offset and position behind the last whole batch; the position behind damage, where that is more than a torn tail."""
+    """Return offset and position after the last complete batch; the position after damage, if it is not just a torn tail."""
     entries = offset_entries(directory, segment)
     with OpenSegment.open(directory / segment.name) as file:
         position = _last_position(file, entries)
@@ -237,7 +235,7 @@ def end_of_segment(directory: Path, segment: SegmentPlace) -> tuple[int, int]:
 
 
 def _last_position(file: OpenSegment, entries: OffsetEntries) -> int:
-    """The place of the last entry with which the log agrees."""
+    """Return the position of the last index entry that matches the log."""
     for slot in range(len(entries.offset) - 1, -1, -1):
         header = file.header(int(entries.position[slot]))
         if header is not None and header.last_offset == entries.offset[slot]:
@@ -246,9 +244,9 @@ def _last_position(file: OpenSegment, entries: OffsetEntries) -> int:
 
 
 def best_copies(partitions: Iterable[LogPartition]) -> list[LogPartition]:
-    """Of the copies of each partition the one with the latest leader epoch, and of those the longest.
+    """Return, of the copies of each partition, the one with the latest leader epoch, and of those the longest.
 
-    Where copies of two topics of one name are left, that of the topic whose directory was made last counts.
+    If copies of two topics of the same name are left, that of the topic whose directory was created last counts.
     """
     chosen: dict[tuple[str, str, int], LogPartition] = {}
     for partition in partitions:
@@ -263,7 +261,7 @@ def best_copies(partitions: Iterable[LogPartition]) -> list[LogPartition]:
 def _worth(partition: LogPartition, other: LogPartition) -> tuple[int, int, int]:
     made = 0
     if None not in (partition.place.topic_id, other.place.topic_id) and partition.place[4] != other.place[4]:
-        logger.warning("%s and %s are of two topics", partition.directory, other.directory)
+        logger.warning("%s and %s belong to different topics of the same name", partition.directory, other.directory)
         made = (partition.directory / PARTITION_METADATA).stat().st_mtime_ns
     epoch = partition.epoch_before(partition.end_offset)
     return made, -1 if epoch is None else epoch, partition.end_offset
@@ -274,13 +272,13 @@ def _order(partition: LogPartition) -> tuple[str, str, int, int, str]:
     return place.cluster_id or "", place.topic, place.partition, place.node_id or 0, place.directory
 
 
-# Which offsets are read
+# Offsets
 
 
 def offset_range(
     partition: LogPartition, options: LogOptions, bounds: Bounds = EVERYTHING, end_offset: int | None = None
 ) -> tuple[int, int]:
-    """First offset and end of what options and filters ask for; `end_offset` is where the log ends for the reader."""
+    """Return start and end of the offsets that options and filters leave; `end_offset` is the end of the log for the reader."""
     place = partition.place
     end = partition.end_offset if end_offset is None else end_offset
     first = partition.start_offset if options.isolation is None else partition.log_start_offset
@@ -302,7 +300,7 @@ def _resolve(offset: int, first: int, end: int) -> int:
 
 
 def offset_for_timestamp(partition: LogPartition, timestamp: int, start_offset: int = 0) -> int | None:
-    """The first offset, from `start_offset` on, whose record is not earlier than a time; None if there is none."""
+    """Return the first offset, from `start_offset` on, whose record is not earlier than a time; None if there is none."""
     for number, segment in enumerate(partition.segments):
         following = partition.segments[number + 1 : number + 2]
         if following and following[0].base_offset <= start_offset:
@@ -319,10 +317,10 @@ def offset_for_timestamp(partition: LogPartition, timestamp: int, start_offset: 
 
 
 def offset_after_earlier(partition: LogPartition, segment: SegmentPlace, timestamp: int) -> int | None:
-    """An offset of a segment before which everything is earlier than a time, by its index; None if all of it is."""
+    """Return an offset before which all records of a segment are earlier than a time, by its index; None if all are."""
     entries = time_entries(partition.directory, segment)
     earlier = int(np.searchsorted(entries.timestamp, timestamp, side="left"))
-    # Of a segment that is not written to any more the last entry has the largest timestamp, wherever that is.
+    # In a segment that is not written to any more, the last entry has the largest timestamp of all records.
     if earlier == len(entries.timestamp) > 0 and segment.base_offset != partition.segments[-1].base_offset:
         return None
     return int(entries.offset[earlier - 1]) + 1 if earlier else segment.base_offset
@@ -346,7 +344,7 @@ def _first_not_earlier(file: OpenSegment, entries: OffsetEntries, timestamp: int
 
 
 def position_before(file: OpenSegment, entries: OffsetEntries, offset: int) -> int:
-    """Where to begin to look for an offset: the place that an index names, if the log agrees, and otherwise the beginning."""
+    """Return the position to search an offset from: that of the index, if it matches the log, or else 0."""
     slot = int(np.searchsorted(entries.offset, offset, side="left")) - 1
     if slot >= 0:
         header = file.header(int(entries.position[slot]))
@@ -361,7 +359,7 @@ def position_before(file: OpenSegment, entries: OffsetEntries, offset: int) -> i
 def split(
     partition: LogPartition, start_offset: int, end_offset: int, max_bytes: int, start_timestamp: int | None = None
 ) -> list[Piece]:
-    """The pieces of a range of offsets, in order, each of about so many bytes; of what is not all before a time."""
+    """Return the pieces of a range of offsets, in order, of about `max_bytes` each, without segments before a time."""
     pieces: list[Piece] = []
     for number, segment in enumerate(partition.segments):
         last = number + 1 == len(partition.segments)
@@ -387,7 +385,7 @@ def _split_segment(
     with OpenSegment.open(directory / segment.name) as file:
         position = position_before(file, entries, start_offset)
         behind = int(np.searchsorted(entries.offset, end_offset, side="left"))
-        if behind < len(entries.offset):  # the batch of that entry has the end, or is behind it
+        if behind < len(entries.offset):  # the batch of that entry has the end, or is after it
             header = file.header(int(entries.position[behind]))
             if header is not None and header.last_offset == entries.offset[behind]:
                 end_position = min(end_position, int(entries.position[behind]) + header.size_in_bytes)
@@ -410,7 +408,7 @@ def _split_segment(
 
 
 def pack(shares: Iterable[Share], max_bytes: int) -> list[tuple[Share, ...]]:
-    """Shares for one task each: small pieces, of whatever partitions, are put together up to so many bytes."""
+    """Return the shares of each task: small pieces, of any partitions, are combined up to `max_bytes`."""
     tasks: list[tuple[Share, ...]] = []
     task: list[Share] = []
     size = 0
@@ -430,17 +428,17 @@ def pack(shares: Iterable[Share], max_bytes: int) -> list[tuple[Share, ...]]:
 
 
 def with_aborted(share: Share, aborted: Sequence[AbortedTxn]) -> Share:
-    """A share with those of the aborted transactions that reach into it."""
+    """Return a share with the aborted transactions that overlap it."""
     start, end = share.pieces[0].start_offset, share.pieces[-1].end_offset
     return share._replace(aborted=tuple(txn for txn in aborted if txn.last_offset >= start and txn.first_offset < end))
 
 
-# All of it
+# The whole plan
 
 
 def plan(options: LogOptions, bounds: Bounds = EVERYTHING) -> list[tuple[Share, ...]]:
-    """What each task of a batch reads."""
-    from barnabas.lake.reading.log_stable import stable_end  # only those who ask for transactions pay for it
+    """Return what each task of a batch reads."""
+    from barnabas.lake.reading.log_stable import stable_end  # only needed for committed records
 
     shares = []
     for partition in find_partitions(options, bounds):
@@ -458,6 +456,6 @@ def share_out(
     aborted: Sequence[AbortedTxn] = (),
     start_timestamp: int | None = None,
 ) -> list[Share]:
-    """A range of a partition, as one share per piece."""
+    """Return a range of a partition as one share per piece."""
     pieces = split(partition, start_offset, end_offset, options.max_partition_bytes, start_timestamp)
     return [with_aborted(Share(partition.place, (piece,)), aborted) for piece in pieces]

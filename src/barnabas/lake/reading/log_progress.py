@@ -1,7 +1,7 @@
-"""How far a stream has read logs: whether they are still those that were read before, and how much comes next. No Spark.
+"""The progress of a stream over logs: whether a log is still the one that was read, and how much to read next. No Spark.
 
-Its one rule: progress says of each partition the cluster, the topic's id, the next offset and the leader epoch of the record
-before it. A log that does not fit that is another one, or was cut off: `resume` says what was lost, and where to go on.
+Its one rule: progress has, for each partition, the cluster, the topic id, the next offset and the leader epoch of the record
+before it. A log that does not match was re-created or truncated: `resume` returns what was lost, and where to continue.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class DataLossError(RuntimeError):
-    """What a stream has read, or was to read, is not in the logs any more."""
+    """Records that a stream has read, or was about to read, are no longer in the logs."""
 
 
 class Progress(NamedTuple):
-    """How far a partition is read."""
+    """The progress in one partition."""
 
     cluster_id: str | None
     topic_id: str | None
     offset: int
     leader_epoch: int | None
-    """Of the record before the offset, where it is known."""
+    """The epoch of the record before the offset, if it is known."""
 
 
 class Ahead(NamedTuple):
-    """A partition, and what of it was not read yet."""
+    """A partition, and the range of offsets that is not read yet."""
 
     key: str
     partition: LogPartition
@@ -64,9 +64,9 @@ def from_json(offsets: dict[str, Any]) -> dict[str, Progress]:
 
 
 def resume(before: Progress, partition: LogPartition, first: int) -> tuple[int, str | None]:
-    """Where reading goes on, and what was lost, if something was; `first` is the first offset that there is to read."""
+    """Return the offset to continue from, and what was lost, or None. `first` is the first offset that can be read."""
     if is_other(before, partition):
-        reason = f"its topic was created again: it had the id {before.topic_id} and has {partition.place.topic_id}"
+        reason = f"its topic was re-created: its id was {before.topic_id} and is {partition.place.topic_id}"
         return first, f"{reason}; it was read up to offset {before.offset}"
     if before.offset > partition.end_offset:
         start = partition.end_offset
@@ -78,8 +78,8 @@ def resume(before: Progress, partition: LogPartition, first: int) -> tuple[int, 
     epoch = partition.epoch_before(before.offset)
     if None not in (epoch, before.leader_epoch) and epoch != before.leader_epoch:
         start = min(before.offset, partition.end_of_epoch(before.leader_epoch or 0))
-        reason = f"the record before offset {before.offset} is of leader epoch {epoch}, not {before.leader_epoch}"
-        return max(start, first), f"{reason}: the log was truncated and written again from offset {start}"
+        reason = f"the record before offset {before.offset} has leader epoch {epoch}, not {before.leader_epoch}"
+        return max(start, first), f"{reason}: the log was truncated and rewritten from offset {start}"
     return before.offset, None
 
 
@@ -87,7 +87,7 @@ def is_other(before: Progress, partition: LogPartition) -> bool:
     return None not in (before.topic_id, partition.place.topic_id) and before.topic_id != partition.place.topic_id
 
 
-# How much is read at once
+# Limits of one batch
 
 
 def size_of(position: int, end_position: int, base_offset: int, end_offset: int) -> int:
@@ -99,9 +99,9 @@ def rows_of(position: int, end_position: int, base_offset: int, end_offset: int)
 
 
 def admit(ahead: list[Ahead], most: int, weigh: Callable[[int, int, int, int], int]) -> dict[str, int]:
-    """Up to where each partition is read, so that all together weigh no more than `most`, but at least one batch.
+    """Return the offset up to which each partition is read: together at most `most` by weight, but at least one batch.
 
-    Each gets a part in proportion to what it has, in whole batches.
+    Each partition gets a share in proportion to what it has, in whole batches.
     """
     weights = {each.key: _weight(each, weigh) for each in ahead}
     total = sum(weights.values())
@@ -122,7 +122,7 @@ def _weight(ahead: Ahead, weigh: Callable[[int, int, int, int], int]) -> int:
 
 
 def advance(ahead: Ahead, most: int, weigh: Callable[[int, int, int, int], int], *, at_least_one: bool = False) -> int:
-    """The end of the last batch up to which no more than `most` is read of a partition."""
+    """Return the end of the last batch of a partition up to which its weight is at most `most`."""
     from barnabas.lake.reading.log_files import OpenSegment
     from barnabas.lake.reading.log_planning import split
     from barnabas.storage import CorruptLogError
@@ -140,5 +140,5 @@ def advance(ahead: Ahead, most: int, weigh: Callable[[int, int, int, int], int],
                         return reached
                     reached = min(header.next_offset, ahead.end)
         except (FileNotFoundError, CorruptLogError):
-            reached = piece.end_offset  # what can be read of it is for its reader to say
+            reached = piece.end_offset  # the reader reports what cannot be read
     return ahead.end

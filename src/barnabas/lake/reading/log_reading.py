@@ -1,9 +1,8 @@
-"""Reading the pieces of a log that somebody else writes, rolls, compacts and deletes meanwhile.
+"""Reading the pieces of a log while another process appends to it, rolls, compacts and deletes segments.
 
-Its one rule: a piece is a range of offsets, and each of them is given once or not at all. The bytes that were planned are read
-if the file is still there, under its own name or that of a deleted one; otherwise the offsets are looked for in the segments
-that are there now. What was removed after planning is said (`Removed`), with the offsets it is about. Memory is bounded by a
-chunk of whole batches, or by one batch.
+Its one rule: a piece is a range of offsets, and each offset is returned once or not at all. The planned bytes are read if the
+file still exists, under its own name or that of a deleted segment. Otherwise the offsets are searched in the current segments.
+Offsets removed after planning are reported (`Removed`). Memory is limited by a chunk of complete batches, or by one batch.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from barnabas.lake.reading.log_planning import Piece, Place, Share, position_bef
 from barnabas.storage import AbortedTxn, read_topic_id
 
 READ_BYTES = 1 << 20
-"""Of a file at a time; more only where one batch is larger."""
+"""Bytes read from a file at a time; more only if one batch is larger."""
 
 _RETRIES = 5
 _PAUSE_S = 0.05
 
 
 class Removed(NamedTuple):
-    """Offsets, from `start` to before `end`, that were there when planned and are not, or not all of them, any more."""
+    """Offsets, from `start` to before `end`, of which some or all were removed after planning."""
 
     start: int
     end: int
@@ -40,17 +39,17 @@ class Removed(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Something that was read, and the file in which it was found."""
+    """What was read, and the file in which it was found."""
 
     segment: str
     item: Records | Bad | Removed
 
 
 def read_share(share: Share, *, isolation: str | None = None, plain: bool | None = None) -> Iterator[Read]:
-    """The records of a share, in order, in the isolation that is asked for, and what is wrong with others.
+    """Yield the records of a share, in order, with the given isolation, and faults.
 
-    Without isolation that is every record of the files; with one there are no control records, and none of the transactions
-    that the share knows as aborted. `plain` says whether to do without numba; else the size of the share does.
+    Without isolation, every record of the files is returned; with one, there are no control records and no records of the
+    share's aborted transactions. `plain` decides whether to read without numba; by default the size of the share decides.
     """
     if plain is None:
         plain = "barnabas.lake.reading.kernels" not in sys.modules and share.size <= PLAIN_BYTES
@@ -60,7 +59,7 @@ def read_share(share: Share, *, isolation: str | None = None, plain: bool | None
 
 
 class _Drop(NamedTuple):
-    """Which batches are left out without being opened."""
+    """The rule for batches that are skipped without being decompressed."""
 
     control: bool
     aborted: tuple[AbortedTxn, ...]
@@ -78,11 +77,11 @@ class _Drop(NamedTuple):
 
 
 class _ChangedError(Exception):
-    """The file is not what was planned, or not any more."""
+    """The file is not, or no longer, what was planned."""
 
 
 class _PieceReading:
-    """One piece, as far as it was read: everything before `next_offset` was given."""
+    """The progress in one piece: everything before `next_offset` was returned."""
 
     def __init__(self, place: Place, piece: Piece, drop: _Drop, plain: bool) -> None:
         self._place = place
@@ -101,7 +100,7 @@ class _PieceReading:
         file = open_planned(self._directory, piece)
         if file is not None:
             with file:
-                gone = self._why_gone()  # asked now: an inode may be that of the next topic of the name
+                gone = self._why_gone()  # before it is opened: a new topic of the same name may reuse the inode
                 if gone is not None:
                     yield self._removed(self.next_offset, self.end_offset, gone)
                     return
@@ -112,10 +111,10 @@ class _PieceReading:
                     pass
         yield from self._read_anew()
 
-    # What is there now
+    # The log as it is now
 
     def _read_anew(self) -> Iterator[Read]:
-        """The offsets that were not read yet, from the segments that have them now."""
+        """Yield the offsets that were not read yet, from the segments that have them now."""
         for attempt in range(_RETRIES):
             if attempt:
                 time.sleep(_PAUSE_S)  # a compaction is renaming
@@ -131,7 +130,7 @@ class _PieceReading:
                 continue
             first = min(segments[0].base_offset, self.end_offset)
             if first > self.next_offset:
-                yield self._removed(self.next_offset, first, "they are deleted")
+                yield self._removed(self.next_offset, first, "they were deleted")
                 self.next_offset = first
             begun_at, self._found = self.next_offset, 0
             try:
@@ -140,18 +139,20 @@ class _PieceReading:
                 continue
             break
         else:
-            yield self._removed(self.next_offset, self.end_offset, "the files are gone")
+            yield self._removed(self.next_offset, self.end_offset, "the files do not exist any more")
             return
         missing = self.end_offset - begun_at - self._found
         if missing > 0 and not self._is_damaged:
-            yield self._removed(begun_at, self.end_offset, f"read after a compaction, up to {missing} are gone")
+            yield self._removed(
+                begun_at, self.end_offset, f"read after a compaction, which removed up to {missing} of them"
+            )
 
     def _why_gone(self) -> str | None:
         if not self._directory.is_dir():
-            return "the directory is gone"
+            return "the directory does not exist any more"
         topic_id = read_topic_id(self._directory) if self._place.topic_id is not None else None
         if topic_id is not None and str(topic_id) != self._place.topic_id:
-            return f"the directory is that of another topic now, {topic_id}"
+            return f"the directory now belongs to another topic, {topic_id}"
         return None
 
     def _read_segments(self, segments: tuple[SegmentPlace, ...]) -> Iterator[Read]:
@@ -177,10 +178,10 @@ class _PieceReading:
         *,
         grows: bool = False,
     ) -> Iterator[Read]:
-        """Batches of a file that are asked for. Where none can be made out, it goes on at the next place an index names."""
+        """Yield the wanted batches of a file. After damage, reading continues at the next position in the index."""
         name = str(self._directory / segment.name.removesuffix(".swap"))
         self._last_offset = segment.base_offset - 1
-        # Offsets are not under the checksum: what was planned is read to its last byte, whatever they say.
+        # Offsets are not covered by the checksum: the planned bytes are read to the end, whatever the offsets.
         while position < end_position and not (grows and self.next_offset >= self.end_offset):
             data = memoryview(file.read(min(READ_BYTES, end_position - position), position))
             walked = walk(data)
@@ -195,14 +196,14 @@ class _PieceReading:
             if position >= end_position:
                 return
             if not grows or file.size() < end_position:
-                # Places of a file that was replaced while it was planned, or truncated and written again, mean nothing: what
-                # cannot be made out is looked for anew before it counts as damage.
+                # Positions in a file that was replaced during planning, or truncated and rewritten, mean nothing: such bytes
+                # are searched anew before they count as damage.
                 raise _ChangedError
             following = self._next_batch(file, segment, position, end_position)
             if walked.fault is None and following is None and grows:
                 return  # the tail is torn
-            reason = walked.fault or "the batch says that it is longer than what is there"
-            skipped = f"skipped up to position {following}" if following is not None else "nothing is read behind it"
+            reason = walked.fault or "the batch is longer than the bytes that follow"
+            skipped = f"skipped up to position {following}" if following is not None else "nothing after it is read"
             self._is_damaged = True
             yield Read(name, Bad(position, None, f"{reason}; {skipped}"))
             if following is None:
@@ -210,14 +211,14 @@ class _PieceReading:
             position = following
 
     def _read_large(self, file: OpenSegment, data: memoryview, position: int, end_position: int) -> memoryview:
-        """The bytes of a batch that is larger than what is read at a time, if it can be whole."""
+        """Return the bytes of a batch that is larger than `READ_BYTES`, if it can be complete."""
         if len(data) < HEADER_SIZE:
             return data
         size = int.from_bytes(data[8:12], "big", signed=True) + 12
         return memoryview(file.read(size, position)) if len(data) < size <= end_position - position else data
 
     def _next_batch(self, file: OpenSegment, segment: SegmentPlace, position: int, end_position: int) -> int | None:
-        """Behind damage: the next place that an index names and the log agrees with."""
+        """Return, after damage, the next position of the index that matches the log."""
         entries: OffsetEntries = offset_entries(self._directory, segment)
         for slot in range(int(np.searchsorted(entries.position, position, side="right")), len(entries.position)):
             at = int(entries.position[slot])
@@ -235,7 +236,9 @@ class _PieceReading:
         for number in np.flatnonzero(~in_order).tolist():
             self._is_damaged = True
             at, header = batches[number]
-            yield Read(name, Bad(position + at, header.base_offset, "its offsets do not follow those before it"))
+            yield Read(
+                name, Bad(position + at, header.base_offset, "its offsets do not follow those of the previous batch")
+            )
         wanted = in_order & (last_offset >= self.next_offset) & (base_offset < self.end_offset)
         self._found += int(batches.field("records_count")[wanted].sum())
         wanted &= ~self._drop.which(batches)
@@ -252,7 +255,7 @@ class _PieceReading:
         self.next_offset = max(self.next_offset, self._last_offset + 1)
 
     def _in_order(self, base_offset: Array, last_offset: Array) -> Array:
-        """Which batches follow each other; of two that do not, the first is wrong if the second follows what was before."""
+        """Return which batches are in order. Of two that are not, the first is wrong if the second follows its predecessor."""
         before = np.concatenate(([self._last_offset], last_offset[:-1]))
         good: Array = (base_offset > before) & (last_offset >= base_offset)
         if not good.all():
@@ -272,7 +275,7 @@ class _PieceReading:
 
 
 def open_planned(directory: Path, piece: Piece) -> OpenSegment | None:
-    """The file that was planned, under its own name or another, if it still has what it had."""
+    """Return the planned file, under its own name or another, if it still has the planned bytes."""
     planned = piece.segment
     prefix = f"{planned.base_offset:020d}.log"
     for path in (directory / prefix, directory / planned.name, *_names_of(directory, prefix, planned.inode)):
@@ -281,7 +284,7 @@ def open_planned(directory: Path, piece: Piece) -> OpenSegment | None:
         except FileNotFoundError:
             continue
         size = file.size()
-        # An inode may be that of another file by now, which then hardly has the same size.
+        # Another file may have the inode by now, but hardly with the same size.
         if file.inode == planned.inode and (size == planned.size or (piece.is_active and size >= piece.end_position)):
             return file
         file.close()
@@ -289,7 +292,7 @@ def open_planned(directory: Path, piece: Piece) -> OpenSegment | None:
 
 
 def _names_of(directory: Path, prefix: str, inode: int) -> Iterator[Path]:
-    """What a segment is called that was deleted, while its file waits to be."""
+    """Yield the names of a deleted segment whose file still exists."""
     try:
         with os.scandir(directory) as entries:
             names = [entry.name for entry in entries if entry.name.startswith(prefix) and entry.inode() == inode]

@@ -1,7 +1,7 @@
-"""Records of a log as rows of `kafka_log`: whole Arrow batches of the columns that are asked for, and no others.
+"""Records of a log as rows of `kafka_log`: Arrow batches with only the columns of the schema.
 
-Its one rule: what cannot be read is a row too, if the column `error` is asked for, with its place and the reason and all else
-null; else it is left out and logged. With FAILFAST it is an exception.
+Its one rule: a fault is a row too, if the schema has the column `error`: with its position and the reason, and null in all
+other columns. Otherwise it is logged and skipped. With FAILFAST it raises LogReadError.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from barnabas.lake.reading.log_reading import Read, Removed, read_share
 logger = logging.getLogger(__name__)
 
 MAX_ROWS = 1 << 14
-"""Of one Arrow batch: what is passed on stays in the caches of a processor."""
+"""Rows of one Arrow batch: few enough for a processor's cache."""
 MAX_BYTES = 16 << 20
 ERROR = "error"
 
@@ -31,7 +31,7 @@ _COMPRESSIONS = [codec.name.lower() for codec in Compression]
 
 
 class LogReadError(RuntimeError):
-    """Data that cannot be read, in the mode FAILFAST."""
+    """Data that cannot be read, in mode FAILFAST."""
 
 
 def read_rows(
@@ -43,7 +43,7 @@ def read_rows(
     bounds: Bounds = EVERYTHING,
     plain: bool | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of some shares; of records at other times than `bounds` has, none."""
+    """Yield the rows of some shares, without records whose timestamps are outside of `bounds`."""
     for share in shares:
         for read in read_share(share, isolation=isolation, plain=plain):
             if isinstance(read.item, Records):
@@ -63,10 +63,10 @@ def _report(read: Read, place: Place, schema: pa.Schema, fail_fast: bool) -> Ite
 
 
 def describe(read: Read, place: Place) -> tuple[str, bool]:
-    """What is wrong, in words, and whether it is the data: what was deleted in the meantime is no fault."""
+    """Describe a fault, and return whether it is in the data: deletion after planning is not."""
     match read.item:
         case Bad(position, base_offset, reason):
-            batch = f", the batch of offset {base_offset}" if base_offset is not None else ""
+            batch = f", batch with offset {base_offset}" if base_offset is not None else ""
             return f"{read.segment} at position {position}{batch}: {reason}", True
         case Removed(start, end, reason):
             return f"removed after planning: offsets {start} to {end - 1} of {place} ({end - start}): {reason}", False
@@ -74,7 +74,7 @@ def describe(read: Read, place: Place) -> tuple[str, bool]:
 
 
 def error_row(read: Read, place: Place, schema: pa.Schema, error: str) -> pa.RecordBatch:
-    """One row with the place of what is wrong."""
+    """Return one row with the position of a fault."""
     known: dict[str, Any] = {**place._asdict(), "segment": read.segment, ERROR: error}
     match read.item:
         case Bad(position, base_offset, _):
@@ -105,7 +105,7 @@ def _in_time(timestamp: Array, bounds: Bounds) -> Array:
 
 
 def _parts(records: Records) -> Iterator[Records]:
-    """Not too many rows, and not too many bytes, at a time."""
+    """Split records, so that neither rows nor bytes are too many."""
     rows = min(MAX_ROWS, max(1, len(records) * MAX_BYTES // max(records.size_in_bytes, 1)))
     if len(records) <= rows:
         if len(records):
@@ -160,7 +160,7 @@ def _place(name: str) -> Callable[[Records, Place, str, pa.DataType], pa.Array]:
 
 
 def repeat(value: Any, count: int, kind: pa.DataType) -> pa.Array:
-    """One value in all rows."""
+    """Return a column with the same value in all rows."""
     return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)
 
 

@@ -1,8 +1,8 @@
-"""Up to where a log is stable, and what was aborted in it: what a reader of committed records needs, from files alone.
+"""The last stable offset of a log, and its aborted transactions, from files alone: for readers of committed records.
 
-Its one rule: a transaction that has an open end where the log was looked at is not read, and everything before it has its
-outcome known by then. The last snapshot of producers saves the way; batches behind it are followed by their headers, and only
-markers are opened. The high watermark is not known here: the log counts as replicated to its end.
+Its one rule: reading stops before the first transaction that was still open when the log was listed; all before it is decided.
+The scan starts at the last snapshot of producers. From there, it reads headers of batches, and of the records only markers.
+The high watermark is not in the files: the log counts as replicated to its end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barnabas.storage.segment import PRODUCER_SNAPSHOT_SUFFIX, segment_path
 
 
 def stable_end(partition: LogPartition, isolation: str | None) -> tuple[int, tuple[AbortedTxn, ...]]:
-    """Where the log ends for a reader, and the transactions whose records it has to leave out."""
+    """Return the end of the log for a reader, and the transactions whose records it has to skip."""
     if isolation != READ_COMMITTED:
         return partition.end_offset, ()
     offset, states = newest_snapshot(partition)
@@ -37,13 +37,13 @@ def stable_end(partition: LogPartition, isolation: str | None) -> tuple[int, tup
     producers.forget_replicated(partition.end_offset)
     first_unstable = producers.first_unstable_offset()
     end = partition.end_offset if first_unstable is None else min(first_unstable, partition.end_offset)
-    # The markers that were just seen may not be in the index yet.
+    # The markers found above may not be in the index yet.
     known = dict.fromkeys((*aborted_transactions(partition.directory), *aborted))
     return end, tuple(known)
 
 
 def newest_snapshot(partition: LogPartition) -> tuple[int, list[ProducerState]]:
-    """The last snapshot of producers that can be read, of an offset in the log; or nobody, at its start."""
+    """Return the last readable snapshot of producers within the log; at its start without producers if there is none."""
     for offset in reversed(ProducerSnapshots(partition.directory, read_only=True).offsets()):
         if partition.start_offset <= offset <= partition.end_offset:
             content = read_whole(segment_path(partition.directory, offset, PRODUCER_SNAPSHOT_SUFFIX))
@@ -55,7 +55,7 @@ def newest_snapshot(partition: LogPartition) -> tuple[int, list[ProducerState]]:
 
 
 def producer_batches(partition: LogPartition, start_offset: int) -> Iterator[ProducerBatch]:
-    """The batches of producers from an offset to the end of the log, as it was when the partition was read."""
+    """Yield the batches of producers from an offset to the end of the log, as it was when the partition was read."""
     for number, segment in enumerate(partition.segments):
         last = number + 1 == len(partition.segments)
         if not last and partition.segments[number + 1].base_offset <= start_offset:
@@ -64,7 +64,7 @@ def producer_batches(partition: LogPartition, start_offset: int) -> Iterator[Pro
         try:
             file = OpenSegment.open(_present(partition.directory, segment.name))
         except FileNotFoundError:
-            raise StorageError(f"{partition.directory} has changed while it was looked at; read it again") from None
+            raise StorageError(f"{partition.directory} changed while it was read; read it again") from None
         with file:
             position = position_before(file, entries, start_offset)
             try:
@@ -77,6 +77,6 @@ def producer_batches(partition: LogPartition, start_offset: int) -> Iterator[Pro
 
 
 def _present(directory: Path, name: str) -> Path:
-    """The file, or what it is called since it has the place of others."""
+    """Return the path of a segment, without the suffix .swap if a compaction has removed that meanwhile."""
     path = directory / name
     return path if path.exists() else path.with_name(name.removesuffix(".swap"))

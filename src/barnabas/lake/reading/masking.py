@@ -1,10 +1,10 @@
-"""What is a secret in records of the metadata log, and the records without it. Pure.
+"""Secrets in records of the metadata log, and the same records without them. Pure.
 
-Its one rule: when in doubt it is hidden. Keys and salts of SCRAM credentials are; so is the value of a setting that is
-marked as sensitive or that nobody knows, as Kafka itself hides it; and of a record that may hold a secret but cannot be
-read, nothing is shown. A text becomes `MASK`, bytes become empty, and what is null stays null.
+Its one rule: in doubt, a value is hidden. Keys and salts of SCRAM credentials are hidden; so is the value of a setting that is
+sensitive or unknown, as in Kafka. A record that may have a secret but cannot be decoded is hidden completely. A text becomes
+`MASK`, bytes become empty, and null stays null.
 
-The log has no HMACs of delegation tokens: brokers compute them from the id and the secret that they share.
+The log has no HMACs of delegation tokens: brokers compute them from the token id and their common secret.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from barnabas.wire.records.metadata import ConfigRecord, UserScramCredentialReco
 
 MASK = "********"
 SECRET_BYTES = {"UserScramCredentialRecord": frozenset({"salt", "stored_key", "server_key"})}
-"""The fields that are secret whatever they hold."""
+"""Fields that are always secret, by type of record."""
 SECRET_TYPES = frozenset({"UserScramCredentialRecord", "ConfigRecord"})
-"""The records that may hold a secret."""
+"""Types of records that may have a secret."""
 
 _LEVELS = frozenset({"OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"})
 
 
 def is_hidden(resource_type: int, name: str, value: str) -> bool:
-    """Whether the value of a setting is not to be seen.
+    """Return whether the value of a setting must be hidden.
 
     >>> is_hidden(2, "retention.ms", "1"), is_hidden(4, "ssl.key.password", "x"), is_hidden(4, "my.plugin.setting", "x")
     (False, True, True)
@@ -54,7 +54,7 @@ def _is_secret(resource_type: int, name: str) -> bool:
 
 
 def masked(value: bytes) -> bytes | None:
-    """The value of a metadata record of one of the `SECRET_TYPES`, without its secret; None where it cannot be read."""
+    """Return the value of a record of the `SECRET_TYPES` without its secret; None if it cannot be decoded."""
     try:
         record, version = decode_record(value)
     except (MalformedError, UnsupportedVersionError):
@@ -66,5 +66,5 @@ def masked(value: bytes) -> bytes | None:
     elif isinstance(record, UserScramCredentialRecord):
         for name in SECRET_BYTES["UserScramCredentialRecord"]:
             setattr(record, name, b"")
-    record.unknown_tagged_fields = None  # of a later Kafka; who knows what they are
+    record.unknown_tagged_fields = None  # of a later Kafka: they may be secret
     return encode_record(record, version)

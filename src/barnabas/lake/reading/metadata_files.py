@@ -1,7 +1,7 @@
-"""Metadata logs on disk: where they are, what each copy holds (see `copies`), and pieces of them for tasks to read.
+"""Metadata logs on disk: finding them, describing each copy (see `copies`), and cutting them into pieces for tasks.
 
-Its one rule: nothing is written and nothing is locked. The log ends for us behind its last whole batch; what is torn is
-left for later. Planning reads names, checkpoints, indexes and headers, and of the records only those of the quorum.
+Its one rule: nothing is written or locked. The log ends after its last complete batch; a torn tail is read later. Planning
+reads file names, checkpoints, indexes and headers, and of the records only control records.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 
 
 class MetadataLog(NamedTuple):
-    """A copy as it was found. A directory that only has a `bootstrap.checkpoint` has no log yet."""
+    """A copy, as found. A directory that has only a `bootstrap.checkpoint` has no log yet."""
 
     name: str
     directory: Path | None
@@ -53,7 +53,7 @@ class MetadataLog(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A batch, as far as planning looks at it."""
+    """The fields of a batch that planning needs."""
 
     position: int
     size: int
@@ -64,7 +64,7 @@ class Head(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Bytes of one file for one task, and which of their offsets count."""
+    """Bytes of one file for one task, and the range of offsets that counts."""
 
     path: str
     position: int
@@ -79,12 +79,12 @@ class Piece(NamedTuple):
 
 @dataclass
 class Scan:
-    """What has been seen of the log of a copy, so that a second look reads only what is new."""
+    """What is known of a copy's log, so that the next scan reads only new batches."""
 
     segment: SegmentPlace | None = None
     position: int = 0
     last: Head | None = None
-    """The batch before the position, to know it by."""
+    """The batch before the position, which identifies the log."""
     log_start: int = 0
     log_end: int = 0
     lineage: list[tuple[int, int]] = field(default_factory=list)
@@ -93,12 +93,12 @@ class Scan:
 
 
 def find_logs(paths: Iterable[Path], cluster_id: str | None = None, node_id: int | None = None) -> list[MetadataLog]:
-    """The metadata logs in these directories, which are log dirs or such logs; raises OptionError if there is none."""
+    """Return the metadata logs in these directories, which are log dirs or such logs. Raises OptionError if there is none."""
     given = list(paths)
     found: dict[Path, MetadataLog] = {}
     for path in given:
         if not path.is_dir():
-            raise OptionError(f"kafka_metadata: there is no directory {path}")
+            raise OptionError(f"kafka_metadata: {path} does not exist, or is not a directory")
         is_log = path.name == METADATA_DIRECTORY or any(_is_log_file(each.name) for each in path.iterdir())
         directory = path if is_log else path / METADATA_DIRECTORY
         log_dir = directory.parent
@@ -115,7 +115,7 @@ def find_logs(paths: Iterable[Path], cluster_id: str | None = None, node_id: int
         )
     if not found:
         names = ", ".join(map(str, given))
-        raise OptionError(f"kafka_metadata: there is no {METADATA_DIRECTORY} in {names}; name the log dir that has it")
+        raise OptionError(f"kafka_metadata: {names} has no {METADATA_DIRECTORY}; give the log dir that has it")
     return list(found.values())
 
 
@@ -125,11 +125,11 @@ def _is_log_file(name: str) -> bool:
     )
 
 
-# What a copy holds
+# The content of a copy
 
 
 def inspect(log: MetadataLog, scan: Scan | None = None) -> tuple[Copy, Scan]:
-    """A copy by its files; with the scan of an earlier look, only what came since is read."""
+    """Describe a copy by its files; with an earlier scan, only new batches are read."""
     assert log.directory is not None
     segments = list_segments(log.directory)
     snapshots = list_snapshots(log.directory)
@@ -149,7 +149,7 @@ def inspect(log: MetadataLog, scan: Scan | None = None) -> tuple[Copy, Scan]:
 
 
 def _continues(directory: Path, scan: Scan, segments: Sequence[SegmentPlace]) -> bool:
-    """Whether the log is still what was seen, as its last batch shows: a log is cut off in place when it has to be."""
+    """Return whether the log still has the last batch of the scan: a log may have been truncated."""
     if scan.segment is None or scan.last is None:
         return False
     place = scan.segment.base_offset, scan.segment.inode
@@ -161,7 +161,7 @@ def _continues(directory: Path, scan: Scan, segments: Sequence[SegmentPlace]) ->
 
 
 def _begin(directory: Path, segments: Sequence[SegmentPlace], snapshots: Sequence[SnapshotId]) -> Scan:
-    """A scan from behind the latest snapshot, if the epochs before it are known; else from the start of the log."""
+    """Start a scan after the latest snapshot, if the epochs before it are known; otherwise at the start of the log."""
     scan = Scan()
     if not segments:
         return scan
@@ -208,7 +208,7 @@ def _read_on(directory: Path, segments: Sequence[SegmentPlace], scan: Scan) -> N
         except FileNotFoundError:
             continue
         if position == 0 and scan.last is not None and segment.base_offset > scan.segment.base_offset:
-            return  # it is empty yet; the batch that the scan is known by is in the one before
+            return  # it is still empty; the last batch of the scan is in the previous segment
         scan.segment, scan.position = segment, position
 
 
@@ -223,7 +223,7 @@ def _take(file: OpenSegment, head: Head, scan: Scan) -> None:
 
 
 def walk(file: OpenSegment, position: int) -> Iterator[Head]:
-    """The whole batches from a position on, up to the first that is not."""
+    """Yield the complete batches from a position on, up to the first that is not."""
     end = file.size()
     chunk, start = b"", position
     while position + _HEAD.size <= end:
@@ -235,14 +235,14 @@ def walk(file: OpenSegment, position: int) -> Iterator[Head]:
         size = length + LENGTH_OVERHEAD
         if magic != MAGIC or length < _HEAD.size or size > end - position or delta < 0:
             if position + size <= end or magic != MAGIC:
-                _logger.warning("%s has no batch at byte %d: the log ends there for us", file.path, position)
+                _logger.warning("%s has no batch at byte %d: the log is read up to there", file.path, position)
             return
         yield Head(position, size, base_offset, base_offset + delta + 1, epoch, bool(attributes & CONTROL_BIT))
         position += size
 
 
 def _voters_in(data: bytes) -> frozenset[int] | None:
-    """The voters that a batch of control records names, if it does: those of its last word."""
+    """Return the voters of the last record in a batch of control records that names any, or None."""
     found = None
     try:
         for record in decode_records(data, 0, decode_header(data)):
@@ -270,7 +270,7 @@ def _quorum_voters(directory: Path) -> frozenset[int] | None:
 
 
 def _position_of(directory: Path, segment: SegmentPlace, offset: int) -> int:
-    """Where a batch begins that is not behind the one with this offset: as the index says, if a batch is there."""
+    """Return the start of a batch at or before this offset: from the index, if the log has a batch there."""
     if offset <= segment.base_offset:
         return 0
     entries = offset_entries(directory, segment)
@@ -292,7 +292,7 @@ def log_pieces(
     *,
     time_start_ms: int | None = None,
 ) -> Iterator[Piece]:
-    """Offsets of a log, cut by its indexes. Segments in which nothing is as late as `time_start_ms` are left out."""
+    """Yield pieces of a log, cut at entries of its indexes. Segments that end before `time_start_ms` are skipped."""
     assert log.directory is not None
     segments = list_segments(log.directory)
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
@@ -318,12 +318,12 @@ def _ends_before(directory: Path, segment: SegmentPlace, time_ms: int) -> bool:
 def _cuts(
     directory: Path, segment: SegmentPlace, start: int, end: int | None, max_bytes: int
 ) -> Iterator[tuple[int, int, int, int | None]]:
-    """Ranges of positions of a segment and the offsets that they hold."""
+    """Yield ranges of positions of a segment, with the offsets in them."""
     position = _position_of(directory, segment, start)
     try:
         file = OpenSegment.open(directory / segment.name)
     except FileNotFoundError:
-        yield 0, segment.size, start, end  # who reads it says that it is gone
+        yield 0, segment.size, start, end  # the reader reports that it was removed
         return
     with file:
         size = file.size()
@@ -351,7 +351,7 @@ def snapshot_pieces(log: MetadataLog, snapshot: SnapshotId, max_bytes: int) -> I
 
 
 def bootstrap_pieces(log: MetadataLog, max_bytes: int) -> Iterator[Piece]:
-    """The records with which a cluster begins, before there is a log."""
+    """Yield the records with which a cluster starts, before it has a log."""
     if log.bootstrap is not None:
         yield from _file_pieces(log, log.bootstrap, (0, 0), max_bytes)
 
@@ -373,14 +373,14 @@ def _file_pieces(log: MetadataLog, path: Path, snapshot: tuple[int, int], max_by
 
 
 def read_pieces(logs: dict[str, MetadataLog], found: dict[str, Verdict], read: Read, max_bytes: int) -> Iterator[Piece]:
-    """The pieces of one part of a merged plan."""
+    """Yield the pieces of one part of a merged plan."""
     if read.snapshot is not None:
         return snapshot_pieces(logs[read.name], SnapshotId(*read.snapshot), max_bytes)
     return log_pieces(logs[read.name], found[read.name], read.start, read.end, max_bytes)
 
 
 def heads(log: MetadataLog, start: int, end: int) -> Iterator[Head]:
-    """The batches of a log that have offsets between these."""
+    """Yield the batches of a log with offsets between these."""
     assert log.directory is not None
     segments = list_segments(log.directory)
     for segment, following in zip(segments, [*segments[1:], None], strict=True):

@@ -1,8 +1,8 @@
-"""A metadata log that grows, as a stream follows it: where its committed part ends, and what two readings have in common.
+"""A growing metadata log, as a stream follows it: the end of its committed part, and what is left of an earlier reading.
 
-Its one rule: a place is an offset with the leader epoch of what was before it, so that a log that is another one from some
-place on is found out. A start before the earliest offset of the log is none: a snapshot stands for what is gone, and its rows
-come first.
+Its one rule: a place is an offset with the leader epoch of the record before it, so that a log that diverges from some offset
+on is detected. A start before the earliest offset of the log is not data loss: a snapshot replaces the deleted records, and its
+rows come first.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a stream is: what comes next, and the epoch of what was before it, -1 if nothing was."""
+    """The place of a stream: the next offset, and the epoch of the record before it, -1 if there is none."""
 
     offset: int
     epoch: int
 
 
 class Limits(NamedTuple):
-    """Of one micro-batch; None is no limit."""
+    """The limits of one micro-batch; None is no limit."""
 
     rows: int | None
     bytes: int | None
@@ -45,29 +45,29 @@ class Log(Protocol):
     cluster_id: str | None
 
     def look(self) -> None:
-        """See what is new."""
+        """Refresh: read what is new."""
 
     def end(self) -> Place:
-        """Where the committed part ends, as of the last look."""
+        """Return the end of the committed part, as of the last refresh."""
 
     def resume(self, place: Place) -> Place | None:
-        """The same place if the log has what was before it; another, if that is all in common; None: ask later."""
+        """Return the place if the log has the record before it, the end of the common part if not, None if unknown yet."""
 
     def cut(self, start: int, end: Place, limits: Limits) -> Place:
-        """The end of the last batch that is within the limits, or of the first batch of all."""
+        """Return the end of the last batch within the limits, but at least of the first batch."""
 
     def parts(self, start: int, end: int, wanted: Wanted) -> Sequence[FilePart | LivePiece]:
-        """What tasks read of the offsets from `start` to before `end`."""
+        """Return what tasks read of the offsets from `start` to before `end`."""
 
 
 class FileLog:
-    """A log by its copies in directories."""
+    """A log in the form of its copies in directories."""
 
     def __init__(self, options: MetadataOptions) -> None:
         found = observe(options)
         if len(found) > 1:
             clusters = ", ".join(str(each.cluster_id) for each in found)
-            raise OptionError(f"kafka_metadata: a stream is of one cluster, and the paths are of {clusters}")
+            raise OptionError(f"kafka_metadata: a stream reads one cluster, but the paths belong to {clusters}")
         self._observed: Observed = found[0]
         self._options = options
         self.cluster_id = self._observed.cluster_id
@@ -93,14 +93,14 @@ class FileLog:
         if committed is None:
             seen = [copy.epoch_at(place.offset - 1) for copy in observed.copies]
             begins = min((copy.log_start for copy in observed.copies), default=0)
-            if place.epoch in seen or place.offset <= begins:  # not known as committed just now, or before all logs
+            if place.epoch in seen or place.offset <= begins:  # its commit is not known yet, or it is before all logs
                 return place
             if self.end().offset >= place.offset:
                 return place
         return self._common(place)
 
     def _common(self, place: Place) -> Place:
-        """The end of the latest epoch that the log has and that is not later than the one that was read."""
+        """Return the end of the latest epoch in the log that is not later than the epoch of the place."""
         spans = [
             (min(span.end, self._observed.verdicts[copy.name].true_end), span.epoch)
             for copy in self._observed.copies
@@ -127,12 +127,12 @@ class FileLog:
     def parts(self, start: int, end: int, wanted: Wanted) -> Sequence[FilePart]:
         plan = self._plan(start)
         if plan.end < end:
-            raise DataLossError(f"offsets {max(plan.end, start)} to {end - 1} are not in the directories any more")
+            raise DataLossError(f"offsets {max(plan.end, start)} to {end - 1} are no longer in the directories")
         return parts_of(merged_pieces(self._observed, start, end, wanted), wanted)
 
 
 def log_of(options: MetadataOptions) -> Log:
-    """The log that the options name. Raises OptionError if the paths are of several clusters."""
+    """Return the log that the options name. Raises OptionError if the paths belong to several clusters."""
     if not options.is_live:
         return FileLog(options)
     from barnabas.lake.reading.metadata_live import LiveLog

@@ -1,8 +1,8 @@
-"""`kafka_metadata` of a live cluster: its metadata log by way of the controller listener, barnabas's or Apache Kafka's.
+"""The metadata log of a live cluster, barnabas or Apache Kafka, read through the controller listener.
 
-Its one rule: only what the quorum has committed is there. The log is read as far back as it goes, and a snapshot stands
-for what was before; of a log that has offset 0 alone in its first batch, that one, which only says who led first, is
-left out, since controllers answer whoever begins at 0 with a snapshot. One task reads; nothing is registered anywhere.
+Its one rule: only committed records are read. The log is read as far back as it goes, and a snapshot replaces earlier records.
+If offset 0 is a batch by itself, it is skipped: it only names the first leader, and controllers answer a fetch from offset 0
+with a snapshot. One task reads; nothing is registered.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _AT_ONCE = 2000
-"""Batches that are made into rows together."""
+"""Batches that are turned into rows together."""
 
 
 class LivePiece(NamedTuple):
-    """Offsets of the log, and what was known of the cluster when they were planned."""
+    """Offsets of the log, and the state of the cluster when they were planned."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class LivePiece(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A cluster, as it was when it was asked."""
+    """A cluster at the time of the request."""
 
     cluster_id: str | None
     quorum: QuorumInfo
@@ -55,7 +55,7 @@ def look(options: MetadataOptions) -> Seen:
 
 
 def plan_live(options: MetadataOptions, wanted: Wanted) -> list[LivePiece]:
-    """All offsets that are asked for, as one task."""
+    """Return all wanted offsets as one task."""
     seen = look(options)
     high_watermark = seen.quorum.high_watermark
     start = high_watermark if options.start == LATEST else wanted.start
@@ -64,7 +64,7 @@ def plan_live(options: MetadataOptions, wanted: Wanted) -> list[LivePiece]:
 
 
 def read_live(piece: LivePiece, options: MetadataOptions, form: RowFormat) -> Iterator[RecordBatch]:
-    """The rows of a task. The event loop runs while the next batches are waited for."""
+    """Yield the rows of a task. The event loop runs only while it waits for batches."""
     place = f"kafka://{options.client['bootstrap.controllers']}"
     log = Piece(place, 0, 0, piece.start, piece.end, piece.cluster_id, piece.leader_id, None, Verdict(piece.end))
     if piece.start >= piece.end or (piece.wanted.node_ids is not None and piece.leader_id not in piece.wanted.node_ids):
@@ -95,7 +95,7 @@ def _rows(batches: Sequence[LogBatch], piece: Piece, wanted: Wanted, form: RowFo
 
 
 class LiveLog:
-    """A log that a stream follows at its controllers."""
+    """A log that a stream follows through its controllers."""
 
     def __init__(self, options: MetadataOptions) -> None:
         self._options = options
@@ -108,7 +108,7 @@ class LiveLog:
         self.cluster_id = self._seen.cluster_id
 
     def end(self) -> Place:
-        # A leader has a high watermark once it has committed something of its own.
+        # A new leader has no high watermark before it has committed a record of its own epoch.
         return Place(max(self._seen.quorum.high_watermark, 0), self._seen.quorum.leader_epoch)
 
     def resume(self, place: Place) -> Place | None:
@@ -119,7 +119,7 @@ class LiveLog:
             return None if end.offset == 0 or end.epoch < place.epoch else place
         if end.offset < place.offset:
             return end
-        if not self._checked:  # what is committed stays: once is enough
+        if not self._checked:  # committed records stay: one check is enough
             epoch = self._epoch_before(place.offset)
             if epoch is not None and epoch != place.epoch:
                 return end._replace(offset=0, epoch=-1)
@@ -161,7 +161,7 @@ def _run(options: MetadataOptions, ask: Callable[[Cluster], Coroutine[Any, Any, 
 
 
 def _iterate(options: MetadataOptions, start: int) -> Iterator[LogPart]:
-    """What the log has from an offset on, to the high watermark, without an event loop of the caller's."""
+    """Yield the log from an offset to the high watermark, with an event loop of its own."""
 
     async def parts() -> AsyncGenerator[LogPart, None]:
         async with Cluster(dict(options.client)) as cluster:

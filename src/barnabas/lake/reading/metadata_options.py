@@ -1,4 +1,4 @@
-"""The options of `kafka_metadata`: which copies or which live cluster, which offsets, and how they are read. Pure."""
+"""The options of `kafka_metadata`: directories or a live cluster, offsets, and the format of rows. Pure."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _TOPIC = ("__cluster_metadata", 0)
 
 @dataclass(frozen=True, slots=True)
 class MetadataOptions(ReadOptions):
-    """What is read, and how."""
+    """The options of the source, checked."""
 
     client: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the client; with bootstrap.controllers the log is read live."""
+    """Settings of the client; with bootstrap.controllers the log is read from a live cluster."""
     merged: bool = False
     voters: frozenset[int] | None = None
     start: int = EARLIEST
@@ -54,15 +54,17 @@ class MetadataOptions(ReadOptions):
 
 
 def parse_options(given: Mapping[str, str]) -> MetadataOptions:
-    """Raises OptionError, which names the options that are known."""
+    """Parse the options. Raises OptionError, which names the known options."""
     client = {name[len(_CLIENT) :]: value for name, value in given.items() if name.lower().startswith(_CLIENT)}
     own = {name: value for name, value in given.items() if not name.lower().startswith(_CLIENT)}
     options = Options("kafka_metadata", own, _OPTIONS)
     controllers = options.text("bootstrap.controllers") or client.get("bootstrap.controllers")
     if controllers is None and client:
-        raise OptionError("kafka_metadata: options that begin with kafka. need bootstrap.controllers as well")
+        raise OptionError("kafka_metadata: options with the prefix kafka. need bootstrap.controllers as well")
     if controllers is not None and (options.text("path") or options.text("paths")):
-        raise OptionError("kafka_metadata reads directories or a live cluster: give a path or bootstrap.controllers")
+        raise OptionError(
+            "kafka_metadata reads directories or a live cluster: set either a path or bootstrap.controllers"
+        )
     return MetadataOptions(
         paths=options.paths() if controllers is None else (),
         client={} if controllers is None else {**client, "bootstrap.controllers": controllers},

@@ -1,7 +1,7 @@
-"""What is read of the copies of a metadata log: planned, in parts for tasks, and how a task reads its part.
+"""Planning what to read of the copies of a metadata log, in parts for tasks; and reading such a part.
 
-Its one rule: what is pruned could not have passed. What is wanted narrows what is read, by copies, offsets, segments, batches
-and types of records.
+Its one rule: only what no filter would pass is pruned. `Wanted` narrows what is read, by copies, offsets, segments, batches and
+types of records.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FilePart(NamedTuple):
 
 
 class Observed:
-    """The copies of one cluster's log as they were at the last look. Looking again reads only what is new."""
+    """The copies of one cluster's log, as of the last `look`. Another one reads only what is new."""
 
     def __init__(self, options: MetadataOptions, cluster_id: str | None, logs: Sequence[MetadataLog]) -> None:
         self.options = options
@@ -62,7 +62,7 @@ class Observed:
 
 
 def observe(options: MetadataOptions) -> list[Observed]:
-    """One for each cluster that is found in the paths."""
+    """Return one `Observed` for each cluster in the paths."""
     clusters: dict[str | None, list[MetadataLog]] = {}
     for log in find_logs(options.paths, options.cluster_id, options.node_id):
         clusters.setdefault(log.cluster_id, []).append(log)
@@ -82,14 +82,14 @@ def wanted_of(options: MetadataOptions) -> Wanted:
 
 
 def parts_of(pieces: Iterable[Piece], wanted: Wanted) -> list[FilePart]:
-    """What tasks read. What their processes need is compiled before they start."""
+    """Return the parts of all tasks. The code that tasks need is compiled before they start."""
     found = list(pieces)
     warm(max((piece.end_position - piece.position for piece in found), default=0))
     return [FilePart(piece, wanted) for piece in found]
 
 
 def read_part(part: FilePart | LivePiece | None, options: MetadataOptions, form: RowFormat) -> Iterator[RecordBatch]:
-    """The rows of a task, which may have nothing to read."""
+    """Yield the rows of a task, which may have nothing to read."""
     if isinstance(part, FilePart):
         yield from rows_of(read_piece(part.piece), part.piece, part.wanted, form)
     elif part is not None:
@@ -99,7 +99,7 @@ def read_part(part: FilePart | LivePiece | None, options: MetadataOptions, form:
 
 
 def plan(observed: Observed, wanted: Wanted) -> Iterator[Piece]:
-    """Everything of every copy, or each committed offset once."""
+    """Yield all pieces of all copies or, if the copies are merged, each committed offset once."""
     options = observed.options
     if options.merged:
         yield from merged_pieces(observed, wanted.start, wanted.end, wanted)
@@ -123,7 +123,7 @@ def plan(observed: Observed, wanted: Wanted) -> Iterator[Piece]:
 
 
 def merged_pieces(observed: Observed, start: int, end: int | None, wanted: Wanted) -> Iterator[Piece]:
-    """Each committed offset from `start` to before `end` once; a snapshot first where no log goes back that far."""
+    """Yield each committed offset from `start` to before `end` once; a snapshot first if no log starts early enough."""
     options = observed.options
     plan = merge(observed.copies, observed.verdicts, start, uncommitted=options.include_uncommitted)
     for read in plan.reads:

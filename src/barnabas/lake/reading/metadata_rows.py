@@ -1,7 +1,7 @@
 """Records of a metadata log as rows of `kafka_metadata`, in Arrow.
 
-Its one rule: only what is asked for is made. Columns that the schema has not are not computed, and records of types
-that no filter lets through are not decoded. `batch_arrays` finds the records in batches.
+Its one rule: only what is wanted is computed: the columns of the schema, and records of types that filters pass. `batch_arrays`
+finds the records in batches.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BadDataError(RuntimeError):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of rows: by options, and by the filters of a query where they are pushed down. None is no limit."""
+    """The wanted rows: by options, and by pushed-down filters of a query. None is no limit."""
 
     start: int = 0
     end: int | None = None
@@ -63,7 +63,7 @@ class Wanted:
 
 
 class Bad(NamedTuple):
-    """A batch that does not count, or what is gone."""
+    """A batch that cannot be read, or offsets that were removed."""
 
     position: int | None
     base_offset: int | None
@@ -71,7 +71,7 @@ class Bad(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Records of some batches: the fields of each batch, the number of its batch for each record, and where it is."""
+    """Records of some batches: the fields of each batch, and for each record the index of its batch and its position."""
 
     position: Array | None
     base_offset: Array
@@ -85,13 +85,13 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class RowFormat:
-    """The columns that are asked for, by name, with their Arrow types, and how to fill them."""
+    """The columns of the schema, by name, with their Arrow types, and how to fill them."""
 
     schema: pa.Schema
     include_secrets: bool
     fail_fast: bool
     to_variant: Callable[[str], dict[str, bytes]]
-    """From JSON to the two members of a value of type variant."""
+    """Converts JSON to the two fields of a value of type variant."""
 
     @classmethod
     def of(
@@ -102,21 +102,21 @@ class RowFormat:
         fail_fast: bool,
         to_variant: Callable[[str], dict[str, bytes]],
     ) -> RowFormat:
-        """Of columns by name, Spark's name for their type, and whether they may be null."""
+        """Create it from columns: name, Spark's name of the type, and whether it may be null. Raises ValueError."""
         fields = []
         for name, spark_type, nullable in columns:
             kind = _TYPES.get(spark_type)
             if kind is None:
-                raise ValueError(f"kafka_metadata: {name} cannot be a {spark_type}")
+                raise ValueError(f"kafka_metadata: {name} cannot have the type {spark_type}")
             fields.append(pa.field(name, kind, nullable=nullable))
         return cls(pa.schema(fields), include_secrets, fail_fast, to_variant)
 
 
-# From bytes to chunks
+# Bytes to chunks
 
 
 def read_piece(piece: Piece) -> Iterator[Chunk | Bad]:
-    """The records of a piece, and what is wrong with it or no longer there."""
+    """Yield the records of a piece, and a `Bad` for each fault and for offsets removed after planning."""
     try:
         file = OpenSegment.open(Path(piece.path))
     except FileNotFoundError:
@@ -136,7 +136,7 @@ def read_piece(piece: Piece) -> Iterator[Chunk | Bad]:
                     yield _chunk(item)
                     continue
                 yield Bad(*item)
-                if item.base_offset is None:  # nothing can be made out behind it
+                if item.base_offset is None:  # no batch can be found after it
                     return
             position += len(data)
     if (
@@ -156,7 +156,7 @@ def _what(piece: Piece) -> str:
 
 
 def _window(file: OpenSegment, position: int, end: int) -> bytes:
-    """Whole batches from a position on; what is torn comes with the last of them, to be found out."""
+    """Return complete batches from a position on. A torn one is included at the end, to be detected."""
     size = WINDOW_BYTES
     while True:
         data = file.read(min(size, end - position), position)
@@ -184,7 +184,7 @@ def _chunk(records: batch_arrays.Records) -> Chunk:
 
 
 def chunk_of(batches: Sequence[tuple[BatchHeader, Sequence[Record]]]) -> Chunk:
-    """Records that were decoded one by one, of batches that are in no file."""
+    """Return a chunk of records that were decoded one by one, from batches that are in no file."""
     headers = [header for header, _ in batches]
     records = [record for _, each in batches for record in each]
     batch_of = np.repeat(np.arange(len(batches)), [len(each) for _, each in batches])
@@ -203,7 +203,7 @@ def chunk_of(batches: Sequence[tuple[BatchHeader, Sequence[Record]]]) -> Chunk:
 
 
 def _values(keys: Callable[[], pa.Array], values: pa.Array, is_control: Array) -> Values:
-    """Only records of control have keys."""
+    """Return positions of keys and values; only control records have keys."""
     data, start, size = _spans(values)
     if not is_control.any():
         return Values(data, np.zeros_like(start), np.full_like(size, -1), start, size, is_control)
@@ -212,7 +212,7 @@ def _values(keys: Callable[[], pa.Array], values: pa.Array, is_control: Array) -
 
 
 def _spans(array: pa.Array) -> tuple[bytes, Array, Array]:
-    """The bytes of Arrow's binary, and where each value is in them; a size of -1 is null."""
+    """Return the buffer of an Arrow array of binary, and the position of each value in it; a size of -1 is null."""
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
     sizes = np.diff(ends)
@@ -221,11 +221,11 @@ def _spans(array: pa.Array) -> tuple[bytes, Array, Array]:
     return b"" if data is None else data.to_pybytes(), ends[:-1], sizes
 
 
-# From chunks to rows
+# Chunks to rows
 
 
 def rows_of(items: Iterable[Chunk | Bad], piece: Piece, wanted: Wanted, form: RowFormat) -> Iterator[pa.RecordBatch]:
-    """Rows of a piece in batches of a bounded size; what is bad is a row if there is a column for it, or raises."""
+    """Yield the rows of a piece, in batches of limited size. A fault is a row if the schema has `error`, or it raises."""
     for item in items:
         if isinstance(item, Bad):
             place = f"{piece.path}, position {item.position}" if item.position is not None else piece.path
@@ -234,7 +234,7 @@ def rows_of(items: Iterable[Chunk | Bad], piece: Piece, wanted: Wanted, form: Ro
             if "error" in form.schema.names:
                 yield _error_row(item, piece, form)
             else:
-                _logger.warning("left out: %s: %s", place, item.reason)
+                _logger.warning("skipped: %s: %s", place, item.reason)
             continue
         rows = _choose(item, piece, wanted)
         types, versions = classify(item.values)
@@ -246,7 +246,7 @@ def rows_of(items: Iterable[Chunk | Bad], piece: Piece, wanted: Wanted, form: Ro
 
 
 def _choose(chunk: Chunk, piece: Piece, wanted: Wanted) -> Array:
-    """The records that are of the piece and pass what is asked for."""
+    """Return the records that belong to the piece and are wanted."""
     keep = np.ones(len(chunk.offset), dtype=bool)
     if piece.snapshot is None:
         keep &= chunk.offset >= max(piece.start_offset, wanted.start)
@@ -297,7 +297,7 @@ def _batch(chunk: Chunk, rows: Array, types: Array, versions: Array, piece: Piec
 
 
 def _place(name: str, part: Chunk, piece: Piece, kind: pa.DataType) -> pa.Array:
-    """A column that says where a record is."""
+    """Return a column that locates a record."""
     count = len(part.offset)
     snapshot = piece.snapshot
     match name:

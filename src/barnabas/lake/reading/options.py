@@ -1,7 +1,7 @@
-"""The options of a data source: read from text once, and refused where they are unknown or say nothing sensible.
+"""Options of the data sources: parsed once, and rejected if they are unknown or invalid.
 
-Its one rule: no option is ignored. Names are case-insensitive, as Spark has them; an unknown one is an error that names those
-that are known. What all sources over logs share is in `ReadOptions`.
+Its one rule: no option is ignored. Names are case-insensitive, as in Spark. An unknown one is an error that names the known
+ones. `ReadOptions` has the options of all sources over logs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SIZE = re.compile(r"(\d+)\s*([kmgt]?)i?b?", re.IGNORECASE)
 
 
 class OptionError(ValueError):
-    """An option that is unknown, or whose value cannot be."""
+    """An unknown option, or one with an invalid value."""
 
 
 class Options:
-    """What was given to a source, with a reader for each kind of value. A value that is empty counts as not given."""
+    """The options given to a source, with a parser for each type of value. An empty value counts as not given."""
 
     def __init__(self, source: str, given: Mapping[str, str], known: Iterable[str]) -> None:
         self.source = source
@@ -37,19 +37,19 @@ class Options:
         unknown = sorted(name for name in given if name.lower() not in self._names)
         if unknown:
             known_names = ", ".join(sorted(self._names.values(), key=str.lower))
-            raise OptionError(f"{source} has no option {', '.join(unknown)}; it knows {known_names}")
+            raise OptionError(f"{source} has no option {', '.join(unknown)}; known options are {known_names}")
 
     def text(self, name: str) -> str | None:
         return self._values.get(name.lower())
 
     def choice(self, name: str, choices: Iterable[str], default: str) -> str:
-        """One of the given words, in the case in which they are given here."""
+        """Return one of the choices, spelled as here."""
         given = self.text(name)
         if given is None:
             return default
         words = {word.lower(): word for word in choices}
         if given.strip().lower() not in words:
-            raise self.error(name, f"it is one of {', '.join(words.values())}")
+            raise self.error(name, f"must be one of {', '.join(words.values())}")
         return words[given.strip().lower()]
 
     def boolean(self, name: str, default: bool) -> bool:
@@ -62,23 +62,23 @@ class Options:
         try:
             value = int(given.strip())
         except ValueError:
-            raise self.error(name, "it is a number") from None
+            raise self.error(name, "must be a number") from None
         if value < least:
-            raise self.error(name, f"it is at least {least}")
+            raise self.error(name, f"must be at least {least}")
         return value
 
     def size(self, name: str) -> int | None:
-        """Bytes: `67108864`, `64m`, `64MiB`."""
+        """Return a size in bytes, given as `67108864`, `64m` or `64MiB`."""
         given = self.text(name)
         if given is None:
             return None
         match = _SIZE.fullmatch(given.strip())
         if match is None or int(match[1]) == 0:
-            raise self.error(name, "it is a size in bytes, such as 67108864 or 64m")
+            raise self.error(name, "must be a size in bytes, such as 67108864 or 64m")
         return int(match[1]) * _UNITS[match[2].lower()]
 
     def words(self, name: str) -> tuple[str, ...] | None:
-        """A list with commas, or one of JSON."""
+        """Return a list, given with commas or as JSON."""
         given = self.text(name)
         if given is None:
             return None
@@ -86,7 +86,7 @@ class Options:
             try:
                 return tuple(str(word) for word in json.loads(given))
             except ValueError:
-                raise self.error(name, "it is a list of JSON that cannot be read") from None
+                raise self.error(name, "must be a list, with commas or as JSON") from None
         return tuple(word for word in (part.strip() for part in given.split(",")) if word)
 
     def numbers(self, name: str) -> frozenset[int] | None:
@@ -94,31 +94,31 @@ class Options:
         try:
             return None if given is None else frozenset(int(word) for word in given)
         except ValueError:
-            raise self.error(name, "it is a list of numbers, such as 0,2") from None
+            raise self.error(name, "must be a list of numbers, such as 0,2") from None
 
     def pattern(self, name: str) -> str | None:
         given = self.text(name)
         try:
             re.compile(given or "")
         except re.error as error:
-            raise self.error(name, f"it is a regular expression: {error}") from None
+            raise self.error(name, f"must be a regular expression: {error}") from None
         return given
 
     def paths(self) -> tuple[Path, ...]:
-        """The directories of `path` and `paths`, in order, each once; names with `*` stand for all that fit."""
+        """Return the directories of `path` and `paths`, in order, without duplicates; `*` is expanded."""
         found: dict[Path, None] = {}
         for word in (*(self.words("path") or ()), *(self.words("paths") or ())):
             name = unquote(re.sub(r"^file:(//)?(?=/)", "", word)) if word.startswith("file:") else word
             names = sorted(glob(name)) if has_magic(name) and not Path(name).exists() else [name]  # noqa: PTH207
             if not names:
-                raise OptionError(f"{self.source}: nothing fits the path {word}")
+                raise OptionError(f"{self.source}: no directory matches {word}")
             found.update(dict.fromkeys(map(Path, names)))
         if not found:
             raise OptionError(f"{self.source} needs a path: load(path), or the option path or paths")
         return tuple(found)
 
     def timestamp(self, name: str) -> int | None:
-        """Milliseconds since 1970, or a time as in ISO 8601, which is UTC where it does not say."""
+        """Return a time in milliseconds, given so or in ISO 8601; UTC if it has no zone."""
         given = self.text(name)
         if given is None:
             return None
@@ -127,11 +127,11 @@ class Options:
         try:
             time = datetime.fromisoformat(given.strip())
         except ValueError:
-            raise self.error(name, "it is in milliseconds, or a time such as 2026-01-31T12:00:00Z") from None
+            raise self.error(name, "must be milliseconds, or a time such as 2026-01-31T12:00:00Z") from None
         return to_ms(time)
 
     def offsets(self, name: str, default: int) -> OffsetBounds:
-        """earliest, latest, a number, or JSON as Spark's Kafka source has it: {"topic": {"0": 12}}."""
+        """Parse earliest, latest, a number, or JSON as in Spark's Kafka source: {"topic": {"0": 12}}."""
         given = self.text(name)
         if given is None:
             return OffsetBounds(default)
@@ -150,22 +150,22 @@ class Options:
             if any(offset < EARLIEST for offset in pairs.values()):
                 raise ValueError
         except (ValueError, AttributeError, TypeError):
-            raise self.error(name, 'it is earliest, latest, a number, or JSON such as {"topic": {"0": 12}}') from None
+            raise self.error(name, 'must be earliest, latest, a number, or JSON such as {"topic": {"0": 12}}') from None
         return OffsetBounds(default, tuple(sorted(pairs.items())))
 
     def error(self, name: str, reason: str) -> OptionError:
-        return OptionError(f"{self.source}: {self._names[name.lower()]} cannot be {self.text(name)!r}: {reason}")
+        return OptionError(f"{self.source}: {self._names[name.lower()]} is {self.text(name)!r}, but {reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetBounds:
-    """Where partitions begin or end: one for all, and others for some."""
+    """The start or end of partitions: one default, and others for some partitions."""
 
     default: int
     others: tuple[tuple[tuple[str, int], int], ...] = ()
 
     def of(self, topic: str, partition: int) -> int:
-        """An offset, or EARLIEST or LATEST."""
+        """Return an offset, EARLIEST or LATEST."""
         return dict(self.others).get((topic, partition), self.default)
 
 
@@ -191,7 +191,7 @@ LOG_OPTIONS = (
     "clusterId",
     "nodeId",
 )
-"""What every source over log directories knows."""
+"""The options of every source over log directories."""
 DEFAULT_MAX_PARTITION_BYTES = 64 << 20
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
@@ -199,7 +199,7 @@ READ_UNCOMMITTED = "read_uncommitted"
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What every source over logs is told of how to read. Times are in milliseconds."""
+    """The common options of all sources over logs. Times are in milliseconds."""
 
     paths: tuple[Path, ...] = ()
     starting_timestamp: int | None = None
@@ -209,7 +209,7 @@ class ReadOptions:
     fail_on_data_loss: bool = True
     include_secrets: bool = False
     push_filters: bool = False
-    """Whether filters prune what is read: only for a DataFrame of which all queries have the same filters (see filters)."""
+    """Whether filters prune what is read; only for a DataFrame whose queries all have the same filters (see sources.log)."""
     max_bytes_per_trigger: int | None = None
     max_rows_per_trigger: int | None = None
     cluster_id: str | None = None
@@ -217,7 +217,7 @@ class ReadOptions:
 
 
 def read_options(options: Options) -> dict[str, Any]:
-    """The fields of `ReadOptions` but for the paths."""
+    """Parse the fields of `ReadOptions`, except for the paths."""
     return {
         "starting_timestamp": options.timestamp("startingTimestamp"),
         "ending_timestamp": options.timestamp("endingTimestamp"),
@@ -235,7 +235,7 @@ def read_options(options: Options) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions(ReadOptions):
-    """What is read of which log directories, and how."""
+    """The options of a source over log directories."""
 
     topics: frozenset[str] | None = None
     topics_pattern: str | None = None
@@ -243,11 +243,11 @@ class LogOptions(ReadOptions):
     starting_offsets: OffsetBounds = OffsetBounds(EARLIEST)
     ending_offsets: OffsetBounds = OffsetBounds(LATEST)
     isolation: str | None = None
-    """read_committed, read_uncommitted, or None: every record of the files, those of control too."""
+    """read_committed, read_uncommitted, or None: every record of the files, also control records."""
     all_copies: bool = False
 
     def takes(self, topic: str, partition: int) -> bool:
-        """Whether a partition is asked for."""
+        """Return whether a partition is wanted."""
         return (
             (self.topics is None or topic in self.topics)
             and (self.topics_pattern is None or re.fullmatch(self.topics_pattern, topic) is not None)
@@ -256,7 +256,7 @@ class LogOptions(ReadOptions):
 
 
 def parse_log_options(source: str, given: Mapping[str, str], more: Iterable[str] = ()) -> LogOptions:
-    """The options of a source over log directories; `more` are names of options that it reads itself."""
+    """Parse the options of a source over log directories; `more` are names of options that the source parses itself."""
     return log_options(Options(source, given, (*LOG_OPTIONS, *more)))
 
 
@@ -276,12 +276,12 @@ def log_options(options: Options) -> LogOptions:
     )
     for edge in ("starting", "ending"):
         if options.text(f"{edge}Offsets") is not None and options.text(f"{edge}Timestamp") is not None:
-            raise OptionError(f"{options.source}: {edge}Offsets and {edge}Timestamp exclude each other")
+            raise OptionError(f"{options.source}: set only one of {edge}Offsets and {edge}Timestamp")
     return parsed
 
 
 def to_ms(time: datetime) -> int:
-    """Milliseconds since 1970, rounded down; a time without zone is UTC."""
+    """Return milliseconds since 1970, rounded down; a time without zone is UTC."""
     aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     past = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return past.days * 86_400_000 + past.seconds * 1000 + past.microseconds // 1000

@@ -1,1 +1,1 @@
-"""Spark's data sources over Kafka: one file per source. Imports are light; readers load the rest where they run."""
+"""Data sources of Spark for Kafka, one file each. Importing them is cheap: readers import the rest when they run."""

@@ -2,9 +2,9 @@
 
     spark.read.format("kafka_cluster").option("bootstrap.servers", "localhost:9092").option("table", "topics").load()
 
-Its one rule: a row says of which observation it is. What a cluster is now cannot be read again later, so a stream gives each
-observation at least once, under an id that follows from the stream's offset; a batch is one observation for each action.
-Rows are made in `cluster_rows`, with `barnabas.client.Admin`.
+Its one rule: each row names its observation. A past state of a live cluster cannot be read again, so a stream delivers each
+observation at least once, with an id derived from the stream's offset. A batch makes one observation per action.
+`reading.cluster_rows` makes the rows, with `barnabas.client.Admin`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KafkaCluster(DataSource):
 
 
 class ClusterReader(DataSourceReader):
-    """One observation by one task."""
+    """Makes one observation in one task."""
 
     def __init__(self, options: ClusterOptions, schema: StructType) -> None:
         self._options = options
@@ -59,9 +59,9 @@ class ClusterReader(DataSourceReader):
 
 
 class ClusterStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """An observation whenever `interval` has passed; with available-now one in each run.
+    """Makes an observation whenever `interval` has passed; with available-now, one in each run.
 
-    An offset has the number of the last observation and when it was planned.
+    An offset consists of the number of the last observation and the time at which it was planned.
     """
 
     NONE_YET: ClassVar[dict[str, Any]] = {"observation": 0, "at_ms": None}
@@ -85,7 +85,7 @@ class ClusterStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._last = following(start, _now_ms())
             return self._last
         now_ms, at_ms = _now_ms(), start["at_ms"]
-        # A clock that was set back must not silence the stream until it is where it was.
+        # A clock that was set back must not stop the stream until it has caught up.
         is_due = at_ms is None or not 0 <= now_ms - at_ms < self._options.interval_ms
         return following(start, now_ms) if is_due else start
 
@@ -97,7 +97,7 @@ class ClusterStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def following(start: Mapping[str, Any], now_ms: int) -> dict[str, Any]:
-    """The offset after one more observation."""
+    """Return the offset after one more observation."""
     return {"observation": start["observation"] + 1, "at_ms": now_ms}
 
 

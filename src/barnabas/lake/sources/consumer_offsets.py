@@ -2,7 +2,7 @@
 
     spark.read.format("kafka_consumer_offsets").load("/var/lib/kafka/data")
 
-Its one rule: it is light. What reads is imported when something is read.
+Its one rule: importing it is cheap. The code that reads is imported when something is read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ __all__ = ["COLUMNS", "ERROR", "TOPIC", "KafkaConsumerOffsets"]
 
 COLUMNS = (
     *PLACE_COLUMNS,
-    Column("group_id", "string", "the group that it is about"),
-    Column("topic", "string", "the topic that an offset is of"),
-    Column("topic_partition", "int", "the partition that an offset is of"),
-    Column("member_id", "string", "the member that it is about"),
+    Column("group_id", "string", "the group that the record is about"),
+    Column("topic", "string", "the topic of a committed offset"),
+    Column("topic_partition", "int", "the partition of a committed offset"),
+    Column("member_id", "string", "the member that the record is about"),
     *CONTENT_COLUMNS,
 )
 

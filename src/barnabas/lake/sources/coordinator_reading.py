@@ -1,8 +1,7 @@
-"""How the data sources over the coordinators' logs read: planned and followed as `kafka_log` is, with rows of their own.
+"""Readers of the data sources over coordinators' logs: they plan and follow logs as `kafka_log` does, with rows of their own.
 
-Its one rule: the log is the source's, and every record of it is read, those of control too: what a transaction came to is said
-by its marker, and who folds the records needs it. The column `topic` is that of a committed offset: filters on it
-prune nothing.
+Its one rule: every record of the log is read, also control records: a fold needs the markers that end transactions. The column
+`topic` is that of a committed offset, so filters on it prune nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ _OPTIONS = tuple(name for name in LOG_OPTIONS if name not in ("topics", "topicsP
 
 
 def parse_options(source: str, topic: str, given: Mapping[str, str]) -> LogOptions:
-    """Raises OptionError, which names the options that are known."""
+    """Parse the options of a source. Raises OptionError, which names the known options."""
     return replace(log_options(Options(source, given, _OPTIONS)), topics=frozenset({topic}))
 
 
 class CoordinatorReader(DataSourceReader):
-    """A batch: what options and filters leave of the log's partitions, as they are now."""
+    """Reads, in batch, the offsets of the log's partitions that options and filters leave."""
 
     def __init__(
         self, source: str, topic: str, given: Mapping[str, str], schema: StructType, columns: tuple[Column, ...]
@@ -63,7 +62,7 @@ class CoordinatorReader(DataSourceReader):
 def stream_reader(
     source: str, topic: str, given: Mapping[str, str], schema: StructType, columns: tuple[Column, ...]
 ) -> DataSourceStreamReader:
-    """The same as a stream, which a log is followed by."""
+    """Return the reader that follows the log as a stream."""
     from barnabas.lake.sources.log_stream import LogStreamReader
 
     check_schema(source, schema, columns)
@@ -72,7 +71,7 @@ def stream_reader(
 
 
 def read_shares(shares: Any, *, topic: str, schema: StructType, options: LogOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of what a task was given, which may be nothing."""
+    """Yield the rows of a task's shares, which may be empty."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from barnabas.lake.reading.coordinator_rows import LOGS, read_rows

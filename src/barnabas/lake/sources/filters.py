@@ -1,8 +1,8 @@
-"""Filters that Spark hands to a reader (`pushFilters`), in a session that has them on as in one that has not.
+"""Filter push-down (`pushFilters`) that also works in a session where it is off.
 
 Spark refuses a reader that defines `pushFilters` while `spark.sql.python.filterPushdown.enabled` is false, even for a count.
-It recognises such a reader by the function behind the method; `PushFilters` answers with that of the base class, and is
-called by Spark only where push-down is on. All filters are given back: what is read is less, what is kept is Spark's to say.
+It recognises such a reader by the function behind the method. `PushFilters` presents the function of the base class, and Spark
+calls it only if push-down is on. It returns all filters: they reduce what is read, and Spark still applies them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter
 
 
 class PushFilters:
-    """A reader sets it as its attribute `pushFilters`; `take` is told the filters."""
+    """The value of a reader's attribute `pushFilters`. It calls `take` with the filters."""
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
 

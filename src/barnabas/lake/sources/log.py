@@ -1,7 +1,7 @@
 """The data source `kafka_log`: the records of topics in log directories, with the columns of Spark's own Kafka source first.
 
-Its one rule: it only plans and hands over. What is read is said by `log_planning`, how by `log_reading`, and what becomes of it
-by `log_rows`, which are loaded where they are needed: Spark imports this module to know the name.
+Its one rule: it only plans and delegates. `reading.log_planning` decides what is read, `reading.log_reading` reads it, and
+`reading.log_rows` makes rows of it. They are imported when needed: Spark imports this module only to know the name.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ if TYPE_CHECKING:
     from barnabas.lake.reading.log_planning import Bounds
 
 COLUMNS = (
-    Column("key", "binary", "the key, null where there is none"),
-    Column("value", "binary", "the value, null in a tombstone"),
+    Column("key", "binary", "the key; null if there is none"),
+    Column("value", "binary", "the value; null in a tombstone"),
     Column("topic", "string", "the name of the topic"),
     Column("partition", "int", "the number of the partition"),
-    Column("offset", "bigint", "the place in the partition"),
-    Column("timestamp", "timestamp", "when the record was made, or appended"),
-    Column("timestampType", "int", "who set the timestamp: 0 the producer, 1 the broker when it appended"),
-    Column("headers", "array<struct<key:string,value:binary>>", "the headers, null where there are none"),
+    Column("offset", "bigint", "the offset in the partition"),
+    Column("timestamp", "timestamp", "when the record was created or appended"),
+    Column("timestampType", "int", "0: the timestamp was set by the producer; 1: by the broker, on append"),
+    Column("headers", "array<struct<key:string,value:binary>>", "the headers; null if there are none"),
     Column("topic_id", "string", "the id of the topic, as Kafka writes it"),
     Column("leader_epoch", "int", "the epoch of the leader that appended the batch"),
-    Column("producer_id", "bigint", "the idempotent producer; -1 for others"),
-    Column("producer_epoch", "smallint", "its epoch; -1 for others"),
-    Column("sequence", "int", "the sequence of the record with its producer; -1 for others"),
+    Column("producer_id", "bigint", "the id of an idempotent producer; -1 for others"),
+    Column("producer_epoch", "smallint", "the epoch of that producer; -1 for others"),
+    Column("sequence", "int", "the producer's sequence number of the record; -1 for others"),
     Column("is_transactional", "boolean", "whether the batch is part of a transaction"),
-    Column("is_control", "boolean", "whether it is a marker that ends a transaction, and no data"),
+    Column("is_control", "boolean", "whether the record is a marker that ends a transaction"),
     Column("compression", "string", "the codec of the batch: none, gzip, snappy, lz4, zstd"),
     Column("segment", "string", "the file"),
-    Column("position", "bigint", "where the batch begins in the file"),
-    Column("size", "bigint", "the bytes of key and value"),
-    Column("cluster_id", "string", "the cluster, by meta.properties or the option clusterId"),
-    Column("node_id", "int", "the node whose copy it is, by meta.properties or the option nodeId"),
+    Column("position", "bigint", "the position of the batch in the file"),
+    Column("size", "bigint", "the size of key and value in bytes"),
+    Column("cluster_id", "string", "the cluster, from meta.properties or the option clusterId"),
+    Column("node_id", "int", "the node that the copy belongs to, from meta.properties or the option nodeId"),
 )
 ERROR_COLUMN = Column(
-    "error", "string", "why a batch could not be read, or what was removed after planning; only if asked for"
+    "error", "string", "why a batch could not be read, or what was removed after planning; only if the schema names it"
 )
 
 
@@ -89,13 +89,13 @@ class KafkaLog(DataSource):
 
 
 class LogReader(DataSourceReader):
-    """A batch: what options and filters leave of the logs, as they are now."""
+    """Reads, in batch, what options and filters leave of the logs."""
 
     def __init__(self, schema: StructType, options: LogOptions) -> None:
         self._schema = schema
         self._options = options
         self._filters: list[Filter] = []
-        # Spark keeps the plan of the last filters with the DataFrame, and takes it for its other queries too.
+        # Spark caches the plan of the last filters with the DataFrame, and uses it for its other queries too.
         take = self._filters.extend if options.push_filters else _ignore
         self.pushFilters = PushFilters(take)  # type: ignore[method-assign]
 
@@ -113,13 +113,13 @@ class LogReader(DataSourceReader):
 
 
 def _ignore(filters: list[Filter]) -> None:
-    """They are Spark's to apply."""
+    """Leave all filters to Spark."""
 
 
 def read_shares(
     shares: Any, *, schema: StructType, options: LogOptions, bounds: Bounds | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of what a task was given, which may be nothing."""
+    """Yield the rows of a task's shares, which may be empty."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from barnabas.lake.reading.log_planning import EVERYTHING
@@ -135,21 +135,21 @@ def read_shares(
 
 
 def check_schema(source: str, schema: StructType, columns: tuple[Column, ...]) -> None:
-    """A schema that a user gives has some of the columns, with their types, in any order."""
+    """Raise OptionError unless the schema has only these columns, with their types, in any order."""
     known = {column.name: column.type for column in columns}
     for field in schema.fields:
         if field.name not in known:
             raise OptionError(f"{source} has no column {field.name}; it has {', '.join(known)}")
         kind = field.dataType.simpleString()
         if kind != known[field.name]:
-            raise OptionError(f"{source}: the column {field.name} is {known[field.name]}, not {kind}")
+            raise OptionError(f"{source}: column {field.name} has type {known[field.name]}, not {kind}")
 
 
 # Filters
 
 
 def to_bounds(filters: list[Filter]) -> Bounds:
-    """What filters on topic, partition, offset and timestamp leave; others bound nothing, and all are applied by Spark too."""
+    """Return the bounds that filters on topic, partition, offset and timestamp set. Spark applies all filters again."""
     from barnabas.lake.reading.log_planning import EVERYTHING
 
     bounds = EVERYTHING
@@ -194,7 +194,7 @@ def _until(bounds: Bounds, name: str, value: Any, included: bool) -> Bounds:
         end = value + included
         return replace(bounds, end_offset=end if bounds.end_offset is None else min(end, bounds.end_offset))
     if name == "timestamp" and isinstance(value, datetime):
-        end = to_ms(value) + 1  # what is behind the milliseconds is for Spark to see
+        end = to_ms(value) + 1  # Spark filters by microseconds
         return replace(bounds, end_timestamp=end if bounds.end_timestamp is None else min(end, bounds.end_timestamp))
     return bounds
 

@@ -1,9 +1,9 @@
-"""Following logs as a stream: which offsets come next, and whether the logs are still those that were read before.
+"""The stream reader of all sources over logs: it finds the next offsets, and notices logs that have changed.
 
-Its one rule: an offset of the stream says of each partition the cluster, the topic's id, the next offset and the leader epoch
-of the record before it. A log that does not fit that is another one, or was cut off: that is a loss of data, which is an error
-that says what was lost, or, with failOnDataLoss=false, a warning, and reading goes on with what is there. What becomes of the
-pieces of a log is for the function that the reader is given: every source over logs has its own.
+Its one rule: an offset of the stream has, for each partition, the cluster, the topic id, the next offset and the leader epoch
+of the record before it. A log that does not match was re-created or truncated: that is data loss. It raises DataLossError,
+which says what was lost; with failOnDataLoss=false it logs a warning, and reading continues with the log as it is. The
+function `read` that a source passes in makes rows of the log.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RECOVERY = "`barnabas lake rebuild` reads everything anew; failOnDataLoss=false goes on with what is there"
+RECOVERY = "`barnabas lake rebuild` reads everything anew; failOnDataLoss=false continues with the log as it is"
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A stream over logs; `read` makes rows of the shares of a task. Both it and the options are pickled."""
+    """A stream over logs. `read` makes rows of the shares of a task. It and the options are pickled."""
 
     def __init__(self, options: LogOptions, read: Callable[[tuple[Share, ...]], Iterator[pa.RecordBatch]]) -> None:
         self._options = options
         self._read = read
         self._targets: dict[str, int] | None = None
 
-    # What Spark calls, under the names that it has for it
+    # Methods that Spark calls
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         from barnabas.lake.reading.log_planning import offset_range
@@ -115,7 +115,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield from self._read(partition.value or ())
 
-    # What there is
+    # Partitions and their ends
 
     def _partitions(self) -> list[LogPartition]:
         from barnabas.lake.reading.log_planning import find_partitions
@@ -133,14 +133,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return partition.start_offset if self._options.isolation is None else partition.log_start_offset
 
     def _ahead(self, before: dict[str, Progress], until: dict[str, Progress] | None = None) -> Iterator[Ahead]:
-        """What follows each partition's progress, up to the end of the log, or until so far."""
+        """Yield what follows each partition's progress, up to the end of the log or to `until`."""
         found = {key_of(partition): partition for partition in self._partitions()}
         for key in sorted(before.keys() - found.keys()):
             if until is None or (key in until and until[key].offset > before[key].offset):
-                self._lose(f"{key} is gone, which was read up to offset {before[key].offset}")
+                self._lose(f"{key} does not exist any more; it was read up to offset {before[key].offset}")
         for key, partition in found.items():
             if until is not None and key not in until:
-                continue  # it came after the batch was planned
+                continue  # created after the batch was planned
             start = self._first(partition)
             if key in before:
                 start, lost = resume(before[key], partition, start)
@@ -157,11 +157,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _planned_end(self, key: str, partition: LogPartition, until: Progress, start: int) -> int:
         if is_other(until, partition):
             self._lose(
-                f"{key}: its topic was created again; {until.topic_id} was to be read up to offset {until.offset}"
+                f"{key}: its topic was re-created; {until.topic_id} was planned to be read up to offset {until.offset}"
             )
             return start
         if until.offset > partition.end_offset:
-            self._lose(f"{key} ends at offset {partition.end_offset}, and was to be read up to {until.offset}")
+            self._lose(f"{key} ends at offset {partition.end_offset}, but was planned to be read up to {until.offset}")
         return min(partition.end_offset, until.offset)
 
     def _lose(self, what: str) -> None:

@@ -3,7 +3,7 @@
     spark.read.format("kafka_metadata").load("/var/lib/kafka/data")
     spark.read.format("kafka_metadata").option("bootstrap.controllers", "localhost:9093").load()
 
-Its one rule: it is light. What reads is imported when something is read.
+Its one rule: importing it is cheap. The code that reads is imported when something is read.
 """
 
 from __future__ import annotations
@@ -19,37 +19,39 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 COLUMNS = (
-    Column("cluster_id", "string", "the cluster, as meta.properties has it"),
-    Column("node_id", "int", "the node whose copy of the log it is; live: who led"),
-    Column("source_file", "string", "the segment or snapshot; live: kafka:// and the controllers"),
-    Column("position", "bigint", "where its batch begins in the file"),
-    Column("offset", "bigint", "its offset in the log; null in snapshots"),
-    Column("base_offset", "bigint", "the first offset of its batch; null in snapshots"),
-    Column("last_offset", "bigint", "the last offset of its batch; null in snapshots"),
-    Column("batch_index", "int", "which record of its batch it is, from 0"),
-    Column("leader_epoch", "int", "the epoch in which it was written"),
-    Column("append_time", "timestamp", "when its batch was written"),
-    Column("record_type", "string", "PartitionChangeRecord, ...; UnknownRecord99 for a type that is not known"),
-    Column("record_version", "int", "the version of its type"),
-    Column("is_snapshot", "boolean", "whether it is of a snapshot"),
-    Column("snapshot_end_offset", "bigint", "the snapshot stands for all offsets before this one; null in the log"),
+    Column("cluster_id", "string", "the cluster, from meta.properties"),
+    Column("node_id", "int", "the node that the copy of the log belongs to; live: the leader"),
+    Column("source_file", "string", "the segment or snapshot file; live: kafka:// and the controllers"),
+    Column("position", "bigint", "the position of the batch in the file"),
+    Column("offset", "bigint", "the offset in the log; null in snapshots"),
+    Column("base_offset", "bigint", "the first offset of the batch; null in snapshots"),
+    Column("last_offset", "bigint", "the last offset of the batch; null in snapshots"),
+    Column("batch_index", "int", "the index of the record in its batch, from 0"),
+    Column("leader_epoch", "int", "the leader epoch of the batch"),
+    Column("append_time", "timestamp", "when the batch was appended"),
+    Column("record_type", "string", "PartitionChangeRecord, ...; UnknownRecord99 for an unknown type"),
+    Column("record_version", "int", "the version of the record"),
+    Column("is_snapshot", "boolean", "whether the record is from a snapshot"),
+    Column("snapshot_end_offset", "bigint", "the snapshot replaces all offsets before this one; null in the log"),
     Column("snapshot_epoch", "int", "the epoch of the last of these offsets; null in the log"),
-    Column("is_control", "boolean", "whether it is of the quorum itself"),
-    Column("committed", "boolean", "whether the quorum has committed it; null if the copies at hand do not say"),
-    Column("topic_id", "string", "of a topic, a partition, and what changes them"),
-    Column("topic_name", "string", "of a topic and of its configs"),
-    Column("partition", "int", "of a partition and what changes it"),
-    Column("broker_id", "int", "of brokers and their changes"),
-    Column("resource_type", "string", "of configs, ACLs, users and tokens"),
-    Column("resource_name", "string", "of configs, ACLs, users and tokens"),
-    Column("payload", "string", "the record as JSON, as Kafka's own tools print it; null where it cannot be read"),
-    Column("raw", "binary", "its bytes in the log, with secrets masked"),
+    Column("is_control", "boolean", "whether it is a control record of the quorum"),
+    Column(
+        "committed", "boolean", "whether the quorum has committed the record; null if the given copies do not show it"
+    ),
+    Column("topic_id", "string", "the topic id, in records about topics and partitions"),
+    Column("topic_name", "string", "the topic name, in records about topics and their configs"),
+    Column("partition", "int", "the partition, in records about partitions"),
+    Column("broker_id", "int", "the broker, in records about brokers"),
+    Column("resource_type", "string", "the type of resource, in records about configs, ACLs, users and tokens"),
+    Column("resource_name", "string", "the name of the resource, in records about configs, ACLs, users and tokens"),
+    Column("payload", "string", "the record as JSON, as Kafka's own tools print it; null if it cannot be decoded"),
+    Column("raw", "binary", "the bytes of the record, with secrets masked"),
 )
-ERROR = Column("error", "string", "why a batch does not count; such a row has only its place")
+ERROR = Column("error", "string", "why a batch cannot be read; other columns of such a row only locate it")
 
 
 class KafkaMetadata(DataSource):
-    """Spark makes one for each DataFrame."""
+    """Spark creates one instance for each DataFrame."""
 
     @classmethod
     def name(cls) -> str:

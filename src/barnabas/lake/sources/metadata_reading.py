@@ -1,7 +1,7 @@
 """`kafka_metadata` in batch: its reader, and the filters that narrow what is read.
 
-Its one rule: what is pruned could not have passed. Options and filters that are pushed down narrow what is read; Spark applies
-its filters again to what is left.
+Its one rule: only what no filter would pass is pruned. Options and pushed-down filters narrow what is read; Spark applies its
+filters again to the rows.
 """
 
 from __future__ import annotations
@@ -57,24 +57,24 @@ class MetadataReader(DataSourceReader):
         pieces = [piece for each in observe(self._options) for piece in plan(each, self._wanted)]
         return tasks_of(
             parts_of(pieces, self._wanted) or [None]
-        )  # of no partition at all, Spark makes one that is None
+        )  # for an empty list Spark makes one partition that is None
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         return read_task(partition, self._options, self._format)
 
 
 def tasks_of(parts: Iterable[FilePart | LivePiece | None]) -> list[InputPartition]:
-    """A task for each part."""
+    """Return one task for each part."""
     return [InputPartition(part) for part in parts]
 
 
 def read_task(partition: InputPartition | None, options: MetadataOptions, form: RowFormat) -> Iterator[RecordBatch]:
-    """The rows of a task; Spark gives None where nothing was planned."""
+    """Yield the rows of a task. Spark passes None if nothing was planned."""
     return read_part(None if partition is None else partition.value, options, form)
 
 
 def row_format(schema: StructType, options: MetadataOptions) -> RowFormat:
-    """The columns of a schema. Raises ValueError for a type that no column has."""
+    """Return the format of rows with this schema. Raises ValueError for a type that no column has."""
     columns = [(each.name, each.dataType.simpleString(), each.nullable) for each in schema.fields]
     return RowFormat.of(
         columns, include_secrets=options.include_secrets, fail_fast=options.fail_fast, to_variant=to_variant
@@ -82,7 +82,7 @@ def row_format(schema: StructType, options: MetadataOptions) -> RowFormat:
 
 
 def to_variant(text: str) -> dict[str, bytes]:
-    """A text of JSON as a value of Spark's type variant."""
+    """Convert a JSON text to a value of Spark's type variant."""
     from pyspark.sql.types import VariantVal
 
     parsed = VariantVal.parseJson(text)
@@ -93,7 +93,7 @@ def to_variant(text: str) -> dict[str, bytes]:
 
 
 def narrow(wanted: Wanted, given: Filter) -> Wanted:
-    """What is asked for when this filter holds as well; the same where it says nothing that can be used."""
+    """Return what is wanted when this filter holds too; unchanged if the filter cannot be used."""
     attribute: tuple[str, ...] = getattr(given, "attribute", ())
     name = attribute[0] if len(attribute) == 1 else None
     match given:
@@ -132,7 +132,7 @@ def _within(wanted: Wanted, name: str | None, values: list[Any]) -> Wanted:
 
 
 def _from(wanted: Wanted, name: str | None, value: Any, more: int) -> Wanted:
-    if name == "offset":  # which snapshots do not have
+    if name == "offset":  # rows of snapshots have none
         return replace(wanted, start=max(wanted.start, value + more), snapshots=False)
     start = to_ms(value)
     return replace(wanted, time_start_ms=max(wanted.time_start_ms or start, start))
@@ -142,5 +142,5 @@ def _before(wanted: Wanted, name: str | None, value: Any, more: int) -> Wanted:
     if name == "offset":
         end = value + more
         return replace(wanted, end=end if wanted.end is None else min(wanted.end, end), snapshots=False)
-    end = to_ms(value) + 1  # it may have microseconds; Spark looks again
+    end = to_ms(value) + 1  # the value may have microseconds; Spark filters again
     return replace(wanted, time_end_ms=end if wanted.time_end_ms is None else min(wanted.time_end_ms, end))

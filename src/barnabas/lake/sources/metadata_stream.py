@@ -1,10 +1,10 @@
 """`kafka_metadata` as a stream: each committed offset once, from files or live.
 
-Its one rule: an offset of the stream says of which log it is (cluster, topic id) and what was before it (leader epoch),
-so that a log that is another one, or another one from some place on, is found out. That is data loss: an exception, or,
-if failOnDataLoss is false, a warning, and the stream goes on from the last place that both have in common.
+Its one rule: an offset of the stream names its log (cluster, topic id) and the leader epoch of the record before it. So a log
+that was re-created, or that diverges from some offset on, is detected. That is data loss: it raises DataLossError, or, if
+failOnDataLoss is false, logs a warning, and the stream continues from the last place that both have in common.
 
-A start before the earliest offset of the log is none: a snapshot stands for what is gone, and its rows come first.
+A start before the earliest offset of the log is no data loss: a snapshot replaces the deleted records, and its rows come first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._format = row_format(schema, options)
         self._log: Log = log_of(options)
         self._target: Place | None = None
-        """What is the end while a query runs that takes what is available now."""
+        """The end of the log for a query with the trigger available-now."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  (Spark's name)
         if self._options.start == LATEST:
@@ -102,7 +102,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_task(partition, self._options, self._format)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Tasks need no log."""
+        """Leave out the log, which tasks do not need."""
         return {**self.__dict__, "_log": None}
 
     def _offset(self, place: Place) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
     def _check(self, start: dict[str, Any]) -> Place | None:
-        """Where to go on: where the stream was, if the log has what it has read."""
+        """Return the place to continue from: that of the stream, if the log still has what the stream has read."""
         place = _place(start)
         cluster_id = start.get("cluster_id")
         if cluster_id != self._log.cluster_id and cluster_id is not None and self._log.cluster_id is not None:
@@ -133,7 +133,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         text = f"kafka_metadata: the metadata log was re-created, truncated or has diverged: {what}"
         if self._options.fail_on_data_loss:
             raise DataLossError(f"{text}. Run `barnabas lake rebuild`, or go on with the option failOnDataLoss=false")
-        _logger.warning("%s; going on", text)
+        _logger.warning("%s; continuing", text)
 
 
 def _place(offset: dict[str, Any]) -> Place:

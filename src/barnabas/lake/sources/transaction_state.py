@@ -2,7 +2,7 @@
 
     spark.read.format("kafka_transaction_state").load("/var/lib/kafka/data")
 
-Its one rule: it is light. What reads is imported when something is read.
+Its one rule: importing it is cheap. The code that reads is imported when something is read.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["COLUMNS", "ERROR", "TOPIC", "KafkaTransactionState"]
 
 COLUMNS = (
     *PLACE_COLUMNS,
-    Column("transactional_id", "string", "the transactional id that it is about"),
-    Column("its_producer_id", "bigint", "the producer id that it has now"),
+    Column("transactional_id", "string", "the transactional id that the record is about"),
+    Column("its_producer_id", "bigint", "the producer id that it has from now on"),
     Column("its_producer_epoch", "smallint", "the epoch of that producer id"),
     Column("state", "string", "Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or CompleteAbort"),
     *CONTENT_COLUMNS,

@@ -1,1 +1,1 @@
-"""Spark itself: how a session starts, what it prints, and what its executors need."""
+"""Spark sessions: starting one, keeping its output in a file, and checking executors."""

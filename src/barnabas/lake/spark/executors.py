@@ -1,7 +1,7 @@
-"""Whether the executors of a Spark cluster have what the lake needs there, and clear words where they have not.
+"""A check that the executors of a Spark cluster have all that the lake needs.
 
-Its one rule: what is sent to them needs nothing of ours, so that it can run, and tell, where barnabas is missing. It sees the
-executors that are there when it is asked; Java they have, or there would be none.
+Its one rule: the function sent to executors uses only Python's standard library, so that it also runs, and reports, where
+barnabas is not installed. It checks the executors that are registered at the moment. Java is not checked: an executor has it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 PACKAGES = ("barnabas", "pyspark", "pyarrow", "numpy", "numba", "pandas")
 SAME_VERSION = ("barnabas", "pyspark")
-"""What has to be the same here and there."""
+"""Packages that must have the same version on the driver and on executors."""
 _MOST_TASKS = 1000
 
 
 class ExecutorsError(RuntimeError):
-    """Executors cannot run the lake; the text has a line for each thing that is missing."""
+    """Executors cannot run the lake. The text has one line for each problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """What one executor has. `packages` has a version, or in `missing` why there is none."""
+    """What one executor has: a version in `packages`, or in `missing` the reason why there is none."""
 
     host: str
     directory: str
@@ -40,7 +40,7 @@ class Executor:
 
 
 def check(spark: SparkSession, paths: Iterable[str | Path] = ()) -> list[Executor]:
-    """What each executor has; raises `ExecutorsError` if anything is missing. `paths` have to be readable on all of them."""
+    """Return what each executor has. Raises ExecutorsError if anything is missing. All must be able to read `paths`."""
     look = looker([str(path) for path in paths], PACKAGES)
     context = spark.sparkContext
     count = min(max(2 * context.defaultParallelism, 2), _MOST_TASKS)
@@ -60,7 +60,7 @@ def check(spark: SparkSession, paths: Iterable[str | Path] = ()) -> list[Executo
 
 
 def looker(paths: list[str], packages: Iterable[str]) -> Callable[[Iterable[Any]], Iterator[dict[str, Any]]]:
-    """What runs in an executor. It is inside of a function so that it is sent whole, and not by the name of this module."""
+    """Return the function that runs in an executor. It is a closure, so that Spark sends its code and not a module name."""
     names = list(packages)
 
     def look(_: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -76,7 +76,7 @@ def looker(paths: list[str], packages: Iterable[str]) -> Callable[[Iterable[Any]
             try:
                 module = importlib.import_module(name)
                 versions[name] = str(getattr(module, "__version__", ""))
-            except Exception as error:  # whatever a broken installation raises
+            except Exception as error:  # a broken installation may raise anything
                 missing[name] = f"{type(error).__name__}: {error}"
         yield {
             "host": socket.gethostname(),
@@ -92,39 +92,39 @@ def looker(paths: list[str], packages: Iterable[str]) -> Callable[[Iterable[Any]
 
 
 def versions_here() -> dict[str, str]:
-    """What the driver has of what has to be the same."""
+    """Return the driver's versions of `SAME_VERSION`."""
     from importlib import import_module
 
     return {name: str(import_module(name).__version__) for name in SAME_VERSION}
 
 
 def complaints(executor: Executor, here: dict[str, str]) -> Iterator[str]:
-    """A line for each thing that is missing, with what to do.
+    """Yield a line for each problem, with its remedy.
 
     >>> had = Executor("w1", "/work", "/usr/bin/python3", "3.11.2", {"barnabas": "1.0"}, {}, ("/data",))
     >>> print(*complaints(had, {"barnabas": "1.0"}))
-    w1: /data is not there or cannot be read; mount it there, at the same path
+    w1: /data does not exist or cannot be read; mount it at the same path on the executor
     """
     where = f"{executor.host}: {executor.python} (Python {executor.python_version})"
-    advice = f"install barnabas[lake]=={here['barnabas']} into it, or name another with PYSPARK_PYTHON"
+    advice = f"install barnabas[lake]=={here['barnabas']} there, or set PYSPARK_PYTHON to another Python"
     if executor.missing:
         yield f"{where} cannot import {', '.join(executor.missing)} ({next(iter(executor.missing.values()))}); {advice}"
     for name, version in here.items():
         if executor.packages.get(name, version) != version:
             yield f"{where} has {name} {executor.packages[name]}, the driver has {version}; {advice}"
     for path in executor.missing_paths:
-        yield f"{executor.host}: {path} is not there or cannot be read; mount it there, at the same path"
+        yield f"{executor.host}: {path} does not exist or cannot be read; mount it at the same path on the executor"
 
 
 def _why_no_python(said: str) -> str | None:
-    """In plain words why no Python ran at all; None if it is something else."""
+    """Explain why no Python worker started; None if the failure has another reason."""
     host = re.search(r"\(TID \d+\) \(([^) ]+)", said)
     where = f"on executor {host[1]}" if host else "on an executor"
-    advice = f"the same Python as here ({sys.version_info[0]}.{sys.version_info[1]}, {sys.executable}) has to be there"
+    advice = f"executors need the driver's Python ({sys.version_info[0]}.{sys.version_info[1]}, {sys.executable})"
     if found := re.search(r'Cannot run program "([^"]+)"', said):
-        return f"{where} there is no {found[1]}; {advice}: install it, or name another with PYSPARK_PYTHON"
+        return f"{where} {found[1]} does not exist; {advice}: install it, or set PYSPARK_PYTHON"
     if found := re.search(r"Python in worker has different (?:minor )?version:? ([\d.]+)", said):
-        return f"{where} Python is {found[1]}; {advice}"
+        return f"{where} Python has version {found[1]}; {advice}"
     if found := re.search(r"No module named '?(pyspark[\w.]*)'?", said):
-        return f"{where} Python has no {found[1]}; {advice}, with barnabas[lake]"
+        return f"{where} Python lacks {found[1]}; {advice}, with barnabas[lake]"
     return None

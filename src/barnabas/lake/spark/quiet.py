@@ -1,6 +1,6 @@
-"""A session whose noise is in a file: what Spark, its JVM and its Python workers say goes to `log/spark.log` of a lake.
+"""A session whose output is in a file: Spark, its JVM and its Python workers write to `log/spark.log` of a lake.
 
-Its one rule: the standard error of this process is its own again as soon as the JVM runs, which keeps the file it was given.
+Its one rule: standard error of this process is redirected only while the JVM starts. The JVM keeps the file as its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}:
 
 
 def start_quietly(lake: Path, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session that writes to the log of this lake. Raises JavaMissingError."""
+    """Start a session that writes to the log of this lake. Raises JavaMissingError."""
     directory = lake / LOG_DIRECTORY
     directory.mkdir(parents=True, exist_ok=True)
     log, log4j = directory / LOG_FILE, directory / _LOG4J_FILE

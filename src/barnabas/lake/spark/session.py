@@ -1,6 +1,6 @@
-"""A Spark session as the lake likes it, and clear words where Java is missing.
+"""Spark sessions with settings that suit the lake, and a clear error if Java is missing.
 
-Its one rule: what is set here can be set by the caller, whose word goes first. Spark's noise goes to a file.
+Its one rule: the caller's settings override those set here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.adaptive.coalescePartitions.enabled": "true",
-    # Rows go between Spark and Python a tenth faster than through the loopback address, and are collected in parallel.
+    # Rows pass between Spark and Python a tenth faster than through the loopback address, and are collected in parallel.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.ui.enabled": "false",
@@ -40,22 +40,22 @@ FOR_FEW_ROWS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-"""With fewer rows than that, compiling a query takes longer than running it."""
+"""For few rows, where compiling a query takes longer than running it."""
 FOR_MANY_ROWS = {
     "spark.sql.shuffle.partitions": "32",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m",
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }
-"""With more: pieces that can be sorted in memory, and no method that is too large for Java to compile."""
+"""For many rows: partitions that are sorted in memory, and methods small enough for Java to compile."""
 
 
 class JavaMissingError(RuntimeError):
-    """Spark cannot start: there is no Java, or one that is too old."""
+    """Spark cannot start: Java is missing or too old."""
 
 
 def check_java() -> None:
-    """Raises `JavaMissingError`, with what to install, where Spark would fail with less."""
+    """Raise JavaMissingError, which says what to install, if there is no suitable Java."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     advice = (
@@ -71,7 +71,7 @@ def check_java() -> None:
 
 @contextmanager
 def for_rows(spark: SparkSession, rows: int, given: Collection[str] = ()) -> Iterator[None]:
-    """A session that is set for so many rows meanwhile, but for the settings that were given."""
+    """Set the session for this number of rows within a `with` block, except for the settings in `given`."""
     settings = FOR_FEW_ROWS if rows < FEW_ROWS else FOR_MANY_ROWS
     wanted = {name: value for name, value in settings.items() if name not in given}
     before = {name: str(spark.conf.get(name)) for name in wanted}
@@ -85,7 +85,7 @@ def for_rows(spark: SparkSession, rows: int, given: Collection[str] = ()) -> Ite
 
 
 def start(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session of this process; a local one on all cores unless `settings` or spark-submit name a master."""
+    """Start a session: local, on all cores, unless `settings` or spark-submit name a master."""
     check_java()
     from pyspark.sql import SparkSession
 

@@ -1,4 +1,4 @@
-"""What `spark-pipelines` loads: all tables of the lake."""
+"""The file that `spark-pipelines` loads: it declares all tables of the lake."""
 
 from pyspark.sql import SparkSession
 

@@ -1,1 +1,1 @@
-"""Records of Kafka's own logs as columns and JSON, with functions compiled per type and version. Pure."""
+"""Decoding the records of Kafka's own logs to columns and JSON, with functions compiled per type and version. Pure."""

@@ -1,11 +1,10 @@
-"""Functions that turn the bytes of many records of one type and version into JSON texts, made from the schema on first
-use.
+"""A compiler of functions that turn the bytes of many records of one type and version into JSON, from their schema.
 
-Their one rule: the text is that of Kafka's own JSON converters, without a blank. A function loops over the places of
-records in one piece of bytes, so that no object is made per record but its text and its keys. A record that does not
-keep to its schema, or to its length, gives None and harms no other.
+Its one rule: the text is that of Kafka's own JSON converters, without spaces. A function loops over the positions of records in
+one buffer, so there is no object per record except its text and its keys. A record that does not match its schema, or its
+length, yields None, and others are not affected.
 
-Arrays of numbers, ids and short texts come again and again: their JSON is kept by their bytes.
+Arrays of numbers, ids and short texts are often repeated: their JSON is cached by their bytes.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from barnabas.wire.primitives import Uuid, decode_unsigned_varint
 from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, MessageSchema, StructSchema, is_tagged
 
 Run = Callable[..., None]
-"""`run(buf, rows, starts, ends, texts, hide, *keys)`: for each record a text or None is appended to `texts`, and each
-of its keys to one of `keys`; `hide` is called with the row of a record of which something was masked."""
+"""`run(buf, rows, starts, ends, texts, hide, *keys)` appends a text or None to `texts` for each record, and each of its
+keys to one of `keys`; it calls `hide` with the row of a record in which something was masked."""
 
 Hide = dict[str, str]
-"""Fields whose value is not shown: the JSON text in its place, or an expression that uses `value` and other fields."""
+"""Fields whose value is hidden: the JSON text in its place, or an expression of `value` and other fields."""
 
 CACHED = 1 << 16
 _ERRORS = (struct.error, IndexError, UnicodeDecodeError, MalformedError, OverflowError)
 
 
 class _Cache(dict[bytes, Any]):
-    """Texts by the bytes they are made of; thrown away when they get too many."""
+    """A cache of texts by their bytes; cleared when it gets too large."""
 
     def __init__(self, make: Callable[[bytes], Any]) -> None:
         super().__init__()
@@ -58,22 +57,22 @@ def _numbers(fmt: str) -> Callable[[bytes], str]:
 
 def _uuids(data: bytes) -> str:
     if len(data) % 16:
-        raise MalformedError("an array of ids ends inside of one")
+        raise MalformedError("an array of ids has an incomplete id")
     return f"[{','.join(_UUIDS[data[at : at + 16]] for at in range(0, len(data), 16))}]"
 
 
 def _uuid(data: bytes) -> str:
     if len(data) != 16:
-        raise MalformedError("an id is cut off")
+        raise MalformedError("an id is incomplete")
     return f'"{Uuid(data)}"'
 
 
 def _counted(size: int, make: Callable[[bytes], str]) -> Callable[[bytes], str]:
-    """Of an array behind the byte of its length, which is one more than the array has elements."""
+    """Return a function for an array after its length byte, which is the number of elements plus one."""
 
     def counted(data: bytes) -> str:
         if not data or len(data) != data[0] * size - size + 1:
-            raise MalformedError("an array is null or cut off")
+            raise MalformedError("an array is null or incomplete")
         return make(data[1:])
 
     return counted
@@ -145,7 +144,7 @@ class Compiler:
         return f"{prefix}{self.names}"
 
     def flush(self) -> None:
-        """Numbers that lie side by side are read at once."""
+        """Read adjacent numbers with one call."""
         if not self.run:
             return
         fmt = "".join(each for _, each in self.run)
@@ -160,7 +159,7 @@ class Compiler:
         self.run = []
 
     def struct(self, schema: StructSchema, is_root: bool = False) -> str:
-        """Reads a struct; gives the expression of its text."""
+        """Read a struct, and return the expression of its text."""
         runs = self.runs(schema)
         if not is_root:
             self.empty(runs)
@@ -188,7 +187,7 @@ class Compiler:
         return f"f'{{{{{{{joined}[1:]}}}}}}'"
 
     def runs(self, schema: StructSchema) -> list[FieldSchema | list[FieldSchema]]:
-        """The fields in the order of the JSON, with tagged ones that are side by side together."""
+        """Return the fields in the order of the JSON, with adjacent tagged fields together."""
         found: list[FieldSchema | list[FieldSchema]] = []
         for field in schema.fields:
             if self.version not in field.versions:
@@ -202,13 +201,13 @@ class Compiler:
         return found
 
     def empty(self, runs: list[FieldSchema | list[FieldSchema]]) -> None:
-        """Tagged fields that do not come are not in the text."""
+        """Give absent tagged fields an empty text."""
         for run in runs:
             for field in run if isinstance(run, list) else ():
                 self.line(f"x_{field.name} = ''")
 
     def cached_tags(self, schema: StructSchema, runs: list[FieldSchema | list[FieldSchema]]) -> None:
-        """The tagged fields end a record, and few of them are new: their texts are kept by their bytes."""
+        """Cache the texts of tagged fields by their bytes: they end a record, and are often repeated."""
         self.flush()
         outer, self.lines, depth, self.depth = self.lines, [], self.depth, 1
         self.empty(runs)
@@ -230,7 +229,7 @@ class Compiler:
 
     def execute(self, source: str, name: str) -> Any:
         code = compile(source, f"<{self.schema.name} v{self.version} to JSON>", "exec")
-        exec(code, self.constants)  # the source is made of this project's schema alone
+        exec(code, self.constants)  # the source is generated only from this project's schema
         return self.constants[name]
 
     def tags(self, schema: StructSchema) -> None:
@@ -262,7 +261,7 @@ class Compiler:
         self.depth -= 2
 
     def field(self, field: FieldSchema, name: str, in_tag: bool) -> str:
-        """Reads a field; gives what stands for its text in an f-string."""
+        """Read a field, and return the expression of its text in an f-string."""
         if field.is_array:
             return self.array(field, name)
         if field.is_struct:
@@ -298,7 +297,7 @@ class Compiler:
         return f"{{{text}}}"
 
     def length(self, field: FieldSchema, is_string: bool) -> tuple[str, str]:
-        """Ends the run with a length; gives whether it is null, and the length, as expressions."""
+        """Read a length at the end of the run; return expressions for whether it is null, and for the length."""
         count = self.name("n")
         compact = self.flexible if field.flexible is None else self.version in field.flexible
         if compact:
@@ -358,7 +357,7 @@ class Compiler:
         return f"{{{text}}}"
 
     def compact_array(self, fmt: str, text: str, stop: str) -> str:
-        """An array whose length is a byte is known by its bytes with that one before them."""
+        """Cache a compact array with a length of one byte by its bytes, including that one."""
         self.flush()
         size = FIXED_SIZES[fmt]
         cache = "UUIDS" if fmt == "16s" else f"ARRAY_{fmt}"
@@ -388,7 +387,7 @@ class Compiler:
 
 
 def _default_text(field: FieldSchema) -> str:
-    """The text of a tagged field at its default, which converters leave out."""
+    """Return the text of a tagged field's default, which converters leave out."""
     if field.type == "string":
         return quote(field.default)
     if field.type == "bool":

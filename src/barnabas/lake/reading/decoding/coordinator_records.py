@@ -1,9 +1,9 @@
 """Records of `__consumer_offsets` and `__transaction_state`: bytes to columns, JSON and messages. Pure.
 
-Its one rule: bytes that are not known are no error. A type or a version that came after this was written has its number and no
-JSON; only bytes that are not what their own version says are malformed. The JSON is that of Kafka's own tools, to the
-character, with what the members of a classic group of consumers asked for and got opened. Readers and writers are compiled
-per type and version; keys, of which a log has few and says them often, are decoded once.
+Its one rule: unknown types and versions are not errors. A newer type or version has its number and no JSON; only bytes that do
+not match their own version are malformed. The JSON is exactly that of Kafka's own tools, with subscriptions and assignments of
+members of classic consumer groups decoded. Readers and writers are compiled per type and version. A log repeats few keys
+often, so each is decoded once.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _STATES = (
 
 
 def state_name(number: int) -> str:
-    """The state of a transaction as Kafka's answers name it; the number where it is none of today's."""
+    """Return the name of a transaction's state, as in Kafka's responses; the number if it is unknown."""
     return _STATES[number] if 0 <= number < len(_STATES) else str(number)
 
 
 class Key(NamedTuple):
-    """What a record is about. `message` and `json` are None where the type is not known or the bytes are not of it."""
+    """A decoded key. `message` and `json` are None if the type is unknown or the bytes are malformed."""
 
     record_type: str | None
     version: int | None
-    """The number before the key, which is that of its type."""
+    """The number before the key, which identifies its type."""
     message: Any
     json: str | None
     group_id: str | None
@@ -64,7 +64,7 @@ class Key(NamedTuple):
 
 
 class Value(NamedTuple):
-    """What is said. `message` and `json` are None in tombstones, and where type or version are not known."""
+    """A decoded value. `message` and `json` are None in tombstones, and if type or version are unknown."""
 
     version: int | None
     message: Any
@@ -73,7 +73,7 @@ class Value(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """A control record: what a transaction came to, or something of a type that is not known."""
+    """A control record: the outcome of a transaction, or a record of an unknown type."""
 
     control_type: str | None
     version: int | None
@@ -89,7 +89,7 @@ NO_VALUE = Value(None, None, None, None)
 
 @functools.lru_cache(maxsize=_CACHED_KEYS)
 def decode_key(data: bytes | None, log: str) -> Key:
-    """The key of a record in a log of `GROUPS` or `TRANSACTIONS`."""
+    """Decode the key of a record in a log of `GROUPS` or `TRANSACTIONS`."""
     if data is None or len(data) < _INT16.size:
         return _unknown_key(None, "the record has no key")
     number: int = _INT16.unpack_from(data)[0]
@@ -130,7 +130,7 @@ class _Tools(NamedTuple):
 
 @functools.cache
 def _tools(record_type: str, version: int) -> _Tools | None:
-    """None where the version is not known."""
+    """Return reader and writer; None if the version is unknown."""
     cls = wire.message_class(f"{record_type}Value")
     if version not in cls.schema().versions:
         return None
@@ -139,7 +139,7 @@ def _tools(record_type: str, version: int) -> _Tools | None:
 
 
 def decode_value(record_type: str | None, data: bytes | None, *, with_json: bool = True) -> Value:
-    """The value of a record of this type."""
+    """Decode the value of a record of this type."""
     if data is None:
         return NO_VALUE
     if len(data) < _INT16.size:
@@ -150,7 +150,7 @@ def decode_value(record_type: str | None, data: bytes | None, *, with_json: bool
         return Value(version, None, None, None)
     try:
         message, end = tools.read(data, _INT16.size)
-        if end <= len(data):  # Kafka leaves what stands behind a value alone
+        if end <= len(data):  # like Kafka, ignore bytes after the value
             return Value(version, message, tools.write(message) if with_json else None, None)
     except _FAULTS:
         pass
@@ -166,7 +166,7 @@ def _fault(cls: type[wire.Message], version: int, data: bytes) -> str:
 
 
 def _open_members(write: TextWriter) -> TextWriter:
-    """A group whose protocol is that of consumers has in its JSON what the bytes of its members say."""
+    """Return a writer that also decodes the bytes of members, if the protocol of the group is that of consumers."""
 
     def write_opened(group: Any) -> str:
         text = write(group)
@@ -187,7 +187,7 @@ def _member_json(field: str, encoded: str) -> str | None:
 
 
 def decode_member_bytes(field: str, data: bytes) -> wire.DecodedRecord | None:
-    """The `subscription` or `assignment` of a member of a classic group of consumers; None where it is not one."""
+    """Decode the `subscription` or `assignment` of a member of a classic consumer group; None if it is malformed."""
     try:
         return wire.decode_record(data, f"ConsumerProtocol{field.title()}")
     except (MalformedError, UnsupportedVersionError):
@@ -198,7 +198,7 @@ def decode_member_bytes(field: str, data: bytes) -> wire.DecodedRecord | None:
 
 
 def decode_marker(key: bytes | None, value: bytes | None) -> Marker:
-    """A control record of such a log."""
+    """Decode a control record of such a log."""
     try:
         control_type = decode_control_key(key)
         if control_type not in (ControlType.COMMIT, ControlType.ABORT):

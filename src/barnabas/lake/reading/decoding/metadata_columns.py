@@ -1,6 +1,6 @@
-"""Records of the metadata log as columns of Arrow: by compiled code what that can write, by `metadata_records` the others.
+"""Records of the metadata log as Arrow columns: written by compiled code where possible, otherwise by `metadata_records`.
 
-Its one rule: who wrote a row cannot be seen. In a process that has not loaded numba (see columns) it is all `metadata_records`.
+Its one rule: both write the same rows. A process that has not loaded numba (see batch_arrays) uses only `metadata_records`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 _NUMBERS = frozenset({"partition", "broker_id"})
 _FIELD = re.compile(r"UUID\[(\w+)\]\[1:-1\]|TEXT\[(\w+)\]|ACL_TYPES\.get\((\w+)\)|(\w+)")
-"""Of the expressions of keys, those that are a field."""
+"""Expressions of keys that are just a field."""
 _FRAME = 3
 """Bytes of a value before its fields."""
 
 
 def warm(size: int) -> None:
-    """Sees to it that what reads so many bytes is compiled: processes that are started after it find it in the cache."""
+    """Compile the code that reads this many bytes, so that processes started afterwards find it in the cache."""
     batch_arrays.warm(size)
     if size > batch_arrays.PLAIN_BYTES:
         from barnabas.lake.reading import json_kernels  # noqa: F401
 
 
 class Columns(NamedTuple):
-    """A row to each record. `masked` has the values that are to be shown in place of those in the log."""
+    """Columns with a row for each record. `masked` has the values that replace those of the log."""
 
     payload: pa.Array
     keys: dict[str, pa.Array]
@@ -50,7 +50,7 @@ class Columns(NamedTuple):
 def decode_columns(
     values: Values, types: Array, versions: Array, columns: Collection[str], *, include_secrets: bool
 ) -> Columns:
-    """What `decode` gives, in Arrow."""
+    """Return the result of `decode`, as Arrow."""
     wanted = "payload" in columns or any(name in columns for name in KEY_COLUMNS)
     if "barnabas.lake.reading.kernels" not in sys.modules or not wanted or len(types) == 0:
         decoded = decode(values, types, versions, columns, include_secrets=include_secrets)
@@ -64,7 +64,7 @@ def decode_columns(
 
 
 def raw(values: Values, masked: dict[int, bytes | None]) -> pa.Array:
-    """The values as they are to be shown: those in which something is masked are put behind the others."""
+    """Return the values with secrets masked: masked ones are appended to the buffer after the others."""
     shown = [value or b"" for value in masked.values()]
     starts, sizes = values.value_start.copy(), values.value_size.astype(np.int32)
     end = len(values.data)
@@ -100,7 +100,7 @@ def _texts(values: Values, types: Array, versions: Array) -> Texts:
 
 @cache
 def _plan_of(kind: int, version: int) -> Plan | None:
-    """For a type that holds no secret and that compiled code can write."""
+    """Return the plan of a type without secrets that compiled code can write; otherwise None."""
     from barnabas.lake.reading.json_kernels import plan
 
     name = TYPES.get(kind)
@@ -119,7 +119,7 @@ def _plan_of(kind: int, version: int) -> Plan | None:
 
 
 def _merged(texts: Texts, rows: Array, others: Decoded) -> Columns:
-    """What the others gave goes behind what compiled code has written."""
+    """Append the rows of `metadata_records` to those of compiled code."""
     pieces: list[bytes] = []
     end = texts.end
 
@@ -142,7 +142,7 @@ def _merged(texts: Texts, rows: Array, others: Decoded) -> Columns:
             size[rows] = [-1 if number is None else 0 for number in column]
             numbers[name] = pa.array(start.astype(np.int32), mask=size < 0)
             continue
-        if name == "resource_type":  # of an entry of access: its number
+        if name == "resource_type":  # in an ACL entry it is a number
             for number in np.unique(start[size == 0]).tolist():
                 places, sizes = add([metadata_records.ACL_TYPES.get(number)])
                 which = (size == 0) & (start == number)

@@ -1,11 +1,11 @@
-"""Records of the metadata log, many at once: their type, version, key columns, and the JSON that Kafka's own tools
-print. Pure.
+"""Records of the metadata log, many at once: their type, version, key columns, and the JSON that Kafka's own tools print.
+Pure.
 
-Its one rule: what cannot be read keeps its bytes. A type that is not known, a version that is newer, a record that does
-not keep to its schema has no payload, and harms no other record. Secrets are masked here, in the payload and in the
-bytes, unless asked for.
+Its one rule: a record that cannot be decoded keeps its bytes. An unknown type, a newer version, a record that does not match
+its schema: it has no payload, and other records are not affected. Secrets are masked here, in the payload and in the bytes,
+unless they are requested.
 
-Values are grouped by type and version, and each group goes through one function that was compiled for it (`compiled`).
+Values are grouped by type and version, and each group is decoded by one function compiled for it (`compiled`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TYPES: dict[int, str] = {
     key: name for name in metadata.__all__ if (key := getattr(metadata, name).schema().key) is not None
 }
 RECORD_TYPES = (*TYPES.values(), *CONTROL_TYPES.values())
-"""All names that are known."""
+"""All known names."""
 
 _CONFIG_TYPES = {0: "UNKNOWN", 2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
 ACL_TYPES = dict(
@@ -78,7 +78,7 @@ _SECRET_KEYS = frozenset(key for key, name in TYPES.items() if name in SECRET_TY
 
 
 class Values(NamedTuple):
-    """Where the keys and values of records are in `data`; a size of -1 is null."""
+    """The positions of keys and values of records in `data`; a size of -1 is null."""
 
     data: bytes
     key_start: Array
@@ -96,7 +96,7 @@ class Values(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What records are, a row to each. `masked` has the values that are to be shown in place of those in the log."""
+    """Decoded records, a row each. `masked` has the values that replace those of the log."""
 
     payload: Array
     keys: dict[str, Array]
@@ -104,7 +104,7 @@ class Decoded(NamedTuple):
 
 
 def classify(values: Values) -> tuple[Array, Array]:
-    """A number for the type of each record (see `type_name`), and its version; -1 where its bytes are too few."""
+    """Return a number for the type of each record (see `type_name`), and its version; -1 if it has too few bytes."""
     count = len(values.value_start)
     data = np.frombuffer(values.data, dtype=np.uint8)
     types, versions = np.full(count, _UNREADABLE, dtype=np.int64), np.full(count, -1, dtype=np.int32)
@@ -159,7 +159,7 @@ def decode(
     *,
     include_secrets: bool,
 ) -> Decoded:
-    """The records of these types and versions, which `classify` gave. Columns that are not asked for are left out."""
+    """Decode records of these types and versions, from `classify`. Only the given columns are made."""
     wanted = [name for name in KEY_COLUMNS if name in columns]
     payload = np.empty(len(types), dtype=object)
     keys = {name: np.empty(len(types), dtype=object) for name in wanted}
@@ -189,13 +189,13 @@ class _Group(NamedTuple):
     run: Run
     keys: tuple[str, ...]
     frame: int
-    """How many bytes of a value come before its fields."""
+    """Bytes of a value before its fields."""
 
 
 def _decode_group(
     values: Values, rows: Array, group: _Group, payload: Array, keys: dict[str, Array], secret: bool
 ) -> list[int]:
-    """Fills in the columns of one group; gives the rows in which something was hidden."""
+    """Fill in the columns of one group, and return the rows in which something was hidden."""
     starts = values.value_start[rows]
     ends = starts + values.value_size[rows]
     texts: list[str | None] = []
@@ -220,7 +220,7 @@ def _decode_group(
 
 @cache
 def _run_of(kind: int, version: int) -> _Group | None:
-    """The function for a type and version; None where it is not known."""
+    """Return the function for a type and version; None if it is unknown."""
     name = type_name(kind)
     if name is None or name.startswith("Unknown"):
         return None
