@@ -1,1 +1,2 @@
-"""What was true when: records folded, in the order of the log, into rows with a beginning and an end. Pure but for `spark`."""
+"""Facts: what was true when. Records are folded, in the order of the log, into rows with a start and an end. Only `spark`
+and `coordinator_logs` use Spark."""

@@ -1,7 +1,7 @@
-"""Folding the logs of coordinators with Spark: each partition of their topics is one log, and one shard has all of it.
+"""Folding the logs of coordinators with Spark: each partition of their topics is one log, folded by one shard.
 
-Its one rule: nothing is said twice. What a record does is known to the fold of its topic (groups, transactions); how rows get
-to the shards and facts out of them, to `spark`; here the one is put to the other.
+Its one rule: it only connects two parts. The fold of a topic (groups, transactions) knows the effects of records; `spark` moves
+rows to shards and facts out of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COLUMNS: Final = (
 
 
 class RecordsFold(Protocol):
-    """What the records of one log do to its facts."""
+    """Applies the records of one log to its facts."""
 
     facts: LogFacts
 
@@ -47,7 +47,7 @@ class RecordsFold(Protocol):
 
 
 class _LogFold:
-    """A fold of records as `spark.run_shard` drives it. A batch ends where the next one begins."""
+    """Adapts a fold of records to `spark.run_shard`. A batch ends where the next one starts."""
 
     def __init__(self, make: Callable[[], RecordsFold], writer: FactWriter, shard: int, shards: int) -> None:
         self._fold = make()
@@ -92,7 +92,7 @@ def _destinations(kind: str, facts: pa.RecordBatch, shards: int) -> Sequence[Seq
 
 
 def family(topic: str, make: Callable[[], RecordsFold]) -> Family:
-    """The logs of a topic."""
+    """Return the family of a topic's logs."""
     from barnabas.lake.facts.spark import Family
 
     return Family(f"{topic}-", COLUMNS, ("offset",), partial(_LogFold, make), _destinations)
@@ -101,7 +101,7 @@ def family(topic: str, make: Callable[[], RecordsFold]) -> Family:
 def fold_logs(
     topic: str, make: Callable[[], RecordsFold], records: DataFrame, open_facts: DataFrame, *, shards: int
 ) -> DataFrame:
-    """The facts that end with these records of a topic, and all that are open after them."""
+    """Return the facts that end with these records of a topic, and all that are open after them."""
     from pyspark.sql import functions as f
 
     from barnabas.lake.facts.spark import fold

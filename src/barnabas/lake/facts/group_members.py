@@ -1,7 +1,7 @@
-"""What the records of a group say of the group and of its members, by the names of the columns of their facts. Pure.
+"""Fields of groups and members from the records of a group, by the names of the columns of their facts. Pure.
 
-A member is said in pieces: who it is, what it is to have, and what it has. Each piece has its own fields; a tombstone leaves
-them without a value. Who it is, makes the member: the other pieces wait for that.
+A member consists of pieces from different records: its metadata, its target assignment, and its current assignment. Each piece
+has its own fields; a tombstone leaves them null. The metadata creates the member: the other pieces wait for it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _tasks(value: Any, suffix: str = "") -> tuple[Fields, ...]:
 
 
 def group_state(fields: Fields, members: Iterable[Fields]) -> str:
-    """As its coordinator has it after replay. NotReady, of streams groups, is not in the log."""
+    """Return the state of a group as its coordinator has it after replay. NotReady, of streams groups, is not in the log."""
     group_type, assignment_epoch = fields["group_type"], fields.get("assignment_epoch") or _FIRST_EPOCH
     visible = [member for member in members if member.get("client_id") is not None]
     if not visible:

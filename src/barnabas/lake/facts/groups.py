@@ -1,10 +1,10 @@
-"""What was true of groups, their members and their offsets when, folded from the records of `__consumer_offsets`.
+"""The fold of `__consumer_offsets`: facts about groups, their members and committed offsets.
 
-Its one rule: the effects are those of the coordinator's replay. Tombstones close; the end of a group is that of its members,
-not of its offsets; an offset that was committed in a transaction counts from the commit marker on, and never where that aborts,
-or where a later record was faster. An offset makes its group, as Kafka has it. What one batch says of a group or a member
-together is one change, at the last of its records that has to do with it. Not here: what coordinators only hold in memory,
-resolved regular expressions, topologies, and where share groups are in partitions (another log has that).
+Its one rule: records have the effects of the coordinator's replay. A tombstone ends a fact. When a group ends, its members end,
+but not its offsets. An offset committed in a transaction counts from the commit marker on, unless the transaction aborts or a
+later record has replaced it. A committed offset creates its group, as in Kafka. All records of one batch about a group or a
+member are one change, at the last of them. Not included: state that coordinators hold only in memory, resolved regular
+expressions, topologies, and the positions of share groups (which are in another log).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["KINDS", "TOPIC", "GroupsFold", "fold_groups"]
 
 TOPIC: Final = GROUP_METADATA_TOPIC
 PENDING: Final = "_pending_offsets"
-"""Internal: by producer, the offsets of its transaction that is open."""
+"""Internal kind: by producer, the offsets of its open transaction."""
 PIECES: Final = "_group_members"
-"""Internal: pieces of members of whom it was not said yet who they are."""
+"""Internal kind: pieces of members whose metadata has not come yet."""
 
 _GROUP_NAMES: Final = tuple(column.name for column in KINDS[1].columns)
 _MEMBER_NAMES: Final = tuple(column.name for column in KINDS[2].columns)
@@ -42,14 +42,14 @@ _TYPES: Final = {"Consumer": CONSUMER, "Share": SHARE, "Streams": STREAMS}
 _MODERN: Final = frozenset(
     {"Metadata", "MemberMetadata", "TargetAssignmentMetadata", "TargetAssignmentMember", "CurrentMemberAssignment"}
 )
-"""What is said of groups that are not classic ones; the rest of their records is about other things."""
+"""Types of records about groups that are not classic; other types are about other things."""
 
 
 _offset_key = functools.lru_cache(maxsize=1 << 16)(key_text)
 
 
 class _Record(NamedTuple):
-    """Where an offset was committed in a transaction, and its bytes."""
+    """An offset committed in a transaction: its place in the log, and its bytes."""
 
     offset: int
     key: bytes
@@ -57,7 +57,7 @@ class _Record(NamedTuple):
 
 
 class _Group:
-    """A group, as replay has it: its own fields, and the pieces of its members."""
+    """A group, as after replay: its fields, and the pieces of its members."""
 
     __slots__ = ("fields", "members")
 
@@ -70,7 +70,7 @@ class _Group:
 
 
 class GroupsFold:
-    """One log: its records in order, batch by batch. `facts` are up to date when `end_batch` was called."""
+    """Folds one log: its records in order, batch by batch. `facts` are up to date after `end_batch`."""
 
     def __init__(self) -> None:
         self.facts = LogFacts(kind.name for kind in KINDS)
@@ -82,7 +82,7 @@ class GroupsFold:
     # --- records
 
     def apply(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int | None = None) -> None:
-        """A record, with the producer if it is part of a transaction. An unknown type or version changes nothing."""
+        """Apply a record, with the producer if it is part of a transaction. An unknown type or version has no effect."""
         self.facts.reach(place.offset)
         decoded = decode_key(key, GROUP_LOG)
         if key is None or decoded.message is None or decoded.record_type is None or decoded.group_id is None:
@@ -105,7 +105,7 @@ class GroupsFold:
             self._modern(_TYPES[prefix], what, decoded, message, place)
 
     def apply_marker(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int) -> None:
-        """A control record: the end of a producer's transaction."""
+        """Apply a control record: the end of a producer's transaction."""
         self.facts.reach(place.offset)
         control_type = decode_marker(key, value).control_type
         if control_type not in ("COMMIT", "ABORT"):
@@ -115,7 +115,7 @@ class GroupsFold:
                 self._commit(decode_key(record.key, GROUP_LOG), record.value, record.offset, place)
 
     def end_batch(self) -> None:
-        """What the records of a batch came to."""
+        """Write the facts that the records of a batch have changed."""
         for (group_id, member_id), place in self._touched_members.items():
             self._write_member(group_id, member_id, place)
         for group_id, place in self._touched_groups.items():
@@ -192,7 +192,7 @@ class GroupsFold:
             member = group.members.setdefault(member_id, {"group_type": group_type})
             if what == "MemberMetadata":
                 member.update(says.member_metadata(value))
-                if value is None:  # what it was to have, has a record of its own
+                if value is None:  # the target assignment has its own record
                     member.update(says.current_assignment(group_type, None))
             elif what == "TargetAssignmentMember":
                 member.update(says.target_assignment(group_type, value))
@@ -242,10 +242,10 @@ class GroupsFold:
         values = tuple(map(fields.get, _GROUP_NAMES))
         self.facts.set(GROUPS, key_text(group_id), values, place, in_pieces=fields["group_type"] != CLASSIC)
 
-    # --- from one run to the next
+    # --- state between runs
 
     def restore(self, kind: str, facts: list[Fact]) -> None:
-        """Facts that were open; they come before the first record, the kinds in any order."""
+        """Restore open facts. They come before the first record, the kinds in any order."""
         for fact in facts if kind.startswith("_") else ():
             self._restore_internal(kind, fact)
         if not kind.startswith("_") or kind == LOG_KIND:
@@ -270,7 +270,7 @@ class GroupsFold:
         return self._groups.setdefault(group_id, _Group(group_type))
 
     def all_open(self) -> Iterator[tuple[str, Fact]]:
-        """All that a later run needs to go on, each with its kind."""
+        """Yield all that a later run needs to continue, each with its kind."""
         yield from self.facts.all_open()
         for producer_id, records in self._pending.items():
             if records:
@@ -292,5 +292,5 @@ def _text(data: bytes) -> str:
 
 
 def fold_groups(records: DataFrame, open_facts: DataFrame, *, shards: int) -> DataFrame:
-    """The facts of groups that end with these rows of `kafka_consumer_offsets`, and all that are open after them."""
+    """Return the facts of groups that end with these rows of `kafka_consumer_offsets`, and all that are open after them."""
     return fold_logs(TOPIC, GroupsFold, records, open_facts, shards=shards)

@@ -1,11 +1,11 @@
-"""What was true of a cluster when, folded from the records of its metadata log. Pure: no Spark, no files.
+"""The fold of the metadata log: facts about a cluster. Pure: no Spark, no files.
 
-Its one rule: the effects are those of replay, because they are made by replay: records go to a draft of the image, and what
-differs afterwards in what they may have touched has ended, or begun. The records of a transaction count together, at its end,
-or never; a snapshot is compared with the state as a whole. A value that is written again unchanged is no new fact.
+Its one rule: records have the effects of replay, because replay applies them: to a draft of the image. Then the values that a
+record may have touched are compared; if one differs, a fact ended or started. The records of a transaction count together, at
+its end, or never. A snapshot is compared with the whole state. Writing the same value again is not a new fact.
 
-A fold may hold a shard: the topics of some ids, the settings of some names, and so on. `ROUTES` says which records it then has
-to get; those that it gets without need are no harm.
+A fold may hold one shard: the topics of some ids, the settings of some names, and so on. `ROUTES` lists the records that it
+needs; others do no harm.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ logger = logging.getLogger(__name__)
 
 LOG: Final = "__cluster_metadata-0"
 PENDING: Final = "_pending"
-"""A record of a transaction that is open; `state` is the record as in the log."""
+"""Internal kind: a record of an open transaction; `state` has its bytes."""
 POSITION: Final = "_position"
-"""How far a shard has read."""
+"""Internal kind: the progress of a shard."""
 
 BY_TOPIC_ID, BY_TOPIC_ID_AND_NAME, BY_RESOURCE_NAME, TO_ALL = "topic_id", "topic_id_and_name", "resource_name", "all"
 ROUTES: Final[dict[str, str]] = {
-    # The settings of a topic, which are found by its name, end with it: their shard has to know its id.
+    # The settings of a topic, which are keyed by its name, end with it: their shard has to know its id.
     "TopicRecord": BY_TOPIC_ID_AND_NAME,
     "RemoveTopicRecord": TO_ALL,
     "PartitionRecord": BY_TOPIC_ID,
@@ -58,7 +58,7 @@ ROUTES: Final[dict[str, str]] = {
     **dict.fromkeys(("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"), TO_ALL),
     **dict.fromkeys(("SnapshotHeaderRecord", "SnapshotFooterRecord"), TO_ALL),
 }
-"""To which shard a record of each type goes: by a value in it, or to all. Others go where the name of their type says, see
+"""The routing of each type of record: by a value in it, or to all shards. Others are routed by the name of their type, see
 `SAME_SHARD`."""
 SAME_SHARD: Final[dict[str, str]] = {
     "RegisterBrokerRecord": "brokers",
@@ -85,7 +85,7 @@ WITHOUT_EFFECT: Final = ("NoOpRecord", "ZkMigrationStateRecord")
 
 
 def destinations(record: Message, shards: int) -> Sequence[int]:
-    """The shards that have to get a record."""
+    """Return the shards that need a record."""
     name = type(record).__name__
     route = ROUTES.get(name)
     if route == TO_ALL:
@@ -100,12 +100,12 @@ def destinations(record: Message, shards: int) -> Sequence[int]:
 
 
 def topic_shards(topic_id: str, name: str, shards: int) -> Sequence[int]:
-    """The one of its partitions, then the one of its settings."""
+    """Return the shard of a topic's partitions, then the one of its settings."""
     return tuple(dict.fromkeys((shard_of(topic_id, shards), shard_of(name, shards))))
 
 
 def fact_destinations(kind: str, facts: pa.RecordBatch, shards: int) -> Sequence[Sequence[int]]:
-    """The shards that have to know open facts."""
+    """Return the shards that need each open fact."""
     count = facts.num_rows
     if kind == POSITION:
         return [range(shards)] * count
@@ -128,8 +128,8 @@ _CONTROL: Final[dict[str, type[Message]]] = {
 
 
 def decode(raw: bytes, record_type: str = "") -> Message:
-    """A record of the log; one of a control batch only if its type is said. Nearly always frame, type and version are three
-    bytes, which say how to read the rest."""
+    """Decode a record of the log; for one of a control batch, `record_type` is required. Frame, type and version are nearly
+    always three bytes, which determine the reader for the rest."""
     if record_type in _CONTROL:
         return wire.decode_record(raw, _CONTROL[record_type]).record  # type: ignore[no-any-return]
     read = _READERS.get(raw[:3])
@@ -139,7 +139,7 @@ def decode(raw: bytes, record_type: str = "") -> Message:
             if end == len(raw):
                 return record
         except Exception:
-            pass  # the careful way says what is wrong
+            pass  # the general reader reports what is wrong
     found, version = wire.decode_record(raw)
     record = cast(Message, found)
     if max(raw[:3]) < 0x80:
@@ -148,7 +148,7 @@ def decode(raw: bytes, record_type: str = "") -> Message:
 
 
 class Place(NamedTuple):
-    """Where in the log something began or ended to be true."""
+    """The record at which a fact started or ended."""
 
     offset: int
     time_us: int | None
@@ -160,7 +160,7 @@ Open = tuple[int, int | None, int | None, bool, Any]
 
 
 class Facts:
-    """The open facts of a kind by key; what ends goes to `ended`."""
+    """The open facts of a kind by key; those that end are appended to `ended`."""
 
     __slots__ = ("_key_text", "_row", "ended", "open")
 
@@ -172,7 +172,7 @@ class Facts:
         self._key_text, self._row = key_text, row
 
     def settle(self, key: Any, value: Any, place: Place, exact: bool) -> None:
-        """From this place on the value, or nothing, is true."""
+        """Set the value of a key, or None, from this place on."""
         old = self.open.get(key)
         if old is None:
             if value is None:
@@ -180,7 +180,7 @@ class Facts:
         else:
             if old[4] == value:
                 return
-            if old[0] != place.offset:  # what was true for no offset at all is no fact
+            if old[0] != place.offset:  # a fact that held for no offset is dropped
                 row = self._row(key, old[4])
                 since = old[0], old[1], old[2]
                 self.ended.append((self._key_text(key), *since, place.offset, place.time_us, old[3] and exact, row))
@@ -204,14 +204,14 @@ Touched = list[tuple[str, Any]]
 
 
 class MetadataFold:
-    """The facts of one metadata log, or of a shard of it. Feed it records in the order of the log.
+    """Folds one metadata log, or a shard of it. Feed it records in the order of the log.
 
-    A record that does not fit raises ReplayError, or is left out and counted if `strict` is false.
+    A record that does not fit the state raises ReplayError, or is skipped and counted if `strict` is false.
     """
 
     def __init__(self, writer: FactWriter, shard: int = 0, shards: int = 1, *, strict: bool = True) -> None:
         self.shard, self.shards, self.strict = shard, shards, strict
-        # Partitions end before their topic does, which knows the name.
+        # Partitions end before their topic, whose name they need.
         self._partitions = Facts(writer.of("partitions"), self._partition_text, self._partition_row)
         self.facts = {"partitions": self._partitions}
         self.facts |= {name: Facts(writer.of(name), form.key_text, form.row) for name, form in kinds.FORMS.items()}
@@ -220,7 +220,7 @@ class MetadataFold:
         self.position = -1
         """The last offset that was read, as far as this shard knows."""
         self.ignored: Counter[str] = Counter()
-        """How many records were left out, by type."""
+        """Number of skipped records by type."""
         self._incoming: MetadataState | None = None
         self._snapshot_place: Place | None = None
         self._skips_snapshot = False
@@ -234,10 +234,10 @@ class MetadataFold:
         topic_id, index = key
         return kinds.partition_row(uuid_text(topic_id), self._topics.open[topic_id][4], index, partition)
 
-    # --- what the log says
+    # --- records of the log
 
     def feed(self, batch: pa.RecordBatch) -> None:
-        """Columns: at (offset, or end offset of the snapshot), time, epoch, is_snapshot, record_type, raw."""
+        """Apply records. Columns: at (offset, or end offset of the snapshot), time, epoch, is_snapshot, record_type, raw."""
         self._resume()
         at, time, epoch, is_snapshot, record_type, raw = batch.columns
         rows = zip(
@@ -258,14 +258,14 @@ class MetadataFold:
             place = Place(offset, time_us, leader_epoch)
             if from_snapshot:
                 self.snapshot_record(record, place)
-            elif self._transaction is None and kind in _OF_PARTITIONS:  # most records; nothing else may cost them
+            elif self._transaction is None and kind in _OF_PARTITIONS:  # most records: this path is kept fast
                 self._partition_record(record, place)
             else:
                 self.record(record, place, value)
         self.state.forget_shared()
 
     def record(self, record: Message, place: Place, raw: bytes | None = None) -> None:
-        """The next record of the log."""
+        """Apply the next record of the log."""
         self.position = place.offset
         kind = type(record)
         transaction = self._transaction
@@ -279,7 +279,7 @@ class MetadataFold:
                 if kind is records.EndTransactionRecord:
                     touched = [touch for at, inner, _ in transaction[1:] for touch in self._apply(inner, at)]
                     self._settle(_by_kind(touched), place)
-        elif transaction is None or kind not in REPLAY:  # the quorum's own records belong to no transaction
+        elif transaction is None or kind not in REPLAY:  # control records of the quorum belong to no transaction
             self._settle(self._apply(record, place), place)
         else:
             transaction.append((place, record, raw))
@@ -301,7 +301,7 @@ class MetadataFold:
             facts[kind].settle(key, state.current(kind, key), place, exact)
 
     def _apply(self, record: Message, place: Place) -> Touched:
-        """What a record may have changed."""
+        """Apply a record, and return what it may have changed."""
         try:
             return self._change(self.state, record, place)
         except ReplayError as error:
@@ -329,7 +329,7 @@ class MetadataFold:
         apply(state.draft, record)
         return [touch(record)]
 
-    # --- records that touch more than what they name, or that not every shard can apply
+    # --- records that affect more than they name, or that not every shard can apply
 
     def _owns(self, text: str) -> bool:
         return self.shards == 1 or shard_of(text, self.shards) == self.shard
@@ -363,7 +363,7 @@ class MetadataFold:
         if record.topic_name:
             topic = state.topics.named(record.topic_name)
             if topic is None and self.shards > 1:
-                return []  # it is another shard's
+                return []  # it belongs to another shard
             cleared = [] if topic is None else [topic]
         else:
             cleared = state.topics.find_all()
@@ -374,7 +374,7 @@ class MetadataFold:
     def _feature(self, state: MetadataState, record: records.FeatureLevelRecord, place: Place) -> Touched:
         try:
             apply(state.draft, record)
-        except ReplayError:  # a metadata.version that is newer than this program is still what it is
+        except ReplayError:  # a metadata.version that is newer than this program is still a fact
             state.draft.features.set(record.name, record.feature_level)
         return [("features", record.name)]
 
@@ -389,7 +389,7 @@ class MetadataFold:
         known = self.state.producer_ids
         if record.broker_id >= 0 or known is None or known.next_producer_id != record.next_producer_id:
             known = ProducerIdBlock(record.next_producer_id, record.broker_id, record.broker_epoch)
-        state.producer_ids = known  # a snapshot does not know who got the last block
+        state.producer_ids = known  # a snapshot does not say which broker got the last block
         return [("producer_ids", ())]
 
     def _voters(self, state: MetadataState, record: control.VotersRecord, place: Place) -> Touched:
@@ -416,7 +416,7 @@ class MetadataFold:
     # --- snapshots
 
     def snapshot_record(self, record: Message, place: Place) -> None:
-        """The next record of a snapshot, header and footer included; the place's offset is the snapshot's end offset."""
+        """Apply the next record of a snapshot, with header and footer. The offset of `place` is its end offset."""
         if isinstance(record, control.SnapshotHeaderRecord):
             self._skips_snapshot = place.offset <= self.position
             self._incoming = MetadataState()
@@ -433,7 +433,7 @@ class MetadataFold:
             self._incoming = self._snapshot_place = None
 
     def _replace(self, incoming: MetadataState, place: Place) -> None:
-        """The state becomes another one. A snapshot says nothing of the leader, and drops a transaction, as the broker does."""
+        """Replace the state. A snapshot does not name the leader, and drops an open transaction, as in the broker."""
         incoming.leader, self._transaction = self.state.leader, None
         self.state = incoming
         for kind, facts in self.facts.items():
@@ -442,7 +442,7 @@ class MetadataFold:
             self._settle([(kind, key) for key in touched], place, exact=False)
         self.position = max(self.position, place.offset - 1)
 
-    # --- from one run to the next
+    # --- state between runs
 
     def restore(self, kind: str, facts: list[Fact]) -> None:
         if kind == POSITION:
@@ -471,12 +471,12 @@ class MetadataFold:
             self.position = max(position, self.position)
 
     def finish(self) -> Iterator[tuple[str, Fact]]:
-        """All that is open; the fold must not be used any more."""
+        """Yield all open facts. The fold cannot be used afterwards."""
         self._resume()
         if self._incoming is not None and self._snapshot_place is not None:
-            raise ReplayError(f"the snapshot at offset {self._snapshot_place.offset} has no end")
+            raise ReplayError(f"the snapshot at offset {self._snapshot_place.offset} has no footer")
         if self.ignored:
-            logger.warning("metadata records that were left out: %s", dict(self.ignored))
+            logger.warning("skipped metadata records by type: %s", dict(self.ignored))
         for kind, facts in self.facts.items():
             for fact in facts.rows():
                 yield kind, fact
@@ -493,7 +493,7 @@ def _partitions(topic: TopicDraft) -> Touched:
 
 
 def _by_kind(touched: Touched) -> Touched:
-    """Each once, partitions before their topics."""
+    """Return each once, partitions before their topics."""
     once = dict.fromkeys(touched)
     return [*(t for t in once if t[0] != "topics"), *(t for t in once if t[0] == "topics")]
 
@@ -530,4 +530,4 @@ _TOUCH: Final[dict[type[Message], Callable[[Any], tuple[str, Any]]]] = {
     records.DelegationTokenRecord: lambda r: ("tokens", r.token_id),
     records.RemoveDelegationTokenRecord: lambda r: ("tokens", r.token_id),
 }
-"""What a record touches that touches one thing."""
+"""The kind and key that a record affects, for types that affect only one."""

@@ -1,7 +1,7 @@
-"""The kinds of facts that the metadata log knows: their columns, and how values of the image become rows and come back.
+"""Kinds of facts from the metadata log: their columns, and the conversion between values of the image and rows.
 
-Its one rule: row -> value -> row is the identity, so that open rows are all that a later run needs. Which facts there are,
-and when they begin and end, is said by `facts.metadata`.
+Its one rule: row -> value -> row is the identity, so that open rows are all that a later run needs. `facts.metadata` decides
+which facts there are, and when they start and end.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _NODES: Final = "array<int>"
 
 TOPICS: Final = Kind(
     "topics",
-    "Which topics were there?",
-    (Column("topic_id", "string", "The id, which a topic that is created again under the same name does not share."),),
+    "Which topics existed?",
+    (Column("topic_id", "string", "The topic's id; a topic that is re-created under the same name has another."),),
     (Column("name", "string", "The name."),),
 )
 PARTITIONS: Final = Kind(
@@ -38,17 +38,17 @@ PARTITIONS: Final = Kind(
     (
         Column("topic_id", "string", "The topic's id."),
         Column("topic_name", "string", "The topic's name."),
-        Column("partition", "int", "The number of the partition."),
+        Column("partition", "int", "The partition."),
     ),
     (
-        Column("leader", "int", "The broker that leads; -1: none."),
-        Column("leader_epoch", "int", "Grows with every election."),
-        Column("partition_epoch", "int", "Grows with every change."),
-        Column("replicas", _NODES, "The brokers that hold it, the preferred leader first."),
+        Column("leader", "int", "The broker that leads it; -1: none."),
+        Column("leader_epoch", "int", "The leader epoch, which grows with every election."),
+        Column("partition_epoch", "int", "The partition epoch, which grows with every change."),
+        Column("replicas", _NODES, "The brokers with a replica, the preferred leader first."),
         Column("directories", "array<string>", "The log directory of each replica, in the same order."),
-        Column("isr", _NODES, "The replicas in sync."),
-        Column("elr", _NODES, "Eligible leader replicas: not in sync, but known to have all that is committed."),
-        Column("last_known_elr", _NODES, "The eligible leader replicas that shut down without care."),
+        Column("isr", _NODES, "The in-sync replicas."),
+        Column("elr", _NODES, "Eligible leader replicas: not in sync, but known to have all committed records."),
+        Column("last_known_elr", _NODES, "Eligible leader replicas that were shut down uncleanly."),
         Column("adding_replicas", _NODES, "Replicas that a reassignment adds."),
         Column("removing_replicas", _NODES, "Replicas that a reassignment removes."),
         Column("leader_recovery_state", "string", "RECOVERED, or RECOVERING after an unclean election."),
@@ -56,25 +56,27 @@ PARTITIONS: Final = Kind(
 )
 CONFIGS: Final = Kind(
     "configs",
-    "What was set, for which resource?",
+    "Which settings did each resource have?",
     (
-        Column("resource_type", "string", "TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS or GROUP; else the number."),
-        Column("resource_name", "string", "The resource; empty: the default of all of the type."),
+        Column(
+            "resource_type", "string", "TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS or GROUP; otherwise the number."
+        ),
+        Column("resource_name", "string", "The name of the resource; empty: the default of its type."),
         Column("name", "string", "The name of the setting."),
     ),
-    (Column("value", "string", "The value; masked where the source masks it."),),
+    (Column("value", "string", "The value; masked if the source masks it."),),
 )
 ACLS: Final = Kind(
     "acls",
-    "Who was allowed, or forbidden, what?",
+    "Which ACLs allowed or denied what?",
     (Column("acl_id", "string", "The id of the entry."),),
     (
         Column("resource_type", "string", "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER."),
         Column("resource_name", "string", "The name, or the prefix; * for all."),
         Column("pattern_type", "string", "LITERAL or PREFIXED."),
-        Column("principal", "string", "Who, as type:name."),
-        Column("host", "string", "From where; * for everywhere."),
-        Column("operation", "string", "What, e.g. READ."),
+        Column("principal", "string", "The principal, as type:name."),
+        Column("host", "string", "The host; * for any host."),
+        Column("operation", "string", "The operation, e.g. READ."),
         Column("permission", "string", "ALLOW or DENY."),
     ),
 )
@@ -86,13 +88,15 @@ BROKERS: Final = Kind(
         Column("epoch", "bigint", "The epoch of its registration."),
         Column("incarnation_id", "string", "The id of the process that registered."),
         Column("rack", "string", "The rack; null: none."),
-        Column("fenced", "boolean", "Whether it was fenced: not heard of, or not yet ready."),
-        Column("in_controlled_shutdown", "boolean", "Whether it had said that it goes."),
-        Column("is_migrating_zk_broker", "boolean", "Whether it came from a cluster with ZooKeeper."),
-        Column("listeners", _ENDPOINTS, "Where it listens, by name of the listener."),
-        Column("features", _RANGES, "Which levels of each feature it supports."),
-        Column("log_dirs", "array<string>", "The ids of its log directories that are online."),
-        Column("cordoned_log_dirs", "array<string>", "Those that take no new replicas; null: it never told."),
+        Column("fenced", "boolean", "Whether it was fenced: its session expired, or it was not ready yet."),
+        Column("in_controlled_shutdown", "boolean", "Whether it was in controlled shutdown."),
+        Column("is_migrating_zk_broker", "boolean", "Whether it was migrating from ZooKeeper."),
+        Column("listeners", _ENDPOINTS, "Its endpoints, by listener name."),
+        Column("features", _RANGES, "The supported levels of each feature."),
+        Column("log_dirs", "array<string>", "The ids of its online log directories."),
+        Column(
+            "cordoned_log_dirs", "array<string>", "Log directories that accept no new replicas; null: not reported."
+        ),
     ),
 )
 CONTROLLERS: Final = Kind(
@@ -101,75 +105,77 @@ CONTROLLERS: Final = Kind(
     (Column("controller_id", "int", "The controller."),),
     (
         Column("incarnation_id", "string", "The id of the process that registered."),
-        Column("zk_migration_ready", "boolean", "Whether it could take over from ZooKeeper."),
-        Column("listeners", _ENDPOINTS, "Where it listens, by name of the listener."),
-        Column("features", _RANGES, "Which levels of each feature it supports."),
+        Column("zk_migration_ready", "boolean", "Whether it was ready for a migration from ZooKeeper."),
+        Column("listeners", _ENDPOINTS, "Its endpoints, by listener name."),
+        Column("features", _RANGES, "The supported levels of each feature."),
     ),
 )
 FEATURES: Final = Kind(
     "features",
-    "At which level was each feature, metadata.version and kraft.version among them?",
+    "At which level was each feature, including metadata.version and kraft.version?",
     (Column("name", "string", "The feature."),),
     (Column("level", "int", "The finalized level."),),
 )
 QUOTAS: Final = Kind(
     "quotas",
-    "Which quotas were set, for whom?",
+    "Which quotas were set, for which entities?",
     (
         Column(
             "entity",
             "array<struct<type: string, name: string>>",
-            "Whose: pairs of type (user, client-id, ip) and name, sorted by type; a null name: the default of the type.",
+            "The entity: pairs of type (user, client-id, ip) and name, sorted by type; a null name: the default of the type.",
         ),
-        Column("name", "string", "Of what, e.g. producer_byte_rate."),
+        Column("name", "string", "The quota, e.g. producer_byte_rate."),
     ),
-    (Column("value", "double", "How much."),),
+    (Column("value", "double", "The limit."),),
 )
 USERS: Final = Kind(
     "users",
-    "Which SCRAM users were there?",
+    "Which SCRAM users existed?",
     (
         Column("name", "string", "The user."),
         Column("mechanism", "string", "SCRAM-SHA-256 or SCRAM-SHA-512."),
     ),
     (
-        Column("iterations", "int", "How often the password is hashed."),
-        Column("salt", "binary", "Empty where the source masks it."),
-        Column("stored_key", "binary", "Empty where the source masks it."),
-        Column("server_key", "binary", "Empty where the source masks it."),
+        Column("iterations", "int", "Number of hash iterations."),
+        Column("salt", "binary", "The salt; empty if the source masks it."),
+        Column("stored_key", "binary", "The stored key; empty if the source masks it."),
+        Column("server_key", "binary", "The server key; empty if the source masks it."),
     ),
 )
 TOKENS: Final = Kind(
     "tokens",
-    "Which delegation tokens were valid, and whose were they?",
+    "Which delegation tokens were valid, and who owned them?",
     (Column("token_id", "string", "The token."),),
     (
-        Column("owner", "string", "Who it stands for, as type:name."),
-        Column("requester", "string", "Who asked for it."),
-        Column("renewers", "array<string>", "Who else may renew it."),
-        Column("issued_at", "timestamp", "When it was made."),
-        Column("max_lifetime_until", "timestamp", "Until when it can be renewed."),
+        Column("owner", "string", "The principal that it authenticates, as type:name."),
+        Column("requester", "string", "The principal that requested it."),
+        Column("renewers", "array<string>", "Principals that may renew it besides the owner."),
+        Column("issued_at", "timestamp", "When it was issued."),
+        Column("max_lifetime_until", "timestamp", "The latest time to which it can be renewed."),
         Column("expires_at", "timestamp", "When it expires unless it is renewed."),
     ),
 )
 PRODUCER_IDS: Final = Kind(
     "producer_ids",
-    "Which blocks of producer ids were given out, and to which broker?",
+    "Which blocks of producer ids were allocated, and to which broker?",
     (Column("next_producer_id", "bigint", "The first producer id after the block."),),
     (
-        Column("broker_id", "int", "Who got the block; -1: not known, from a snapshot."),
-        Column("broker_epoch", "bigint", "In which epoch of its registration."),
+        Column("broker_id", "int", "The broker that got the block; -1: unknown, from a snapshot."),
+        Column("broker_epoch", "bigint", "The broker's epoch at that time."),
     ),
 )
 VOTERS: Final = Kind(
     "voters",
-    "Who voted in the quorum, as written into the log (kraft.version 1)?",
+    "Which voters did the quorum have, according to the log (kraft.version 1)?",
     (
         Column("voter_id", "int", "The controller."),
-        Column("directory_id", "string", "The id of its metadata log directory: another disk is another voter."),
+        Column(
+            "directory_id", "string", "The id of its metadata log directory: with another disk it is another voter."
+        ),
     ),
     (
-        Column("endpoints", "array<struct<name: string, host: string, port: int>>", "Where it listens."),
+        Column("endpoints", "array<struct<name: string, host: string, port: int>>", "Its endpoints."),
         Column("min_kraft_version", "int", "The lowest kraft.version that it supports."),
         Column("max_kraft_version", "int", "The highest kraft.version that it supports."),
     ),
@@ -180,8 +186,8 @@ LEADER_EPOCHS: Final = Kind(
     (Column("epoch", "int", "The epoch."),),
     (
         Column("leader_id", "int", "The leader."),
-        Column("voters", _NODES, "Who could vote."),
-        Column("granting_voters", _NODES, "Who voted for it."),
+        Column("voters", _NODES, "The voters."),
+        Column("granting_voters", _NODES, "The voters that voted for the leader."),
     ),
 )
 
@@ -234,7 +240,7 @@ def resource_type_name(number: int) -> str:
 
 
 def _directory_texts(directories: tuple[Uuid, ...]) -> tuple[str, ...]:
-    """A cluster has many partitions, but few placements."""
+    """Return directories as texts, cached: a cluster has many partitions, but few placements."""
     found = _texts_of_directories.get(directories)
     if found is None:
         if len(_texts_of_directories) > 100_000:
@@ -301,7 +307,7 @@ def _ranges_of(rows: Iterable[dict[str, Any]]) -> PMap[str, VersionRange]:
 
 _uuid = lru_cache(100_000)(Uuid.parse)
 uuid_text = lru_cache(100_000)(str)
-"""The same ids come over and over."""
+"""`str` of a Uuid, cached: the same ids occur again and again."""
 
 
 def _uuids(texts: Iterable[str]) -> tuple[Uuid, ...]:
@@ -402,7 +408,7 @@ def acl_of(row: tuple[Any, ...]) -> tuple[Uuid, AclEntry]:
 
 
 def code_of(kind: Any, name: str) -> Any:
-    """A code by its name; one that is not known is shown with its number."""
+    """Return a code by its name; an unknown code has its number as name."""
     return kind[name] if name in kind.__members__ else kind(int(name.removeprefix(_CODE_PREFIX)))
 
 
@@ -450,7 +456,7 @@ def voter_of(row: tuple[Any, ...]) -> tuple[tuple[int, Uuid], Voter]:
 
 
 class Form(NamedTuple):
-    """How the facts of a kind look: their key as text, their row, and the key and value of a row."""
+    """Conversions for the facts of a kind: key to text, key and value to row, and row to key and value."""
 
     kind: Kind
     key_text: Callable[[Any], str]
@@ -490,4 +496,4 @@ FORMS: Final = {
         ),
     )
 }
-"""All kinds but partitions, whose rows also need the name of the topic."""
+"""All kinds except partitions, whose rows also need the name of the topic."""

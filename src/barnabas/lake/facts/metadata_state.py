@@ -1,6 +1,6 @@
-"""The state that metadata facts are read from: a draft of the image that is never finished, and what no image holds.
+"""The state that metadata facts are read from: a draft of the image that is never finished, and values that no image has.
 
-Its one rule: only replay changes what an image holds; this adds ways to look at it, and to fill it from facts.
+Its one rule: only replay changes the draft. This module adds lookups, and restoring from facts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHARED: Final = 200_000
 
 
 class _TopicsState(TopicsDraft):
-    """A draft that can be asked, and that forgets what is removed: it stands on nothing."""
+    """A draft with lookups, without an image below it, so that it forgets removed topics."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class _TopicsState(TopicsDraft):
         return self.intern_partition(partition)
 
     def forget_shared(self) -> None:
-        """What only saves memory must not cost more than it saves."""
+        """Drop the shared values if there are too many: they only save memory."""
         self._changed_names.clear()
         for shared in (self._interned, self._partitions):
             if len(shared) > _SHARED:
@@ -56,14 +56,14 @@ class _AclsState(AclsDraft):
 
 
 class MetadataState:
-    """Everything that is true now. `topics` and `acls` are those of the draft."""
+    """The current state. `topics` and `acls` are those of the draft."""
 
     def __init__(self) -> None:
         self.draft = Draft(EMPTY_IMAGE)
         self.topics = self.draft.topics = _TopicsState(Topics())
         self.acls = self.draft.acls = _AclsState(Acls())
         self.names: dict[Uuid, str] = {}
-        """The names of the topics whose settings are kept here."""
+        """The names of the topics whose settings are in this shard."""
         self.voters: dict[tuple[int, Uuid], Voter] = {}
         self.producer_ids: ProducerIdBlock | None = None
         self.leader: LeaderEpoch | None = None
@@ -85,7 +85,7 @@ class MetadataState:
         }
 
     def current(self, kind: str, key: Any) -> Any:
-        """The value of a fact; None: there is none."""
+        """Return the value of a fact, or None."""
         return self._get[kind](key)  # type: ignore[operator]
 
     def _partition(self, key: tuple[Uuid, int]) -> Partition | None:
@@ -108,7 +108,7 @@ class MetadataState:
         return self.voters.get(key)
 
     def keys(self, kind: str) -> Iterable[Any]:
-        """The keys of all facts of a kind, and of some that are none any more."""
+        """Return the keys of all facts of a kind, and of some that have ended."""
         draft = self.draft
         match kind:
             case "topics":
@@ -132,7 +132,7 @@ class MetadataState:
                 return set(getattr(draft, part).touched)
 
     def put(self, kind: str, key: Any, value: Any, row: tuple[Any, ...]) -> Any:
-        """A fact from before; the value as it is kept."""
+        """Restore a fact, and return its value as stored here."""
         draft = self.draft
         match kind:
             case "topics":
@@ -159,7 +159,7 @@ class MetadataState:
         return value
 
     def _known_topic(self, topic_id: Uuid, name: str) -> TopicDraft:
-        """A partition may come before its topic."""
+        """Return a topic, created if needed: a partition may come before its topic."""
         if self.topics.get(topic_id) is None:
             self.topics.create(name, topic_id)
         return self.topics.find(topic_id)

@@ -1,10 +1,10 @@
-"""A fact: something that was true of a cluster from one offset of a log to another; as rows, and as Arrow.
+"""A fact: a value that was true of a cluster from one offset of a log to another; as a row, and as Arrow.
 
-Its one rule: a row of any kind has the same columns, so that one pass over a log gives all kinds: where, since when and
-until when it was true, and one struct for each kind, null in rows of other kinds. What is true, and when, is found out by the
-folds (metadata, groups, transactions), which also name their kinds: `KINDS` in each of `MODULES`.
+Its one rule: rows of all kinds have the same columns, so that one pass over a log yields all kinds: columns for place and
+validity, and one struct for each kind, which is null in rows of other kinds. The folds (metadata, groups, transactions) make
+facts, and declare their kinds: `KINDS` in each of `MODULES`.
 
-Internal kinds begin with an underscore, have no table, and keep what they need in `state`.
+Names of internal kinds start with an underscore. They have no table, and store what they need in `state`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MODULES: Final = (
     "barnabas.lake.facts.groups",
     "barnabas.lake.facts.transactions",
 )
-"""Where kinds are declared: each has `KINDS`, a tuple. They are imported when first asked for."""
+"""The modules that declare kinds, each in a tuple `KINDS`. They are imported on first use."""
 
 PLACE: Final = (
     Column("cluster_id", "string", "The cluster."),
-    Column("kind", "string", "The kind of fact; that of an internal one begins with an underscore."),
-    Column("log", "string", "The partition whose records say so, as topic-partition."),
-    Column("key", "string", "What it is about, as one text: the values of the kind's key as a JSON array."),
+    Column("kind", "string", "The kind of fact; names of internal kinds start with an underscore."),
+    Column("log", "string", "The partition with its records, as topic-partition."),
+    Column("key", "string", "The key as text: the values of the kind's key columns as a JSON array."),
 )
 VALIDITY: Final = (
     Column("valid_from_offset", "bigint", "The offset of the record from which on it was true."),
@@ -40,9 +40,9 @@ VALIDITY: Final = (
     Column("valid_from_epoch", "int", "The leader epoch of that batch."),
     Column("valid_to_offset", "bigint", "The offset of the record that ended it; null while it is true."),
     Column("valid_to_time", "timestamp", "When the batch of that record was appended."),
-    Column("exact", "boolean", "False: found or ended at a snapshot, so that the true place is before."),
+    Column("exact", "boolean", "False: it was found or ended in a snapshot, so it really started or ended earlier."),
 )
-STATE: Final = Column("state", "binary", "What an internal fact keeps.")
+STATE: Final = Column("state", "binary", "The content of an internal fact.")
 
 Fact = tuple[str, int, int | None, int | None, int | None, int | None, bool, Any]
 """key, valid_from_offset, _time, _epoch, valid_to_offset, _time, exact, value: times in microseconds, the value a tuple in the
@@ -53,13 +53,13 @@ ROWS_IN_BATCH: Final = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of fact, and the silver table of its name."""
+    """A kind of fact, and the silver table of the same name."""
 
     name: str
     question: str
-    """What the table answers, in a sentence."""
+    """The question that the table answers."""
     keys: tuple[Column, ...]
-    """What it is about: at any offset, no two rows have the same values of these."""
+    """The key: at any offset, no two rows have the same values of these columns."""
     values: tuple[Column, ...]
 
     @property
@@ -73,15 +73,15 @@ class Kind:
 
 @cache
 def kinds() -> dict[str, Kind]:
-    """All kinds by name, in the order of the columns."""
+    """Return all kinds by name, in the order of the columns."""
     found = [kind for module in MODULES for kind in import_module(module).KINDS]
     return {kind.name: kind for kind in found}
 
 
 @cache
 def columns() -> tuple[Column, ...]:
-    """The columns of a fact."""
-    structs = [Column(kind.name, kind.struct, f"In rows of the kind {kind.name}.") for kind in kinds().values()]
+    """Return the columns of a fact."""
+    structs = [Column(kind.name, kind.struct, f"The value, in rows of kind {kind.name}.") for kind in kinds().values()]
     return (*PLACE, *VALIDITY, STATE, *structs)
 
 
@@ -95,7 +95,7 @@ def is_internal(kind: str) -> bool:
 
 
 def key_text(*parts: str | int | None) -> str:
-    """The canonical text of a key."""
+    """Return the canonical text of a key."""
     texts = [_quoted(part) if isinstance(part, str) else "null" if part is None else str(part) for part in parts]
     return f"[{','.join(texts)}]"
 
@@ -118,7 +118,7 @@ _SIMPLE: Final = {
 
 @cache
 def arrow_type(text: str) -> pa.DataType:
-    """The Arrow type that Spark has for a type of its DDL; of the nested ones, arrays and structs."""
+    """Return the Arrow type for a type of Spark's DDL; of nested types, only arrays and structs."""
     text = text.strip()
     if text in _SIMPLE:
         return _SIMPLE[text]
@@ -128,11 +128,11 @@ def arrow_type(text: str) -> pa.DataType:
     if name == "struct" and rest.endswith(">"):
         fields = [part.partition(":") for part in _split(rest[:-1])]
         return pa.struct([pa.field(field.strip(), arrow_type(inner)) for field, _, inner in fields])
-    raise ValueError(f"{text!r} is not a type that facts can have")
+    raise ValueError(f"{text!r} is not a type that facts may have")
 
 
 def _split(text: str) -> Iterator[str]:
-    """At the commas that are not inside of angle brackets."""
+    """Split at commas that are not inside of angle brackets."""
     depth = start = 0
     for position, letter in enumerate(text):
         depth += (letter == "<") - (letter == ">")
@@ -143,7 +143,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def fact_batch(cluster_id: str, log: str, kind: str, facts: Sequence[Fact]) -> pa.RecordBatch:
-    """Facts of one kind as rows."""
+    """Return facts of one kind as rows."""
     count, schema = len(facts), arrow_schema()
     made: dict[str, pa.Array] = {
         name: pa.repeat(pa.scalar(text, pa.string()), count)
@@ -172,7 +172,7 @@ def _nulls(type: pa.DataType, count: int) -> pa.Array:
 
 
 def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
-    """Lists and texts are often the same over and over: each different one is converted once."""
+    """Convert values, each different list and text only once, since they are often repeated."""
     if pa.types.is_primitive(type) or len(values) < 64:
         return pa.array(values, type)
     codes: dict[Any, int] = {}
@@ -186,7 +186,7 @@ def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 
 
 def facts_of(batch: pa.RecordBatch) -> Iterator[tuple[str, str, str, list[Fact]]]:
-    """Rows as facts again: (cluster id, log, kind, facts), in no order."""
+    """Yield rows as facts again: (cluster id, log, kind, facts), in any order."""
     places: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     triples = zip(*(batch.column(name).to_pylist() for name in ("cluster_id", "log", "kind")), strict=True)
     for index, triple in enumerate(triples):
@@ -206,13 +206,13 @@ def _facts_of_kind(batch: pa.RecordBatch, kind: str) -> Iterable[Fact]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Times as microseconds."""
+    """Return the values of a column, times as microseconds."""
     values: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
     return values
 
 
 class FactWriter:
-    """Collects the facts of one log by kind, and gives them as batches: `of(kind).append(fact)`, then `drain`."""
+    """Collects the facts of one log by kind, and returns them as batches: `of(kind).append(fact)`, then `drain`."""
 
     __slots__ = ("_facts", "cluster_id", "log")
 
@@ -221,11 +221,11 @@ class FactWriter:
         self._facts: defaultdict[str, list[Fact]] = defaultdict(list)
 
     def of(self, kind: str) -> list[Fact]:
-        """The list to append facts of a kind to; it stays the same one."""
+        """Return the list to append facts of a kind to. It is always the same object."""
         return self._facts[kind]
 
     def drain(self, least: int = 1) -> Iterator[pa.RecordBatch]:
-        """Batches of the kinds that have collected so many facts, which are then forgotten here."""
+        """Yield and remove the facts of kinds that have at least this many."""
         for kind, facts in self._facts.items():
             if len(facts) >= least:
                 for start in range(0, len(facts), ROWS_IN_BATCH):

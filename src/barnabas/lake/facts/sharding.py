@@ -29,7 +29,7 @@ def shard_column(key: Column, shards: int) -> Column:
 
 
 def log_key(cluster_id: str | None, log: str) -> str:
-    """The key of a log of which one shard has all records."""
+    """Return the key of a log that one shard folds alone."""
     return f"{cluster_id or ''}/{log}"
 
 

@@ -1,8 +1,8 @@
-"""Folding logs into facts with Spark: records and open facts go to shards, and each shard is one pass in order.
+"""Folding logs into facts with Spark: records and open facts are routed to shards, and each shard is one ordered pass.
 
-Its one rule: a shard sees, in the order of the log, all records that its facts depend on, after the facts that were open
-before; so its state is a plain dict, nothing is grouped by key, and memory is that of the open facts. Which records those
-are is said by the family of logs: it routes, this module only moves rows.
+Its one rule: a shard gets the facts that were open before, and then, in the order of the log, all records that its facts depend
+on. So its state is a plain dict, nothing is grouped by key, and memory is that of the open facts. The family of logs routes
+records; this module only moves rows.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PACKED: Final = (
-    Column("shard", "int", "Where the row goes."),
+    Column("shard", "int", "The shard that the row goes to."),
     Column("cluster_id", "string", "The cluster."),
-    Column("log", "string", "The partition whose fold this is for."),
+    Column("log", "string", "The partition that is folded."),
     Column("packed", "binary", "Open facts of one kind, as an Arrow stream; null in rows that are records."),
 )
 _PACKED_SCHEMA: Final = pa.schema([(column.name, schema.arrow_type(column.type)) for column in PACKED])
@@ -37,41 +37,41 @@ _FACTS_IN_PACK: Final = 2048
 
 
 class Fold(Protocol):
-    """The state of one log in one shard. What has ended goes to the writer at once; what is open, at the end."""
+    """The state of one log in one shard. Ended facts go to the writer at once, open ones at the end."""
 
     def restore(self, kind: str, facts: list[Fact]) -> None:
-        """Facts that were open before; all of them come before the first record, the kinds in any order."""
+        """Restore open facts. All of them come before the first record, the kinds in any order."""
 
     def feed(self, records: pa.RecordBatch) -> None:
-        """More records, in order: the family's columns."""
+        """Apply more records, in order, with the family's columns."""
 
     def finish(self) -> Iterator[tuple[str, Fact]]:
-        """All facts that are open now, each with its kind; the internal ones too."""
+        """Yield all open facts, also internal ones, each with its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The logs that are folded in one way. Its functions are sent to executors by name: they belong to modules."""
+    """Logs that are folded in the same way. Its functions are sent to executors by name, so they belong to modules."""
 
     log_prefix: str
-    """What the names of its logs begin with: open facts of others are not its business."""
+    """The prefix of its logs' names: open facts of other logs are ignored."""
     columns: tuple[str, ...]
-    """What a fold gets of each record."""
+    """The columns of a record that a fold gets."""
     order: tuple[str, ...]
-    """By which columns records are sorted; the first is never null."""
+    """The columns by which records are sorted; the first is never null."""
     make: Callable[[FactWriter, int, int], Fold]
-    """A fold without facts, for (writer, shard, number of shards)."""
+    """Creates an empty fold for (writer, shard, number of shards)."""
     destinations: Callable[[str, pa.RecordBatch, int], Sequence[Sequence[int]]]
-    """For (kind, open facts of it, number of shards): the shards that need each of them."""
+    """Returns, for (kind, open facts of it, number of shards), the shards that need each fact."""
     kinds: tuple[str, ...] = ()
-    """The kinds that it makes, if that is known: what it gives then has no columns of others, which cost time to write."""
+    """The kinds that it makes, if known: then the result has no columns of other kinds, which would cost time to write."""
 
 
 def fold(routed: DataFrame, open_facts: DataFrame, family: Family, *, shards: int) -> DataFrame:
-    """The facts that end with these records, and all that are open after them.
+    """Return the facts that end with these records, and all that are open after them.
 
-    `routed` are the records with `shard` (from 0 on; a record that several need is there several times), `cluster_id` and
-    `log`, and the columns that the family names. Both rows and open facts may be of several clusters.
+    `routed` are the records with `shard` (from 0; a record that several shards need is there several times), `cluster_id`,
+    `log`, and the columns of the family. Records and open facts may be of several clusters.
     """
     needed = list(dict.fromkeys(["shard", "cluster_id", "log", *family.order, *family.columns]))
     others = [kind for kind in schema.kinds() if kind not in family.kinds] if family.kinds else []
@@ -81,14 +81,14 @@ def fold(routed: DataFrame, open_facts: DataFrame, family: Family, *, shards: in
     # Nulls sort first: open facts, which have no offset, come before all records.
     rows = rows.repartitionById(shards, rows["shard"]).sortWithinPartitions(*family.order)
     facts = rows.mapInArrow(_runner(family, shards), ddl(schema.columns()))
-    # Not `drop`: Spark Connect looks at once at what it is dropped from, which a pipeline does not have yet.
+    # Not `drop`: Spark Connect would analyse its input at once, which a pipeline does not have yet.
     return facts.select(*(column.name for column in schema.columns() if column.name not in others))
 
 
 METADATA: Final = Family(
     metadata.LOG,
     ("at", "time", "epoch", "is_snapshot", "record_type", "raw"),
-    # A snapshot comes before the record at its end offset; copies of one, one after the other.
+    # A snapshot comes before the record at its end offset; copies of a snapshot one after the other.
     ("at", "is_log", "snapshot_file", "position", "batch_index"),
     metadata.MetadataFold,
     metadata.fact_destinations,
@@ -97,17 +97,17 @@ METADATA: Final = Family(
 
 
 def fold_metadata(records: DataFrame, open_facts: DataFrame, *, shards: int, strict: bool = True) -> DataFrame:
-    """The facts that end with these rows of `kafka_metadata`, and all that are open after them.
+    """Return the facts that end with these rows of `kafka_metadata`, and all that are open after them.
 
-    The rows are committed ones of good batches, of one copy of the log; a snapshot is there as a whole or not at all.
-    Records that do not fit what is known fail the pass, or, if not `strict`, as after a gap, are left out with a warning.
+    The rows are committed records of one copy of the log, without errors; a snapshot is complete or absent. Records that do not
+    fit the state fail the pass or, if not `strict` (as after a gap), are skipped with a warning.
     """
     family = replace(METADATA, make=partial(metadata.MetadataFold, strict=strict))
     return fold(route_metadata(records, shards), open_facts, family, shards=shards)
 
 
 def route_metadata(records: DataFrame, shards: int) -> DataFrame:
-    """`facts.metadata.destinations`, as columns."""
+    """Return records with their shards: `facts.metadata.destinations` as Spark columns."""
     from pyspark.sql import functions as f
 
     kind = f.col("record_type")
@@ -158,7 +158,7 @@ def _packer(family: Family, shards: int) -> Pass:
 
 
 def pack_facts(batch: pa.RecordBatch, family: Family, shards: int) -> Iterator[pa.RecordBatch]:
-    """Open facts on their way to the shards: not row by row, which would drag the columns of all kinds along."""
+    """Yield open facts packed for the shards: as single rows they would carry the columns of all kinds."""
     for (cluster_id, log, kind), part in _parts(batch, ("cluster_id", "log", "kind")):
         narrow = [*(column.name for column in (*schema.PLACE, *schema.VALIDITY)), "state" if kind[0] == "_" else kind]
         facts = part.select(narrow)
@@ -175,7 +175,7 @@ def pack_facts(batch: pa.RecordBatch, family: Family, shards: int) -> Iterator[p
 
 def _runner(family: Family, shards: int) -> Pass:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        gc.disable()  # nothing here makes cycles, and looking for them among all open facts costs a third of the time
+        gc.disable()  # no cycles are created here, and searching them among all open facts costs a third of the time
         try:
             yield from run_shard(batches, family, shards)
         finally:
@@ -185,7 +185,7 @@ def _runner(family: Family, shards: int) -> Pass:
 
 
 def run_shard(batches: Iterable[pa.RecordBatch], family: Family, shards: int) -> Iterator[pa.RecordBatch]:
-    """The one pass: every row of a shard, in order; facts come out as soon as there are enough for a batch."""
+    """Run the one pass over all rows of a shard, in order. Facts are yielded as soon as there are enough for a batch."""
     folds: dict[tuple[str, str], tuple[FactWriter, Fold]] = {}
     for batch in batches:
         for (shard, cluster_id, log), part in _parts(batch, ("shard", "cluster_id", "log")):
@@ -210,7 +210,7 @@ def run_shard(batches: Iterable[pa.RecordBatch], family: Family, shards: int) ->
 
 
 def _parts(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """The rows with the same values of these columns together; mostly that is all of them."""
+    """Group rows with the same values of these columns; mostly that is the whole batch."""
     columns = [batch.column(name).dictionary_encode() for name in names]
     if batch.num_rows and all(len(column.dictionary) == 1 and not column.null_count for column in columns):
         yield tuple(column.dictionary[0].as_py() for column in columns), batch
@@ -223,7 +223,7 @@ def _parts(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[tuple[
 
 
 def _runs(batch: pa.RecordBatch, marks: Sequence[bool]) -> Iterator[tuple[bool, pa.RecordBatch]]:
-    """Neighbours with the same mark, in order."""
+    """Yield runs of rows with the same mark, in order."""
     start = 0
     for mark, run in groupby(marks):
         length = sum(1 for _ in run)

@@ -1,7 +1,7 @@
-"""What was true of each transactional id when, folded from the records of `__transaction_state`.
+"""The fold of `__transaction_state`: facts about transactional ids.
 
-Its one rule: a record says all there is to say of its id; the next one, or a tombstone, ends it. Producer ids, epochs and
-states are as the coordinator wrote them; what it only holds in memory (a change under way) is not here.
+Its one rule: a record has the complete state of its id; the next one, or a tombstone, ends it. Producer ids, epochs and states
+are as the coordinator wrote them; pending state that it holds only in memory is not included.
 """
 
 from __future__ import annotations
@@ -25,25 +25,23 @@ _KIND: Final = "transactions"
 KINDS: Final = (
     Kind(
         _KIND,
-        "Which transactional id had which producer id and epoch, and what state was its transaction in?",
+        "Which producer id and epoch did each transactional id have, and in which state was its transaction?",
         keys=(Column("transactional_id", "string", "The transactional id."),),
         values=(
             Column("producer_id", "bigint", "The producer id that it has."),
             Column("producer_epoch", "smallint", "The epoch of that producer id."),
             Column("state", "string", "Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or CompleteAbort."),
-            Column("timeout_ms", "int", "How long a transaction of it may take."),
+            Column("timeout_ms", "int", "The timeout of its transactions."),
             Column(
                 "partitions",
                 "array<struct<topic: string, partition: int>>",
-                "What the transaction has written to, in order; empty when it has ended.",
+                "The partitions of the transaction, in order; empty when it has ended.",
             ),
-            Column("start_time", "timestamp", "When the transaction began; null before the first one."),
+            Column("start_time", "timestamp", "When the transaction started; null before the first one."),
             Column("last_update_time", "timestamp", "When the coordinator last changed it."),
-            Column(
-                "previous_producer_id", "bigint", "The producer id in the record before; null where it is not said."
-            ),
-            Column("next_producer_id", "bigint", "That of its next transaction, when the epochs are used up."),
-            Column("next_producer_epoch", "smallint", "The epoch of its next transaction, where one is said."),
+            Column("previous_producer_id", "bigint", "The previous producer id; null if not given."),
+            Column("next_producer_id", "bigint", "The producer id of its next transaction, when epochs are exhausted."),
+            Column("next_producer_epoch", "smallint", "The epoch of its next transaction, if given."),
             Column("client_transaction_version", "smallint", "The version of transactions that its client uses."),
         ),
     ),
@@ -51,13 +49,13 @@ KINDS: Final = (
 
 
 class TransactionsFold:
-    """One log: its records, in order."""
+    """Folds one log: its records, in order."""
 
     def __init__(self) -> None:
         self.facts = LogFacts((_KIND,))
 
     def apply(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int | None = None) -> None:
-        """A record that is not one of control. One of an unknown type or version changes nothing."""
+        """Apply a record that is not a control record. An unknown type or version has no effect."""
         self.facts.reach(place.offset)
         decoded = decode_key(key, TRANSACTIONS)
         transactional_id = decoded.transactional_id
@@ -71,11 +69,11 @@ class TransactionsFold:
             self.facts.set(_KIND, key_text(transactional_id), _values(transactional_id, message), place)
 
     def apply_marker(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int) -> None:
-        """There are none in this log."""
+        """Do nothing: this log has no markers."""
         self.facts.reach(place.offset)
 
     def end_batch(self) -> None:
-        """Each record was taken by itself."""
+        """Do nothing: each record was applied by itself."""
 
     def restore(self, kind: str, facts: list[Fact]) -> None:
         self.facts.resume(kind, facts)
@@ -85,7 +83,7 @@ class TransactionsFold:
 
 
 def _values(transactional_id: str, value: Any) -> tuple[Any, ...]:
-    """In the order of the columns."""
+    """Return the values in the order of the columns."""
     partitions = sorted(
         (topic.topic, partition) for topic in value.transaction_partitions or () for partition in topic.partition_ids
     )
@@ -106,5 +104,5 @@ def _values(transactional_id: str, value: Any) -> tuple[Any, ...]:
 
 
 def fold_transactions(records: DataFrame, open_facts: DataFrame, *, shards: int) -> DataFrame:
-    """The facts of transactions that end with these rows of `kafka_transaction_state`, and all that are open after them."""
+    """Return the facts of transactions that end with these rows of `kafka_transaction_state`, and all open after them."""
     return fold_logs(TOPIC, TransactionsFold, records, open_facts, shards=shards)

@@ -55,9 +55,8 @@ class MetadataReader(DataSourceReader):
 
             return tasks_of(plan_live(self._options, self._wanted))
         pieces = [piece for each in observe(self._options) for piece in plan(each, self._wanted)]
-        return tasks_of(
-            parts_of(pieces, self._wanted) or [None]
-        )  # for an empty list Spark makes one partition that is None
+        # For an empty list Spark makes one partition that is None.
+        return tasks_of(parts_of(pieces, self._wanted) or [None])
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         return read_task(partition, self._options, self._format)

@@ -1,1 +1,1 @@
-"""The tables of a lake: pure functions from DataFrames to a DataFrame, each with a declaration."""
+"""The tables of a lake: each is a declaration with a pure function from DataFrames to a DataFrame."""

@@ -1,4 +1,4 @@
-"""All tables of a lake, and the streams that make them."""
+"""All tables of a lake, and the streams that fill them."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ TRAFFIC = Stream(
     traffic.LOG_RECORDS,
     tables=traffic.TABLES,
     keeps_records=False,
-    # What retention deletes before it is read is not in the rates, and is no reason to stop.
+    # Records that retention deletes before they are read are missing in the rates, but are no reason to stop.
     options={"topicsPattern": "(?!__).+", "failOnDataLoss": "false"},
 )
-"""On request: what was written to topics."""
+"""On request: sums of the records of topics."""
 
 OBSERVING = tuple(
     Stream("kafka_cluster", "", table, part=name, options={"table": name})
     for name, table in observations.TABLES.items()
 )
-"""On request: what a live cluster says."""
+"""On request: observations of a live cluster."""
 
 GOLD = (inventory, changes, availability, balance, moves, access, gold_traffic, consumption, gold_observations)
-"""Made of the others when they are asked for, and never stored."""
+"""Computed from the others on request, and never stored."""
 
 TABLES = {
     table.name: table

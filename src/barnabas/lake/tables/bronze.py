@@ -1,4 +1,4 @@
-"""Bronze: records as the logs have them, decoded and with secrets masked, one row each; and what could not be read."""
+"""Bronze: the records of the logs, decoded and with secrets masked, one row each; and what could not be read."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ def as_read(records: DataFrame) -> DataFrame:
 def records_table(
     name: str, question: str, columns: tuple[Column, ...], keys: tuple[str, ...], not_null: tuple[str, ...] = ()
 ) -> Table:
-    """A table of what a source gives, as it gives it."""
+    """Return a table with the rows of a source, unchanged."""
     return Table(name, "bronze", question, columns, ("records",), as_read, Mode.APPEND, keys, not_null)
 
 
 METADATA_RECORDS = records_table(
     "metadata_records",
-    "What does each committed record of the metadata log say?",
+    "What does each committed record of the metadata log contain?",
     metadata.COLUMNS,
     ("cluster_id", "offset", "snapshot_end_offset", "snapshot_epoch", "position", "batch_index"),
     ("cluster_id", "is_snapshot"),
 )
 GROUP_RECORDS = records_table(
     "group_records",
-    "What does each record of __consumer_offsets say?",
+    "What does each record of __consumer_offsets contain?",
     consumer_offsets.COLUMNS,
     _PLACE,
     _PLACE,
 )
 TRANSACTION_RECORDS = records_table(
     "transaction_records",
-    "What does each record of __transaction_state say?",
+    "What does each record of __transaction_state contain?",
     transaction_state.COLUMNS,
     _PLACE,
     _PLACE,

@@ -1,6 +1,6 @@
-"""Silver of the coordinators' logs: groups, their members and offsets, and transactions; what was true of each, and when.
+"""Silver tables of the coordinators' logs: the histories of groups, their members and offsets, and of transactions.
 
-Each row has the log that says so, as offsets are those of a partition of `__consumer_offsets` or `__transaction_state`.
+Each row names its log, since offsets are those of a partition of `__consumer_offsets` or `__transaction_state`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a table is: a question, columns, the function that answers it, and what must hold of its rows.
+"""The declaration of a table: a question, columns, the function that computes it, and rules for its rows.
 
-Its one rule: a declaration does nothing. `build` takes DataFrames and gives one, whoever calls it: a test, the runner or
-Spark's declarative pipelines. How its rows get into the lake is said by `mode` and done by the runner.
+Its one rule: a declaration does nothing by itself. `build` takes DataFrames and returns one, for any caller: a test, the runner
+or Spark's declarative pipelines. `mode` says how rows get into the lake; the runner does it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class Mode(Enum):
-    """How the rows of one more batch get into the table."""
+    """How the rows of another batch get into the table."""
 
     APPEND = "append"
     """They are added."""
     HISTORY = "history"
-    """Those that have ended (valid_to_offset is not null) are added for good; those still open replace all open ones."""
+    """Ended rows (valid_to_offset is not null) are added for good; open ones replace all open rows."""
     FULL = "full"
     """They replace all rows."""
 
 
 class Reference(NamedTuple):
-    """Values of these columns, where not null, have to be in those columns of another table."""
+    """Values of these columns, unless null, must exist in columns of another table."""
 
     columns: tuple[str, ...]
     table: str
@@ -42,19 +42,19 @@ class Table:
     layer: str
     """bronze, silver or gold."""
     question: str
-    """What it answers, in a sentence."""
+    """The question that it answers."""
     columns: tuple[Column, ...]
     inputs: tuple[str, ...]
     """The names of the DataFrames that `build` takes, in order."""
     build: Callable[..., DataFrame]
     mode: Mode
     keys: tuple[str, ...]
-    """No two rows have the same values of these."""
+    """No two rows have the same values of these columns."""
     not_null: tuple[str, ...] = ()
     references: tuple[Reference, ...] = field(default=())
     since: str = ""
-    """Of a table of gold: the column with the time from which on a row holds for good. As of a moment it has the rows of until
-    then, and need not be made of tables that can be asked as of one."""
+    """In a gold table: the column with the time from which on a row is final. Its state as of a moment is its rows up to then,
+    so its inputs need not have states."""
 
     @property
     def path(self) -> str:

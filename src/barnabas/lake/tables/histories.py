@@ -1,4 +1,4 @@
-"""What all tables of silver are: the facts of one kind as rows, with the time in which each was true."""
+"""The common form of all silver tables: the facts of one kind as rows, with the time for which each was true."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def declare(
     kind: Kind, place: Sequence[Column], not_null: Sequence[str], references: tuple[Reference, ...] = ()
 ) -> Table:
-    """The silver table of a kind; `place` are the columns that say where its facts come from."""
+    """Return the silver table of a kind; `place` are the columns that locate its facts."""
     where = tuple(column.name for column in place)
     keys = tuple(column.name for column in kind.keys)
     return Table(
@@ -35,7 +35,7 @@ def declare(
 
 
 def build(kind: Kind, where: Sequence[str], facts: DataFrame) -> DataFrame:
-    """The facts of a kind, as rows of its table."""
+    """Return the facts of a kind as rows of its table."""
     of_kind = facts.where(facts["kind"] == kind.name)
     values = (of_kind[kind.name][column.name].alias(column.name) for column in kind.columns)
     return of_kind.select(*where, *values, *(column.name for column in VALIDITY))

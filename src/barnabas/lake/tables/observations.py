@@ -1,7 +1,7 @@
-"""Bronze: what a live cluster said when it was asked: bytes on disk, the lag of its quorum, the lag of its groups.
+"""Bronze: observations of a live cluster: bytes on disk, the lag of its quorum, the lag of its groups.
 
-Only of lakes that were asked for it (`lake run --observe`). What a cluster was cannot be read again, from no log: a rebuild
-of the lake takes these rows along.
+Only in lakes filled with `lake run --observe`. Observations cannot be repeated from any log, so a rebuild of the lake keeps
+these rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from barnabas.lake.tables.bronze import records_table
 _OBSERVED = (
     (
         "log_dirs",
-        "How many bytes did each replica take?",
+        "How many bytes did each replica use?",
         ("broker_id", "log_dir", "topic_name", "partition", "is_future"),
     ),
     ("quorum", "How far was each node behind the leader of the quorum?", ("replica_id", "directory_id")),

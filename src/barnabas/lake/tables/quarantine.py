@@ -1,4 +1,4 @@
-"""What could not be read: where it is and why, never what is in it."""
+"""The quarantine: place and reason of what could not be read, never its content."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("cluster_id", "string", "The cluster."),
-    Column("source", "string", "The data source that met it."),
-    Column("node_id", "int", "The node whose copy it is, where it is known."),
-    Column("file", "string", "The segment or snapshot; null where a whole partition is meant."),
-    Column("position", "bigint", "Where in the file the batch begins."),
+    Column("source", "string", "The data source that could not read it."),
+    Column("node_id", "int", "The node that the copy belongs to, if known."),
+    Column("file", "string", "The segment or snapshot; null if it concerns a whole partition."),
+    Column("position", "bigint", "The position of the batch in the file."),
     Column("topic", "string", "The topic of the log."),
-    Column("partition", "int", "Its partition."),
-    Column("base_offset", "bigint", "The offset that the batch says it begins with."),
-    Column("reason", "string", "What is wrong with it, or what was removed before it could be read."),
+    Column("partition", "int", "The partition of the log."),
+    Column("base_offset", "bigint", "The base offset according to the batch."),
+    Column("reason", "string", "What is wrong, or what was removed before it could be read."),
 )
 _OTHER_NAMES = {
     "file": ("source_file", "segment"),
@@ -30,7 +30,7 @@ _OTHER_NAMES = {
 
 
 def quarantined(errors: DataFrame, cluster_id: str, source: str, topic: str) -> DataFrame:
-    """Rows of a source that have an error, as rows of this table. What the source does not say is null."""
+    """Return rows of a source that have an error as rows of this table. Columns that the source lacks are null."""
     from pyspark.sql import functions as f
 
     there = set(errors.columns)
@@ -46,7 +46,7 @@ def quarantined(errors: DataFrame, cluster_id: str, source: str, topic: str) -> 
 QUARANTINE = Table(
     name="quarantine",
     layer="bronze",
-    question="What could not be read, where it is, and why.",
+    question="What could not be read, where is it, and why?",
     columns=COLUMNS,
     inputs=("errors",),
     build=quarantined,

@@ -1,6 +1,6 @@
-"""Silver of the metadata log: topics, partitions, configs and all else that it knows; what was true, and from when to when.
+"""Silver tables of the metadata log: the histories of topics, partitions, configs and all its other facts.
 
-As of an offset X at which a batch ends: the rows with `valid_from_offset` <= X and `valid_to_offset` null or > X.
+The state as of an offset X at which a batch ends: the rows with `valid_from_offset` <= X and `valid_to_offset` null or > X.
 """
 
 from __future__ import annotations

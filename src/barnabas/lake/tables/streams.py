@@ -1,6 +1,6 @@
-"""What feeds what: a data source, the table of its records, and the tables that are made of them.
+"""Streams: a data source, the table of its records, and the tables made from them.
 
-Its one rule: a stream is a declaration, as a table is. The runner runs whichever it is given; `tables.all` has those of a lake.
+Its one rule: a stream is a declaration, like a table. The runner runs any streams; `tables.all` has those of a lake.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ class Stream:
     source: str
     """The name of the data source."""
     topic: str
-    """The topic whose logs it reads; empty: more than one, or none."""
+    """The topic whose logs it reads; empty: several, or none."""
     records: Table
     facts: tuple[Column, ...] = ()
     """The columns of a fact: at least kind, valid_from_offset and valid_to_offset."""
     fold: Fold | None = None
-    """None: there are no facts, and tables are made of the records themselves, and appended."""
+    """None: there are no facts; tables are made from the records, and appended to."""
     tables: tuple[Table, ...] = ()
-    """Each of the facts whose kind is its name, or of the records."""
+    """Each is made from the facts whose kind is its name, or from the records."""
     part: str = ""
-    """Which of several streams of the same source it is."""
+    """Distinguishes several streams of the same source."""
     keeps_records: bool = True
-    """Whether the records stay in the lake, or only what is made of them."""
+    """Whether the records stay in the lake, or only what is made from them."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Of the source, unless the user says otherwise."""
+    """Options of the source, which the user can override."""
 
     @property
     def name(self) -> str:

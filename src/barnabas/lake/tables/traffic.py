@@ -1,6 +1,6 @@
-"""Bronze: what was written to topics, by hour and partition, and their frequent keys. Records themselves are not kept.
+"""Bronze: what was written to topics, by hour and partition, and frequent keys. The records themselves are not kept.
 
-Only of lakes that were asked for it (`lake run --traffic`): every record of every topic is read once, and keys become text.
+Only in lakes filled with `lake run --traffic`. Every record of every topic is read once, and keys become text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.lake.tables.bronze import records_table
 from barnabas.lake.tables.declaration import Mode, Table
 
 TOP_KEYS = 20
-"""Of each partition, in each batch of the pipeline: what is frequent over all is frequent in most of them."""
+"""Keys kept per partition in each batch of the pipeline: a key that is frequent overall is frequent in most batches."""
 _READ = ("cluster_id", "topic", "topic_id", "partition", "offset", "timestamp", "is_control", "key", "size")
 _PLACE_OF_ERRORS = ("node_id", "segment", "position")
 LOG_RECORDS = records_table(
@@ -23,7 +23,7 @@ LOG_RECORDS = records_table(
     tuple(column for column in log.COLUMNS if column.name in _READ + _PLACE_OF_ERRORS),
     ("cluster_id", "topic", "topic_id", "partition", "offset"),
 )
-"""What is read of `kafka_log`; it does not stay in the lake."""
+"""The columns read from `kafka_log`; these records do not stay in the lake."""
 
 _PLACE = (
     Column("cluster_id", "string", "The cluster."),
@@ -33,19 +33,19 @@ _PLACE = (
 )
 TRAFFIC_COLUMNS = (
     *_PLACE,
-    Column("hour", "timestamp", "The hour of the times of the records."),
+    Column("hour", "timestamp", "The hour of the records' timestamps."),
     Column("first_offset", "bigint", "The first offset of these records; one hour may have several rows."),
-    Column("records", "bigint", "How many; markers of transactions do not count."),
+    Column("records", "bigint", "Number of records, without markers of transactions."),
     Column("bytes", "bigint", "Bytes of their keys and values."),
-    Column("last_offset", "bigint", "The last offset; it may be that of a marker."),
-    Column("first_time", "timestamp", "The earliest time of a record."),
-    Column("last_time", "timestamp", "The latest time of a record."),
+    Column("last_offset", "bigint", "The last offset, which may be that of a marker."),
+    Column("first_time", "timestamp", "The earliest timestamp of a record."),
+    Column("last_time", "timestamp", "The latest timestamp of a record."),
 )
 KEY_COUNTS_COLUMNS = (
     *_PLACE,
-    Column("first_offset", "bigint", "The first offset of the records that were counted."),
-    Column("key", "string", "The key, as text where it is text, else in hex."),
-    Column("records", "bigint", "How many had it."),
+    Column("first_offset", "bigint", "The first offset of the counted records."),
+    Column("key", "string", "The key, as text if it is text, otherwise in hex."),
+    Column("records", "bigint", "Number of records with this key."),
 )
 _KEYS = ["cluster_id", "topic", "topic_id", "partition"]
 

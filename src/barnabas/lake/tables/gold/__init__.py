@@ -1,1 +1,1 @@
-"""The answers: each table takes those of bronze and silver, and says in `question` what it answers. One file per subject."""
+"""Gold: each table is computed from bronze and silver tables, and answers its `question`. One file per subject."""

@@ -1,7 +1,7 @@
-"""Who may do what: grants by principal and by resource, what follows from all of them together, and what is odd about them.
+"""Access: grants by principal and by resource, the access that results from all of them, and findings about them.
 
-The logs name no principal: whether an entry is used can only be guessed from whether its resource is (`traces_of_use`).
-Super users, and what stands in the files of brokers, are not in the logs either.
+The logs do not show which principal did something: whether an entry is used can only be guessed from the use of its resource
+(`traces_of_use`). Super users, and ACLs in properties files of brokers, are not in the logs either.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _RESOURCE = (
 )
 _PATTERN = [column.name for column in _RESOURCE]
 
-# --- grants, as they are written
+# --- grants
 
 ACL_GRANTS = (
     CLUSTER,
-    Column("principal", "string", "Who."),
+    Column("principal", "string", "The principal."),
     *_RESOURCE,
     Column("allowed", "array<string>", "The operations that entries allow."),
     Column("denied", "array<string>", "The operations that entries deny."),
-    Column("hosts", "array<string>", "From where."),
-    Column("since", "timestamp", "Since when the oldest of the entries holds."),
+    Column("hosts", "array<string>", "The hosts."),
+    Column("since", "timestamp", "The start of the oldest entry."),
 )
 
 
@@ -65,9 +65,9 @@ def acl_grants(acls: DataFrame) -> DataFrame:
 ACL_GRANTS_BY_RESOURCE = (
     CLUSTER,
     *_RESOURCE,
-    Column("allowed", "map<string, array<string>>", "What entries allow, by principal."),
-    Column("denied", "map<string, array<string>>", "What entries deny, by principal."),
-    Column("since", "timestamp", "Since when the oldest of the entries holds."),
+    Column("allowed", "map<string, array<string>>", "The operations that entries allow, by principal."),
+    Column("denied", "map<string, array<string>>", "The operations that entries deny, by principal."),
+    Column("since", "timestamp", "The start of the oldest entry."),
 )
 
 
@@ -81,19 +81,21 @@ def acl_grants_by_resource(acl_grants: DataFrame) -> DataFrame:
     )
 
 
-# --- what follows from them
+# --- resulting access
 
 ACCESS = (
     CLUSTER,
-    Column("principal", "string", "Who; User:* is everyone of whom there is no row about this resource."),
+    Column("principal", "string", "The principal; User:*: everyone without a row for this resource."),
     Column("resource_type", "string", "TOPIC, GROUP, CLUSTER, ..."),
-    Column("pattern_type", "string", "LITERAL; PREFIXED: all other names that begin so, also those to come."),
-    Column("resource_name", "string", "A name that is there; *: all other names, also those to come."),
-    Column("host", "string", "From where; *: from any other host."),
-    Column("operations", "array<string>", "All that is allowed; empty: nothing, though others or from elsewhere may."),
+    Column("pattern_type", "string", "LITERAL; PREFIXED: all other names with this prefix, also future ones."),
+    Column("resource_name", "string", "An existing name; *: all other names, also future ones."),
+    Column("host", "string", "The host; *: any other host."),
+    Column(
+        "operations", "array<string>", "All allowed operations; empty: none, though others or other hosts have some."
+    ),
 )
 _SHARES = 8
-"""Into so many parts the resources of a cluster are divided, for tasks."""
+"""Number of parts into which the resources of a cluster are divided, for tasks."""
 _BATCH_ROWS = 16_384
 
 
@@ -105,13 +107,13 @@ def access(
     transactions: DataFrame,
     tokens: DataFrame,
 ) -> DataFrame:
-    """Of every resource that is there, and of every pattern for those to come. Each task asks an index of all entries."""
+    """Compute access for every existing resource, and for every pattern. Each task uses an index of all entries."""
     there = _there(
         *_topics_and_groups(topics, groups, group_offsets),
         (transactions, "TRANSACTIONAL_ID", "transactional_id"),
         (tokens, "DELEGATION_TOKEN", "token_id"),
     ).withColumn("pattern_type", f.lit("LITERAL"))
-    # A name of a topic or a group that is not there gives access to nothing; of other kinds nobody knows what is there.
+    # A literal entry for a topic or group that does not exist gives no access; other types of resources are not in the lake.
     patterns = now(acls).where(
         "pattern_type = 'PREFIXED' or resource_name = '*' or resource_type not in ('TOPIC', 'GROUP')"
     )
@@ -124,7 +126,7 @@ def access(
 
 
 _Named = tuple[DataFrame, str, str]
-"""A history of things that have names, the type of resource that they are, and the column of the name."""
+"""A history of named resources, their type, and the column of the name."""
 
 
 def _topics_and_groups(topics: DataFrame, groups: DataFrame, group_offsets: DataFrame) -> tuple[_Named, ...]:
@@ -132,7 +134,7 @@ def _topics_and_groups(topics: DataFrame, groups: DataFrame, group_offsets: Data
 
 
 def _there(*kinds: _Named) -> DataFrame:
-    """(cluster_id, resource_type, resource_name) of what is there."""
+    """Return (cluster_id, resource_type, resource_name) of what exists."""
     rows = (
         now(history).select(
             "cluster_id", f.lit(resource_type).alias("resource_type"), f.col(name).alias("resource_name")
@@ -178,19 +180,19 @@ def _rows_of(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in ACCESS])
 
 
-# --- what is odd about them
+# --- findings
 
 TRACES_OF_USE = (
     CLUSTER,
     Column("resource_type", "string", "TOPIC or GROUP."),
-    Column("resource_name", "string", "Its name."),
+    Column("resource_name", "string", "The name."),
     Column("trace", "string", "written (a record), read (a commit, a subscription), or joined (a member, a commit)."),
-    Column("since", "timestamp", "The time of the first."),
+    Column("since", "timestamp", "The time of the first such trace."),
 )
 
 
 def traces_of_use(traffic: DataFrame, group_offsets: DataFrame, group_members: DataFrame) -> DataFrame:
-    """Of all of history, by name."""
+    """Return the traces of all history, by name."""
     committed = f.coalesce("commit_time", "valid_from_time")
     joined = f.col("valid_from_time")
     subscribed = group_members.select("cluster_id", f.explode("subscribed_topics").alias("topic"), "valid_from_time")
@@ -222,9 +224,9 @@ ACL_FINDINGS = (
         "string",
         "duplicated, shadowed, denied, never-denies, wildcard, replaceable, no-such-resource or no-trace-of-use.",
     ),
-    Column("entries", "array<string>", "The entries that it is about."),
-    Column("message", "string", "What is odd."),
-    Column("because", "string", "The entry that makes it so, or that could stand for all; null: none."),
+    Column("entries", "array<string>", "The entries that the finding is about."),
+    Column("message", "string", "The finding in words."),
+    Column("because", "string", "The entry that causes it, or that could replace all; null: none."),
 )
 _THERE = "there"
 
@@ -232,7 +234,7 @@ _THERE = "there"
 def acl_findings(
     acls: DataFrame, topics: DataFrame, groups: DataFrame, group_offsets: DataFrame, traces_of_use: DataFrame
 ) -> DataFrame:
-    """Audited in one task for each cluster: an entry is compared with all others."""
+    """Audit ACLs, in one task per cluster, since each entry is compared with all others."""
     there = _there(*_topics_and_groups(topics, groups, group_offsets)).withColumn("trace", f.lit(_THERE))
     names = there.unionByName(traces_of_use.drop("since")).distinct()
     entries = now(acls).select("cluster_id", *_ENTRY)
@@ -251,7 +253,7 @@ def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
         known.setdefault((row["resource_type"], row["trace"]), []).append(row["resource_name"])
     topics, groups = known.get(("TOPIC", _THERE), []), known.get(("GROUP", _THERE))
     if groups is None and GROUP_METADATA_TOPIC not in topics:
-        groups = []  # else the cluster has groups, and the lake was not given their log
+        groups = []  # otherwise the cluster has groups, but the lake does not have their log
     written = known.get(("TOPIC", "written"))
     traces = None
     if written is not None:
@@ -275,7 +277,7 @@ def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
 
 
 def entries_of(rows: Iterable[Any]) -> Iterator[AclEntry]:
-    """Rows of `acls` as the entries that they are."""
+    """Yield rows of `acls` as entries."""
     from barnabas.lake.facts.metadata_kinds import code_of
     from barnabas.security.acl import (
         AclEntry,
@@ -301,7 +303,7 @@ TABLES = (
     Table(
         "acl_grants",
         "gold",
-        "What do ACLs say of each principal?",
+        "Which operations do ACLs allow and deny each principal?",
         ACL_GRANTS,
         ("acls",),
         acl_grants,
@@ -311,7 +313,7 @@ TABLES = (
     Table(
         "acl_grants_by_resource",
         "gold",
-        "What do ACLs say of each resource?",
+        "Which operations do ACLs allow and deny on each resource?",
         ACL_GRANTS_BY_RESOURCE,
         ("acl_grants",),
         acl_grants_by_resource,
@@ -321,7 +323,7 @@ TABLES = (
     Table(
         "access",
         "gold",
-        "Who may do what, on which resource and from where, after all that allows and denies?",
+        "Who may do what, on which resource and from where, when all ACLs are taken together?",
         ACCESS,
         ("acls", "topics", "groups", "group_offsets", "transactions", "tokens"),
         access,
@@ -342,7 +344,7 @@ TABLES = (
     Table(
         "acl_findings",
         "gold",
-        "Which ACLs are wide, never match, say the same twice, speak of what is not there, or of what nobody uses?",
+        "Which ACLs are too wide, have no effect, are duplicates, or concern resources that do not exist or are not used?",
         ACL_FINDINGS,
         ("acls", "topics", "groups", "group_offsets", "traces_of_use"),
         acl_findings,

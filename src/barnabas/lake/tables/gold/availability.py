@@ -1,7 +1,7 @@
-"""How available partitions were: minutes under-replicated, without a leader, below min ISR; who led, and why that changed.
+"""Availability of partitions: minutes under-replicated, without a leader, below min ISR; leader changes and their causes.
 
-Times are those of the log. Whether a partition was below its minimum is known from what is set in the log, for the topic or for
-all brokers; what stands in the files of brokers is not there, and 1 is taken.
+Times are those of the log. min.insync.replicas is taken from the log, set for the topic or for all brokers; the lake does not
+have properties files of brokers, and otherwise assumes 1.
 """
 
 from __future__ import annotations
@@ -22,23 +22,27 @@ _PARTITION = [*_TOPIC, "partition"]
 
 PARTITION_TROUBLE = (
     *PARTITION,
-    Column("valid_from_offset", "bigint", "The record with which it began."),
-    Column("began", "timestamp", "When it began."),
+    Column("valid_from_offset", "bigint", "The record that started it."),
+    Column("began", "timestamp", "When it started."),
     Column("until", "timestamp", "When it ended, or the end of the log."),
     Column("minutes", "double", "How long it lasted."),
-    Column("is_over", "boolean", "Whether it ended."),
-    Column("under_replicated", "boolean", "Fewer in sync than replicas, not counting those that a reassignment adds."),
-    Column("offline", "boolean", "Nobody led."),
+    Column("is_over", "boolean", "Whether it has ended."),
     Column(
-        "below_min_isr", "boolean", "Fewer in sync than min.insync.replicas, or than all replicas if these are fewer."
+        "under_replicated", "boolean", "Fewer in-sync replicas than replicas, without those that a reassignment adds."
     ),
-    Column("min_isr", "int", "The min.insync.replicas that counted."),
+    Column("offline", "boolean", "There was no leader."),
+    Column(
+        "below_min_isr",
+        "boolean",
+        "Fewer in-sync replicas than min.insync.replicas, or than all replicas if these are fewer.",
+    ),
+    Column("min_isr", "int", "The min.insync.replicas that applied."),
     Column("missing", "array<int>", "The replicas that were not in sync, without those that a reassignment adds."),
 )
 
 
 def partition_trouble(partitions: DataFrame, configs: DataFrame, metadata_records: DataFrame) -> DataFrame:
-    """Spans in which a partition was under-replicated, offline or below min ISR, each with the same said of it throughout."""
+    """Return spans in which a partition was under-replicated, offline or below min ISR, with constant flags in each span."""
     wanted = f.array_except("replicas", f.coalesce("adding_replicas", f.array().cast("array<int>")))
     rows = partitions.withColumns(
         {
@@ -47,7 +51,7 @@ def partition_trouble(partitions: DataFrame, configs: DataFrame, metadata_record
             "offline": f.col("leader") == -1,
         }
     ).where((f.size(f.array_except("replicas", "isr")) > 0) | f.col("offline"))
-    needed = f.least("min_isr", f.size("replicas"))  # a broker wants no more in sync than there are
+    needed = f.least("min_isr", f.size("replicas"))  # a broker requires no more than there are
     judged = _with_min_isr(rows, configs).withColumn("below_min_isr", f.size("isr") < needed)
     said = ["under_replicated", "offline", "below_min_isr", "min_isr", "missing"]
     spans = islands(judged, ["topic_id", "topic_name", "partition"], said).where(
@@ -65,7 +69,7 @@ def partition_trouble(partitions: DataFrame, configs: DataFrame, metadata_record
 
 
 def _with_min_isr(rows: DataFrame, configs: DataFrame) -> DataFrame:
-    """With `min_isr` (set for the topic, else for all brokers, else 1), and cut where one of these was set or unset."""
+    """Add `min_isr` (set for the topic, else for all brokers, else 1), and cut rows where it was set or unset."""
     wanted = configs.where(f.col("name") == _MIN_ISR).select(
         "cluster_id",
         "resource_type",
@@ -93,7 +97,7 @@ def _with_min_isr(rows: DataFrame, configs: DataFrame) -> DataFrame:
 
 
 def _cut(rows: DataFrame, settings: DataFrame, on: list[str]) -> DataFrame:
-    """Rows cut in pieces at the places where one of their settings began or ended, if these are inside of them."""
+    """Cut rows where one of their settings started or ended inside of them."""
     cuts = settings.groupBy(*on).agg(f.array_distinct(f.flatten(f.collect_list(f.array("set", "unset")))).alias("cuts"))
     start = f.struct(f.col("valid_from_offset").alias("offset"), f.col("valid_from_time").alias("time"))
     end = f.struct(f.col("valid_to_offset").alias("offset"), f.col("valid_to_time").alias("time"))
@@ -127,11 +131,11 @@ def _cut(rows: DataFrame, settings: DataFrame, on: list[str]) -> DataFrame:
 
 AVAILABILITY = (
     *TOPIC,
-    Column("partitions", "bigint", "How many of its partitions ever had trouble."),
-    Column("under_replicated_minutes", "double", "Summed over its partitions."),
-    Column("offline_minutes", "double", "Summed over its partitions."),
-    Column("below_min_isr_minutes", "double", "Summed over its partitions."),
-    Column("is_over", "boolean", "Whether nothing of it goes on at the end of the log."),
+    Column("partitions", "bigint", "Number of its partitions that ever had trouble."),
+    Column("under_replicated_minutes", "double", "Minutes under-replicated, summed over its partitions."),
+    Column("offline_minutes", "double", "Minutes without a leader, summed over its partitions."),
+    Column("below_min_isr_minutes", "double", "Minutes below min.insync.replicas, summed over its partitions."),
+    Column("is_over", "boolean", "Whether all of it has ended by the end of the log."),
 )
 
 
@@ -152,11 +156,13 @@ def topic_availability(partition_trouble: DataFrame) -> DataFrame:
 BROKER_AVAILABILITY = (
     CLUSTER,
     Column("broker_id", "int", "The broker."),
-    Column("out_of_sync_minutes", "double", "How long its replicas were not in sync, summed over partitions."),
-    Column("offline_minutes", "double", "Of these, those in which nobody led the partition."),
-    Column("below_min_isr_minutes", "double", "Of these, those in which the partition was below its minimum in sync."),
-    Column("partitions", "bigint", "How many partitions that concerned."),
-    Column("fenced_minutes", "double", "How long it was fenced, after it had once been unfenced."),
+    Column("out_of_sync_minutes", "double", "Minutes that its replicas were not in sync, summed over partitions."),
+    Column("offline_minutes", "double", "Of these, minutes in which the partition had no leader."),
+    Column(
+        "below_min_isr_minutes", "double", "Of these, minutes in which the partition was below min.insync.replicas."
+    ),
+    Column("partitions", "bigint", "Number of partitions affected."),
+    Column("fenced_minutes", "double", "Minutes that it was fenced, after it had once been unfenced."),
     Column("fences", "bigint", "How often it was fenced, after it had once been unfenced."),
 )
 
@@ -185,22 +191,22 @@ def broker_availability(partition_trouble: DataFrame, broker_fences: DataFrame, 
 BROKER_FENCES = (
     CLUSTER,
     Column("broker_id", "int", "The broker."),
-    Column("valid_from_offset", "bigint", "The record with which it was fenced."),
+    Column("valid_from_offset", "bigint", "The record that fenced it."),
     Column("began", "timestamp", "When it was fenced."),
     Column("until", "timestamp", "When it was unfenced or unregistered, or the end of the log."),
     Column("minutes", "double", "How long it lasted."),
-    Column("is_over", "boolean", "Whether it ended."),
+    Column("is_over", "boolean", "Whether it has ended."),
     Column(
         "cause",
         "string",
-        "start (it was not registered before), restart (another process registered in its place), shutdown (it had said that"
-        " it goes), or silence (also: it went while it led nothing, which the log does not tell apart).",
+        "start (it was not registered before), restart (another process registered in its place), shutdown (a controlled"
+        " shutdown), or silence (its session expired; also a shutdown while it led nothing, which looks the same in the log).",
     ),
 )
 
 
 def broker_fences(brokers: DataFrame, metadata_records: DataFrame) -> DataFrame:
-    """One row from when a broker was fenced to when it was no longer, with the cause of the beginning."""
+    """Return one row for each time that a broker was fenced, with the cause."""
     rows = with_before(brokers, ["broker_id"], ["fenced", "incarnation_id"]).where("fenced")
     cause = (
         f.when(f.col("before").isNull(), "start")
@@ -223,17 +229,17 @@ def broker_fences(brokers: DataFrame, metadata_records: DataFrame) -> DataFrame:
 LEADER_CHANGES = (
     *PARTITION,
     *WHEN,
-    Column("leader_before", "int", "Who led before; -1: nobody."),
-    Column("leader", "int", "Who led after; -1: nobody."),
-    Column("leader_epoch", "int", "The epoch of the partition that began."),
-    Column("cause", "string", "Inferred from what happened at the same time; unknown otherwise."),
+    Column("leader_before", "int", "The previous leader; -1: none."),
+    Column("leader", "int", "The new leader; -1: none."),
+    Column("leader_epoch", "int", "The new leader epoch of the partition."),
+    Column("cause", "string", "The cause, inferred from what happened at the same time; unknown otherwise."),
 )
 NEIGHBOUR_SECONDS = 1
-"""A broker's change can be the cause of what is not further away than this: both are mostly of one batch."""
+"""A broker's change can be the cause of changes within this time: mostly both are in one batch."""
 
 
 def _broker_events(brokers: DataFrame) -> DataFrame:
-    """When each broker was fenced, went, came back, or lost a log dir, as event, event_offset and event_time."""
+    """Return when each broker was fenced, shut down, came back, or lost a log dir: event, event_offset and event_time."""
     rows = with_before(brokers, ["broker_id"], ["fenced", "in_controlled_shutdown", "incarnation_id", "log_dirs"])
     was = f.col("before")
     is_same = was["incarnation_id"] == f.col("incarnation_id")
@@ -267,7 +273,7 @@ def leader_changes(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
         .when((f.col("leader") == f.col("replicas")[0]) & is_in_sync, "preferred leader election")
         .otherwise("unknown")
     )
-    # A broker that goes leaves those in sync, unless it is the last of them; where nobody led, one can only come back.
+    # A broker that shuts down leaves the ISR, unless it is the last in it; if there was no leader, one can only come back.
     went = was_led & is_replica & (~is_in_sync | (f.col("leader") == -1))
     concerned = rows.where(went | ~was_led).select(
         "cluster_id",
@@ -278,7 +284,7 @@ def leader_changes(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
         was_led.alias("was_led"),
         f.when(was_led, f.col("before.leader")).otherwise(f.col("leader")).alias("broker_id"),
     )
-    apart = f.abs(f.unix_micros("valid_from_time") - f.unix_micros("event_time"))  # nothing, in one batch
+    apart = f.abs(f.unix_micros("valid_from_time") - f.unix_micros("event_time"))  # 0 within one batch
     distance = f.struct(apart, f.abs(f.col("valid_from_offset") - f.col("event_offset")))
     found = (
         concerned.join(f.broadcast(_broker_events(brokers)), ["cluster_id", "broker_id"])
@@ -306,14 +312,14 @@ ISR_FLAPS = (
     *PARTITION,
     Column("broker_id", "int", "The broker that left the ISR."),
     Column("times", "bigint", "How often it left."),
-    Column("first_time", "timestamp", "When it left first."),
-    Column("last_time", "timestamp", "When it left last."),
-    Column("shortest_minutes", "double", "The time between two leavings, at the shortest; null: it left once."),
+    Column("first_time", "timestamp", "When it left for the first time."),
+    Column("last_time", "timestamp", "When it left for the last time."),
+    Column("shortest_minutes", "double", "The shortest time between leaving twice; null: it left once."),
 )
 
 
 def isr_flaps(partitions: DataFrame) -> DataFrame:
-    """Brokers that left an ISR, and how often."""
+    """Return brokers that left an ISR, and how often."""
     rows = with_before(partitions, ["topic_id", "partition"], ["isr", "replicas"]).where("before is not null")
     left = f.array_intersect(f.array_except("before.isr", "isr"), f.col("replicas"))
     time = f.col("valid_from_time").alias("time")
@@ -332,7 +338,7 @@ TABLES = (
     Table(
         "partition_trouble",
         "gold",
-        "When was which partition under-replicated, without a leader, or below its minimum in sync?",
+        "When was which partition under-replicated, without a leader, or below min.insync.replicas?",
         PARTITION_TROUBLE,
         ("partitions", "configs", "metadata_records"),
         partition_trouble,
@@ -343,7 +349,7 @@ TABLES = (
     Table(
         "topic_availability",
         "gold",
-        "How many minutes was each topic under-replicated, offline, or below its minimum in sync?",
+        "How many minutes was each topic under-replicated, offline, or below min.insync.replicas?",
         AVAILABILITY,
         ("partition_trouble",),
         topic_availability,
@@ -384,7 +390,7 @@ TABLES = (
     Table(
         "isr_flaps",
         "gold",
-        "Which replicas left the set of those in sync, and how often?",
+        "Which replicas left the ISR, and how often?",
         ISR_FLAPS,
         ("partitions",),
         isr_flaps,

@@ -1,6 +1,6 @@
-"""How evenly the cluster is loaded, as it is at the end of the log: leaders, replicas and bytes by broker, and racks.
+"""Balance of the cluster at the end of the log: leaders, replicas and bytes by broker, and racks.
 
-A plan that mends it is made by `barnabas lake plan reassignment`, from the same rows.
+`barnabas lake plan reassignment` makes a plan to improve it from the same rows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ BROKER_BALANCE = (
     Column("broker_id", "int", "The broker."),
     Column("rack", "string", "Its rack; null: none."),
     Column("fenced", "boolean", "Whether it is fenced."),
-    Column("replicas", "bigint", "How many replicas it holds."),
-    Column("leaders", "bigint", "How many partitions it leads."),
-    Column("preferred_leaders", "bigint", "How many it would lead if every preferred leader did."),
+    Column("replicas", "bigint", "Number of replicas."),
+    Column("leaders", "bigint", "Number of partitions that it leads."),
+    Column("preferred_leaders", "bigint", "Number of partitions whose preferred leader it is."),
     Column("replica_skew", "double", "Its replicas, divided by the mean of all brokers; 1 is even."),
-    Column("leader_skew", "double", "Its leaders, divided by the mean of all brokers; 1 is even."),
+    Column("leader_skew", "double", "The partitions that it leads, divided by the mean of all brokers; 1 is even."),
 )
 
 
@@ -59,13 +59,13 @@ def broker_balance(brokers: DataFrame, partitions: DataFrame) -> DataFrame:
 RACK_VIOLATIONS = (
     *PARTITION,
     Column("replicas", "array<int>", "Its replicas."),
-    Column("racks", "array<string>", "The racks that they are on, each once."),
-    Column("possible_racks", "int", "On how many racks they could be."),
+    Column("racks", "array<string>", "The racks of its replicas, without duplicates."),
+    Column("possible_racks", "int", "The number of racks that they could be on."),
 )
 
 
 def rack_violations(brokers: DataFrame, partitions: DataFrame) -> DataFrame:
-    """Partitions whose replicas are on fewer racks than they could be; nothing where a broker of the cluster has no rack."""
+    """Return partitions whose replicas are on fewer racks than possible; none if a broker of the cluster has no rack."""
     racks = now(brokers).select("cluster_id", "broker_id", "rack")
     known = racks.groupBy("cluster_id").agg(
         f.countDistinct("rack").alias("all_racks"), f.every(f.col("rack").isNotNull()).alias("all_known")
@@ -88,7 +88,7 @@ TABLES = (
     Table(
         "broker_balance",
         "gold",
-        "How many replicas and leaders has each broker, and how far is that from even?",
+        "How many replicas and leaders does each broker have, and how uneven is that?",
         BROKER_BALANCE,
         ("brokers", "partitions"),
         broker_balance,
@@ -98,7 +98,7 @@ TABLES = (
     Table(
         "rack_violations",
         "gold",
-        "Which partitions have replicas on fewer racks than they could?",
+        "Which partitions have replicas on fewer racks than possible?",
         RACK_VIOLATIONS,
         ("brokers", "partitions"),
         rack_violations,

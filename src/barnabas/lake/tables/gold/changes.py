@@ -1,6 +1,6 @@
-"""What changed, when, in words; and settings with their values before and after.
+"""Changes, with time and a sentence; and settings with their values before and after.
 
-Inputs are histories of silver. A change is a row that begins, or one that ends without another in its place.
+Inputs are silver histories. A change is a row that starts, or one that ends without a successor.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from barnabas.lake.tables.gold.shared_columns import CLUSTER, WHEN
 CHANGES = (
     CLUSTER,
     *WHEN,
-    Column("kind", "string", "The table of silver that it is a change of."),
-    Column("resource", "string", "What was changed."),
+    Column("kind", "string", "The silver table that changed."),
+    Column("resource", "string", "The resource that changed."),
     Column("change", "string", "created, changed or deleted."),
-    Column("before", "string", "What was true before; null: nothing."),
-    Column("after", "string", "What was true after; null: nothing."),
+    Column("before", "string", "The value before; null: none."),
+    Column("after", "string", "The value after; null: none."),
     Column("sentence", "string", "The change in words."),
-    Column("exact", "boolean", "False: found at a snapshot, so that it happened before."),
+    Column("exact", "boolean", "False: found in a snapshot, so it happened earlier."),
 )
 
 CONFIG_HISTORY = (
     CLUSTER,
     Column("resource_type", "string", "TOPIC, BROKER, ..."),
-    Column("resource_name", "string", "The resource; empty: the default of all of the type."),
+    Column("resource_name", "string", "The name of the resource; empty: the default of its type."),
     Column("name", "string", "The setting."),
     Column("before", "string", "Its value before; null: not set."),
     Column("after", "string", "Its value after; null: not set."),
     *WHEN,
-    Column("exact", "boolean", "False: found at a snapshot, so that it happened before."),
+    Column("exact", "boolean", "False: found in a snapshot, so it happened earlier."),
 )
 
 
@@ -46,7 +46,7 @@ def _listed(numbers: SparkColumn) -> SparkColumn:
 
 
 def _events(history: DataFrame, keys: Sequence[str], columns: Sequence[str]) -> DataFrame:
-    """One row for each beginning and each end: `before` and `after` are structs of `columns`, null where there was nothing."""
+    """Return a row for each start and each end: `before` and `after` are structs of `columns`, or null."""
     rows = with_before(history, keys, columns)
     this = f.struct(*columns)
     begin = f.struct(
@@ -63,13 +63,13 @@ def _events(history: DataFrame, keys: Sequence[str], columns: Sequence[str]) -> 
         this.alias("before"),
         f.when(f.lit(False), this).alias("after"),
     )
-    # both from one look at a row: histories are long, and finding what was before sorts them
+    # both from one pass: histories are long, and finding the predecessor sorts them
     events = f.when(f.col("is_last"), f.array(begin, end)).otherwise(f.array(begin))
     return rows.select("cluster_id", *keys, "exact", f.inline(events))
 
 
 def _fields(side: str, columns: Sequence[str], lists: Sequence[str] = ()) -> SparkColumn:
-    """Fields of `before` or `after` as text."""
+    """Return fields of `before` or `after` as text."""
     texts = [f.concat(f.lit(f"{name} "), _text(side, name, lists)) for name in columns]
     return f.concat_ws(", ", *texts)
 
@@ -80,7 +80,7 @@ def _text(side: str, name: str, lists: Sequence[str]) -> SparkColumn:
 
 
 def _differing(columns: Sequence[str], lists: Sequence[str] = ()) -> SparkColumn:
-    """The fields that are not the same before and after, as name old -> new; if there is none, something not shown is."""
+    """Return the fields that differ, as name old -> new; or a remark if only hidden fields differ."""
     texts = [
         f.when(
             ~f.col("before")[name].eqNullSafe(f.col("after")[name]),
@@ -99,7 +99,7 @@ def _told(
     after: SparkColumn,
     sentences: tuple[SparkColumn, SparkColumn, SparkColumn],
 ) -> DataFrame:
-    """Events in the columns of `CHANGES`; `sentences` are those of what was created, changed and deleted."""
+    """Return events with the columns of `CHANGES`; `sentences` are for created, changed and deleted resources."""
     is_new, is_gone = f.col("before").isNull(), f.col("after").isNull()
     created, changed, deleted = sentences
     place = f.concat(
@@ -123,7 +123,7 @@ def _told(
 
 
 def _iso(time: str) -> SparkColumn:
-    """In UTC, whatever the zone of the session."""
+    """Format a time in UTC, whatever the session's time zone."""
     text = (
         f"timestamp_ntz'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, cast(unix_seconds({time}) as decimal(18,6)))"
     )
@@ -131,7 +131,7 @@ def _iso(time: str) -> SparkColumn:
 
 
 def _setting(events: DataFrame, kind: str, resource: SparkColumn, name: SparkColumn, value: str) -> DataFrame:
-    """A named value of a resource: "orders: retention.ms 604800000 -> 86400000"."""
+    """Describe a named value of a resource: "orders: retention.ms 604800000 -> 86400000"."""
     before, after = f.col("before")[value].cast("string"), f.col("after")[value].cast("string")
     label = f.concat(resource, f.lit(": "), name)
     sentences = (
@@ -145,7 +145,7 @@ def _setting(events: DataFrame, kind: str, resource: SparkColumn, name: SparkCol
 def _thing(
     events: DataFrame, kind: str, label: SparkColumn, columns: Sequence[str], lists: Sequence[str] = ()
 ) -> DataFrame:
-    """Something with fields: "partition orders-0: leader 1 -> 2, isr [1, 2] -> [2]"."""
+    """Describe a resource with fields: "partition orders-0: leader 1 -> 2, isr [1, 2] -> [2]"."""
     sentences = (
         f.concat(label, f.lit(" created")),
         f.concat(label, f.lit(": "), _differing(columns, lists)),
@@ -236,7 +236,7 @@ def _named(noun: str, column: str) -> SparkColumn:
 
 
 def _resource(resource_type: SparkColumn, resource_name: SparkColumn) -> SparkColumn:
-    """A topic by its name alone, all else with its type; without a name it is the default of the type."""
+    """Name a topic by its name alone, others with their type; an empty name is the default of the type."""
     kind = f.lower(resource_type)
     other = f.when(resource_name == "", f.concat(f.lit("every "), kind)).otherwise(
         f.concat_ws(" ", kind, resource_name)
@@ -245,7 +245,7 @@ def _resource(resource_type: SparkColumn, resource_name: SparkColumn) -> SparkCo
 
 
 def _acl(entry: SparkColumn) -> SparkColumn:
-    """An entry as a sentence: "User:alice may READ TOPIC orders from *"."""
+    """Describe an ACL entry: "User:alice may READ TOPIC orders from *"."""
     verb = f.when(entry["permission"] == "ALLOW", " may ").otherwise(" may not ")
     name = f.concat(entry["resource_name"], f.when(entry["pattern_type"] == "PREFIXED", "...").otherwise(""))
     return f.concat(
@@ -255,13 +255,13 @@ def _acl(entry: SparkColumn) -> SparkColumn:
 
 
 def _number(value: SparkColumn) -> SparkColumn:
-    """A number as a person writes it, 104857600 and not 1.048576E8, with up to six digits behind the point."""
+    """Format a number without exponent, 104857600 and not 1.048576E8, with up to six decimals."""
     plain = f.regexp_replace(value.try_cast("decimal(38,6)").cast("string"), r"\.?0+$", "")
     return f.coalesce(plain, value.cast("string"))
 
 
 def _entity() -> SparkColumn:
-    """Whom a quota is for: "user alice, client-id default"."""
+    """Name the entity of a quota: "user alice, client-id default"."""
     parts = f.transform(
         "entity", lambda part: f.concat_ws(" ", part["type"], f.coalesce(part["name"], f.lit("default")))
     )
@@ -269,7 +269,7 @@ def _entity() -> SparkColumn:
 
 
 def _not_with_their_topic(events: DataFrame, topics: DataFrame) -> DataFrame:
-    """Without the partitions that came or went in the batch of their topic: the topic's change says it."""
+    """Drop partitions created or deleted in the same batch as their topic: the topic's change covers them."""
     began = topics.select(
         "cluster_id", "topic_id", f.col("valid_from_time").alias("began"), f.col("valid_to_time").alias("ended")
     )

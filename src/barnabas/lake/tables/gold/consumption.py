@@ -1,8 +1,8 @@
-"""What is read, and what is not: topics that nobody writes to or reads, groups that fall behind, transactions that hang.
+"""Consumption: unused topics, groups that fall behind, and hanging transactions.
 
-The end of a partition is that of its log as the lake has seen it (`traffic`). Lag is defined in `operations.groups.lag`, and
-measured at the end of the metadata log. As `traffic` is by the hour, where within an hour a record is, or was, follows from its
-place between the first and the last one.
+The end of a partition is that of its log as the lake has read it (`traffic`). Lag is defined in `operations.groups.lag`, and
+measured at the end of the metadata log. As `traffic` is by the hour, the time of a record within an hour is interpolated from
+its offset between the first and the last one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 IDLE_DAYS = 7
 TREND_MINUTES = 10
-"""Over how long a lag has to grow: from one commit to the next it goes up and down."""
+"""The time over which a lag has to grow: from one commit to the next it fluctuates."""
 
 TOPIC_USE = (
     CLUSTER,
@@ -36,7 +36,7 @@ TOPIC_USE = (
 
 
 def _commits(group_offsets: DataFrame, topics: DataFrame) -> DataFrame:
-    """Commits of topics that are there, with their id: those of a deleted one of the same name are left out."""
+    """Return commits for existing topics, with their id, without those for a deleted topic of the same name."""
     rows = group_offsets.withColumnRenamed("topic_id", "said_id").join(present_topics(topics), ["cluster_id", "topic"])
     return rows.where(f.coalesce(f.col("said_id") == f.col("topic_id"), f.col("commit_time") >= f.col("created")))
 
@@ -61,9 +61,10 @@ def topic_use(
     )
     rows = rows.join(read, key, "left").join(f.broadcast(watched), "cluster_id", "left")
     rows = rows.join(f.broadcast(log_ends(metadata_records)), "cluster_id")
-    # Producers may give any time, but nothing was written before the topic was there.
+    # Producers may set any timestamp, but nothing was written before the topic was created.
     idle = minutes_between(f.greatest("last_written", "created"), f.col("last_time")) > IDLE_DAYS * 24 * 60
-    not_seen = f.col("is_watched").isNull() | (f.col("read_until") > 0)  # something that nobody wrote cannot be read
+    # Committed offsets above 0 show that there were records.
+    not_seen = f.col("is_watched").isNull() | (f.col("read_until") > 0)
     verdict = (
         f.when(f.col("last_written").isNull() & not_seen, "unknown")
         .when(f.col("last_written").isNull(), "never written")
@@ -147,7 +148,7 @@ def group_lag(
 def with_oldest_unread(rows: DataFrame) -> DataFrame:
     """Add `is_unread`, `unread_time` and `is_interpolated` to rows with `committed_offset` and `hours`.
 
-    This is `operations.groups.lag.interpolated_time` as expressions of Spark: a test holds them together.
+    This is `operations.groups.lag.interpolated_time` as Spark expressions; a test compares them.
     """
     return (
         rows.withColumn("unread", f.expr("filter(hours, h -> h.records > 0 and h.last_offset >= committed_offset)"))
@@ -173,7 +174,7 @@ def with_oldest_unread(rows: DataFrame) -> DataFrame:
 
 
 def _last_commits(commits: DataFrame) -> DataFrame:
-    """Of each offset that is still committed: the commit, since when it was this offset, and an earlier one to compare with."""
+    """Return the current commit of each partition, since when it has had this offset, and an earlier commit to compare with."""
     keys = ["cluster_id", "group_id", "topic_id", "topic", "partition"]
     commit = f.struct(f.col("commit_time").alias("time"), f.col("committed_offset").alias("offset"))
     order = Window.partitionBy(*keys)
@@ -207,7 +208,7 @@ _TIME_OF = """timestamp_micros(unix_micros(h.first_time) + cast(
 
 
 def _ends(traffic: DataFrame) -> DataFrame:
-    """The end of each partition, and its `hours`."""
+    """Return the end of each partition, and its `hours`."""
     hour = f.struct("first_offset", "last_offset", "records", "first_time", "last_time")
     return traffic.groupBy("cluster_id", "topic_id", "partition").agg(
         (f.max("last_offset") + 1).alias("end_offset"),
@@ -219,16 +220,16 @@ HANGING_TRANSACTIONS = (
     CLUSTER,
     Column("transactional_id", "string", "The transactional id."),
     Column("producer_id", "bigint", "Its producer id."),
-    Column("producer_epoch", "smallint", "The epoch of that."),
-    Column("state", "string", "The state in which it hangs."),
-    Column("started", "timestamp", "When the transaction began."),
+    Column("producer_epoch", "smallint", "Its producer epoch."),
+    Column("state", "string", "The state that it is stuck in."),
+    Column("started", "timestamp", "When the transaction started."),
     Column("minutes", "double", "How long it had been open at the end of the log."),
-    Column("timeout_minutes", "double", "How long it may take."),
+    Column("timeout_minutes", "double", "Its timeout."),
 )
 
 
 def hanging_transactions(transactions: DataFrame, metadata_records: DataFrame) -> DataFrame:
-    """Open longer than their own time-out, or stuck between the decision and its markers for as long."""
+    """Return transactions open for longer than their timeout, or stuck for as long between decision and markers."""
     rows = now(transactions).where("state in ('Ongoing', 'PrepareCommit', 'PrepareAbort')")
     rows = rows.join(f.broadcast(log_ends(metadata_records)), "cluster_id")
     minutes = minutes_between(f.col("start_time"), f.col("last_time"))
@@ -254,7 +255,7 @@ TABLES = (
     Table(
         "topic_use",
         "gold",
-        "Which topics are idle, and which has nobody ever consumed?",
+        "Which topics are idle, and which have never been consumed?",
         TOPIC_USE,
         ("topics", "traffic", "group_offsets", "metadata_records"),
         topic_use,
@@ -276,7 +277,7 @@ TABLES = (
     Table(
         "hanging_transactions",
         "gold",
-        "Which transactions have been open for longer than they may?",
+        "Which transactions have been open for longer than their timeout?",
         HANGING_TRANSACTIONS,
         ("transactions", "metadata_records"),
         hanging_transactions,

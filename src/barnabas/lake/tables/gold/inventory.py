@@ -1,7 +1,7 @@
-"""What there is: topics and brokers, each in one row, with its settings. As of a moment, what there was.
+"""Inventory: topics and brokers, each in one row, with its settings; also as of a moment.
 
-Settings are those of the log alone; what stands in the files of brokers, and Kafka's own defaults, are not there. Settings and
-ACLs one by one are the tables `configs` and `acls` of silver.
+Settings are those of the log. It has neither settings in properties files of brokers nor Kafka's defaults. The silver tables
+`configs` and `acls` have single settings and ACLs.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from barnabas.lake.tables.gold.intervals import now, present_topics
 from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 _MIN_ISR = "min.insync.replicas"
-_SETTINGS = Column("settings", "map<string, string>", "What is set for it alone.")
+_SETTINGS = Column("settings", "map<string, string>", "Its own settings.")
 
 TOPIC_INVENTORY = (
     CLUSTER,
     Column("topic", "string", "The topic."),
     Column("topic_id", "string", "Its id."),
     Column("created", "timestamp", "When it was created."),
-    Column("partitions", "int", "How many it has."),
-    Column("replication_factor", "int", "Replicas, without those being removed; if partitions differ, the fewest."),
-    Column("min_insync_replicas", "int", "As set for it, else for all brokers; null: for neither."),
+    Column("partitions", "int", "Number of partitions."),
+    Column(
+        "replication_factor", "int", "Replicas, without those being removed; the smallest number of all partitions."
+    ),
+    Column("min_insync_replicas", "int", "The setting of the topic, or else of all brokers; null: neither is set."),
     _SETTINGS,
-    Column("acl_entries", "bigint", "How many entries of ACLs are about it, by its name, a prefix or *."),
+    Column("acl_entries", "bigint", "Number of ACL entries for it, by its name, a prefix or *."),
     Column("groups", "array<string>", "The groups that have committed offsets of it."),
 )
 
@@ -69,7 +71,7 @@ def topic_inventory(
 
 
 def _settings(configs: DataFrame, resource_type: str, name: str) -> DataFrame:
-    """(cluster_id, name, settings) of the resources of a type."""
+    """Return (cluster_id, name, settings) of the resources of a type."""
     pairs = f.sort_array(f.collect_list(f.struct("name", "value")))
     return (
         now(configs)
@@ -84,7 +86,7 @@ def _or_none(name: str) -> SparkColumn:
 
 
 def _entries_about(topics: DataFrame, acls: DataFrame) -> DataFrame:
-    """(cluster_id, topic, acl_entries). A topic is looked up once for each length that prefixes have, not for each prefix."""
+    """Return (cluster_id, topic, acl_entries). A topic is looked up once per length of prefixes, not once per prefix."""
     entries = now(acls).where("resource_type = 'TOPIC'")
     pattern = ["cluster_id", "pattern_type", "resource_name"]
     counts = entries.groupBy(*pattern).agg(f.count("*").alias("entries"))
@@ -104,12 +106,12 @@ BROKER_INVENTORY = (
     CLUSTER,
     Column("broker_id", "int", "The broker."),
     Column("rack", "string", "Its rack; null: none."),
-    Column("endpoints", "array<string>", "Where it listens: LISTENER://host:port."),
+    Column("endpoints", "array<string>", "Its endpoints: LISTENER://host:port."),
     Column("fenced", "boolean", "Whether it is fenced."),
-    Column("in_controlled_shutdown", "boolean", "Whether it has said that it goes."),
-    Column("log_dirs", "int", "How many log directories it has online."),
-    Column("replicas", "bigint", "How many replicas it holds."),
-    Column("leaders", "bigint", "How many partitions it leads."),
+    Column("in_controlled_shutdown", "boolean", "Whether it is in controlled shutdown."),
+    Column("log_dirs", "int", "Number of online log directories."),
+    Column("replicas", "bigint", "Number of replicas."),
+    Column("leaders", "bigint", "Number of partitions that it leads."),
     _SETTINGS,
     Column("since", "timestamp", "Since when its registration is as it is."),
 )
@@ -140,7 +142,7 @@ TABLES = (
     Table(
         "topic_inventory",
         "gold",
-        "Which topics are there, how large, with which settings, ACLs and readers?",
+        "Which topics exist, how large are they, and with which settings, ACLs and consumer groups?",
         TOPIC_INVENTORY,
         ("topics", "partitions", "configs", "acls", "group_offsets"),
         topic_inventory,
@@ -150,7 +152,7 @@ TABLES = (
     Table(
         "broker_inventory",
         "gold",
-        "Which brokers are there, where, with which settings, and what do they hold?",
+        "Which brokers exist, where, with which settings, and how many replicas and leaders do they have?",
         BROKER_INVENTORY,
         ("brokers", "configs", "broker_balance"),
         broker_inventory,

@@ -1,4 +1,4 @@
-"""Reassignments, how long they took and how they ended; and the quorum: who led it, for how long."""
+"""Reassignments, with duration and outcome; and the leaders of the quorum."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from barnabas.lake.tables.gold.shared_columns import CLUSTER, PARTITION
 
 REASSIGNMENTS = (
     *PARTITION,
-    Column("valid_from_offset", "bigint", "The record with which it began."),
-    Column("began", "timestamp", "When it began."),
+    Column("valid_from_offset", "bigint", "The record that started it."),
+    Column("began", "timestamp", "When it started."),
     Column("until", "timestamp", "When it ended, or the end of the log."),
     Column("minutes", "double", "How long it took."),
     Column("adding_replicas", "array<int>", "The brokers that it added."),
     Column("removing_replicas", "array<int>", "The brokers that it removed."),
-    Column("added_in_sync", "array<int>", "Those added that were in sync at its end, or are at the end of the log."),
+    Column(
+        "added_in_sync", "array<int>", "The added brokers that were in sync at its end, or are at the end of the log."
+    ),
     Column("outcome", "string", "done, cancelled, changed (to another one), deleted (with its topic), or running."),
 )
 
@@ -36,7 +38,7 @@ def reassignments(partitions: DataFrame, metadata_records: DataFrame) -> DataFra
     )
     present = now(partitions).select(*place, f.col("isr").alias("isr_now"))
     rows = spans.join(after, [*place, "valid_to_offset"], "left").join(present, place, "left")
-    # Of a reassignment that was changed half-way, a replica may be both: it is still being added, and unwanted by now.
+    # After a reassignment was changed half-way, a replica may be both: still being added, and to be removed.
     wanted = f.array_except("adding_replicas", "removing_replicas")
     is_done = (f.size(f.array_except(wanted, "replicas_after")) == 0) & (
         f.size(f.array_intersect("removing_replicas", "replicas_after")) == 0
@@ -65,13 +67,13 @@ def reassignments(partitions: DataFrame, metadata_records: DataFrame) -> DataFra
 QUORUM_LEADERS = (
     CLUSTER,
     Column("epoch", "int", "The epoch of the quorum."),
-    Column("leader_id", "int", "Who led it."),
-    Column("began", "timestamp", "When it began."),
-    Column("until", "timestamp", "When the next one began, or the end of the log."),
+    Column("leader_id", "int", "The leader."),
+    Column("began", "timestamp", "When the epoch started."),
+    Column("until", "timestamp", "When the next one started, or the end of the log."),
     Column("minutes", "double", "How long it lasted."),
-    Column("is_over", "boolean", "Whether another has led since."),
-    Column("voters", "int", "How many could vote."),
-    Column("granting_voters", "int", "How many voted for it."),
+    Column("is_over", "boolean", "Whether there has been another leader since."),
+    Column("voters", "int", "Number of voters."),
+    Column("granting_voters", "int", "Number of voters that voted for the leader."),
 )
 
 

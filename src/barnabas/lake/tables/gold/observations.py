@@ -1,6 +1,6 @@
-"""What observations of a live cluster tell over time: who lags in the quorum, how full disks are, which groups fall behind.
+"""Observations of a live cluster over time: lag in the quorum, usage of disks, lag of groups.
 
-Made from what `lake run --observe` has seen: between two observations nobody looked, and how long that was is said.
+Made from the rows of `lake run --observe`. Nothing is known of the time between two observations; its length is in the tables.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.gold.intervals import minutes_between
 from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
-_OBSERVATIONS = Column("observations", "bigint", "How often that was looked at.")
+_OBSERVATIONS = Column("observations", "bigint", "Number of observations.")
 
 QUORUM_LAG = (
     CLUSTER,
     Column("observation_id", "string", "The observation."),
-    Column("observed_at", "timestamp", "When it was."),
-    Column("replica_id", "int", "A node that follows the metadata log."),
-    Column("directory_id", "string", "The id of its directory; null where it is not known."),
+    Column("observed_at", "timestamp", "The time of the observation."),
+    Column("replica_id", "int", "A node that replicates the metadata log."),
+    Column("directory_id", "string", "The id of its directory; null if it is unknown."),
     Column("role", "string", "leader, voter or observer."),
-    Column("lag", "bigint", "How many records it was behind the leader."),
-    Column("seconds_since_caught_up", "double", "Since it was last at the end of the log; null: it never was."),
-    Column("leader_epoch", "int", "The epoch of the leader."),
-    Column("seconds_since_previous", "double", "How long nobody had looked; null: it is the first observation."),
+    Column("lag", "bigint", "Number of records behind the leader."),
+    Column("seconds_since_caught_up", "double", "Seconds since it was last at the end of the log; null: it never was."),
+    Column("leader_epoch", "int", "The leader epoch of the quorum."),
+    Column("seconds_since_previous", "double", "Seconds since the previous observation; null: it is the first."),
 )
 
 
 def quorum_lag(observed_quorum: DataFrame) -> DataFrame:
-    # The clock of the leader may be ahead of ours.
+    # The leader's clock may be ahead of ours.
     since = f.expr("if(last_caught_up_time > observed_at, observed_at, last_caught_up_time)")
     seconds = (f.unix_millis("observed_at") - f.unix_millis(since)) / 1000
     caught_up = f.when(f.col("role") == "leader", 0.0).otherwise(seconds)
@@ -41,18 +41,18 @@ def quorum_lag(observed_quorum: DataFrame) -> DataFrame:
 
 QUORUM_HEALTH = (
     CLUSTER,
-    Column("replica_id", "int", "A node that follows the metadata log."),
-    Column("directory_id", "string", "The id of its directory; null where it is not known."),
-    Column("role", "string", "leader, voter or observer, when it was last seen."),
-    Column("lag", "bigint", "How many records it was behind the leader, when it was last seen."),
-    Column("most_lag", "bigint", "At the worst."),
-    Column("seconds_since_caught_up", "double", "When it was last seen, since it was at the end of the log."),
-    Column("most_seconds_since_caught_up", "double", "At the worst."),
-    Column("times_leader", "bigint", "In how many observations it led."),
+    Column("replica_id", "int", "A node that replicates the metadata log."),
+    Column("directory_id", "string", "The id of its directory; null if it is unknown."),
+    Column("role", "string", "leader, voter or observer, when last seen."),
+    Column("lag", "bigint", "Number of records behind the leader, when last seen."),
+    Column("most_lag", "bigint", "The largest lag."),
+    Column("seconds_since_caught_up", "double", "Seconds since it was at the end of the log, when last seen."),
+    Column("most_seconds_since_caught_up", "double", "The longest such time."),
+    Column("times_leader", "bigint", "Number of observations in which it was the leader."),
     _OBSERVATIONS,
-    Column("first_seen", "timestamp", "The first observation that has it."),
-    Column("last_seen", "timestamp", "The last observation that has it."),
-    Column("is_there", "boolean", "Whether the last observation of the cluster has it."),
+    Column("first_seen", "timestamp", "The first observation with it."),
+    Column("last_seen", "timestamp", "The last observation with it."),
+    Column("is_there", "boolean", "Whether it is in the last observation of the cluster."),
 )
 
 
@@ -81,15 +81,15 @@ def quorum_health(quorum_lag: DataFrame) -> DataFrame:
 DISK_BALANCE = (
     CLUSTER,
     Column("broker_id", "int", "The broker."),
-    Column("log_dir", "string", "A log dir of it."),
-    Column("replicas", "bigint", "How many replicas it holds."),
-    Column("bytes", "bigint", "What their segments take."),
+    Column("log_dir", "string", "One of its log dirs."),
+    Column("replicas", "bigint", "Number of replicas in it."),
+    Column("bytes", "bigint", "The size of their segments."),
     Column("skew", "double", "Its bytes, divided by the mean of all log dirs; 1 is even."),
     Column("volume_bytes", "bigint", "The size of its volume; null before Kafka 3.3."),
-    Column("usable_bytes", "bigint", "What of the volume is free; null before Kafka 3.3."),
-    Column("used_share", "double", "How full the volume is, by whatever; null before Kafka 3.3."),
-    Column("bytes_per_day", "double", "How fast it has grown since the first observation; null: there is only one."),
-    Column("observed_at", "timestamp", "The observation, which is the last one."),
+    Column("usable_bytes", "bigint", "Free bytes on the volume; null before Kafka 3.3."),
+    Column("used_share", "double", "The share of the volume that is used, also by other files; null before Kafka 3.3."),
+    Column("bytes_per_day", "double", "Its growth since the first observation; null: there is only one."),
+    Column("observed_at", "timestamp", "The time of the observation, which is the last one."),
 )
 
 
@@ -115,13 +115,13 @@ def disk_balance(observed_log_dirs: DataFrame) -> DataFrame:
 TOPIC_SIZES = (
     CLUSTER,
     Column("topic", "string", "The topic."),
-    Column("partitions", "bigint", "How many partitions of it are on disks."),
-    Column("bytes", "bigint", "What all of its replicas take."),
-    Column("largest_bytes", "bigint", "What the largest replica of its largest partition takes."),
-    Column("largest_partition", "int", "Which that is."),
+    Column("partitions", "bigint", "Number of its partitions on disks."),
+    Column("bytes", "bigint", "The size of all of its replicas."),
+    Column("largest_bytes", "bigint", "The size of the largest replica of its largest partition."),
+    Column("largest_partition", "int", "That partition."),
     Column("skew", "double", "The largest, divided by the mean of its partitions; 1 is even."),
-    Column("bytes_per_day", "double", "How fast it has grown since the first observation; null: there is only one."),
-    Column("observed_at", "timestamp", "The observation, which is the last one."),
+    Column("bytes_per_day", "double", "Its growth since the first observation; null: there is only one."),
+    Column("observed_at", "timestamp", "The time of the observation, which is the last one."),
 )
 
 
@@ -148,7 +148,7 @@ def topic_sizes(observed_log_dirs: DataFrame) -> DataFrame:
 
 
 def _growth(sizes: DataFrame, keys: list[str]) -> DataFrame:
-    """Of the sizes of each observation (`bytes`) those of the cluster's last one, with `bytes_per_day` since the first."""
+    """Return the sizes (`bytes`) of the cluster's last observation, with `bytes_per_day` since the first."""
     whole = (Window.unboundedPreceding, Window.unboundedFollowing)
     order = Window.partitionBy("cluster_id", *keys).orderBy("observed_at").rowsBetween(*whole)
     first = f.first(f.struct("observed_at", "bytes")).over(order)
@@ -161,14 +161,14 @@ def _growth(sizes: DataFrame, keys: list[str]) -> DataFrame:
 GROUP_LAG_GROWTH = (
     CLUSTER,
     Column("group_id", "string", "The group."),
-    Column("state", "string", "Its state, when it was last seen."),
+    Column("state", "string", "Its state, when last seen."),
     _OBSERVATIONS,
-    Column("first_seen", "timestamp", "The first observation that has it."),
-    Column("last_seen", "timestamp", "The last observation that has it."),
-    Column("first_lag", "bigint", "How many records it was behind at first, over all of its partitions."),
-    Column("lag", "bigint", "And at last."),
-    Column("most_lag", "bigint", "And at the worst."),
-    Column("records_per_minute", "double", "How fast its lag grew over all observations; null: there is only one."),
+    Column("first_seen", "timestamp", "The first observation with it."),
+    Column("last_seen", "timestamp", "The last observation with it."),
+    Column("first_lag", "bigint", "Its lag in the first observation, over all of its partitions."),
+    Column("lag", "bigint", "Its lag in the last observation."),
+    Column("most_lag", "bigint", "Its largest lag."),
+    Column("records_per_minute", "double", "The growth of its lag over all observations; null: there is only one."),
     Column(
         "lag_minutes",
         "double",
@@ -227,7 +227,7 @@ TABLES = (
     Table(
         "quorum_health",
         "gold",
-        "Which nodes of the quorum lag, and since when?",
+        "Which nodes of the quorum lag, and for how long?",
         QUORUM_HEALTH,
         ("quorum_lag",),
         quorum_health,
@@ -237,7 +237,7 @@ TABLES = (
     Table(
         "topic_sizes",
         "gold",
-        "How many bytes does each topic take on disks, and how evenly are its partitions filled?",
+        "How many bytes does each topic use on disks, and how evenly are its partitions filled?",
         TOPIC_SIZES,
         ("observed_log_dirs",),
         topic_sizes,
@@ -247,7 +247,7 @@ TABLES = (
     Table(
         "disk_balance",
         "gold",
-        "How many bytes has each log dir, how far is that from even, and how full is its volume?",
+        "How many bytes does each log dir have, how uneven is that, and how full is its volume?",
         DISK_BALANCE,
         ("observed_log_dirs",),
         disk_balance,
@@ -257,7 +257,7 @@ TABLES = (
     Table(
         "group_lag_growth",
         "gold",
-        "Which groups fall behind while they are watched?",
+        "Which groups fall behind while they are observed?",
         GROUP_LAG_GROWTH,
         ("observed_group_lag",),
         group_lag_growth,

@@ -1,4 +1,4 @@
-"""Columns that tables of gold share."""
+"""Columns that several gold tables have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ CLUSTER = Column("cluster_id", "string", "The cluster.")
 WHEN = (
     Column("offset", "bigint", "The offset of the record that changed it."),
     Column("time", "timestamp", "When its batch was appended."),
-    Column("epoch", "int", "The epoch of the leader that appended it; null where something ended."),
+    Column("epoch", "int", "The epoch of the leader that appended it; null if something ended."),
 )
 TOPIC = (
     CLUSTER,

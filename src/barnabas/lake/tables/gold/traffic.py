@@ -1,7 +1,7 @@
-"""What is written, and how evenly: rates and sizes by topic, hot partitions, heavy keys, and how many partitions a topic wants.
+"""Traffic: rates and sizes by topic, hot partitions, heavy keys, and the number of partitions that a topic needs.
 
-Made from what the segments hold (`traffic` and `key_counts` of bronze), so only of topics whose logs the lake was given.
-Rates are means over whole hours; what retention has removed before the lake saw it is not in them.
+Made from bronze `traffic` and `key_counts`, so only of topics whose logs the lake has read. Rates are means over whole hours,
+without records that retention removed before the lake read them.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from barnabas.lake.tables.gold.intervals import now, partition_counts
 from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 TARGET_BYTES_PER_SECOND = 5 * 1024 * 1024
-"""What one partition should carry in its busiest hour: a tenth of what a disk or a consumer does without effort."""
+"""The load of one partition in its busiest hour: a tenth of what a disk or a consumer can easily handle."""
 HOT_SHARE = 2.0
 """A partition is hot from this many times its even share on."""
 HOUR_SECONDS = 3600.0
 
 _TOPIC = (
     CLUSTER,
-    Column("topic_id", "string", "The topic's id, which one that is created again does not share."),
+    Column("topic_id", "string", "The topic's id; a re-created topic has another."),
     Column("topic", "string", "The topic."),
 )
 _KEY = [column.name for column in _TOPIC]
 
 TOPIC_TRAFFIC = (
     *_TOPIC,
-    Column("partitions", "bigint", "How many of its partitions have been written to."),
-    Column("records", "bigint", "Records seen."),
+    Column("partitions", "bigint", "Number of its partitions with records."),
+    Column("records", "bigint", "Number of records."),
     Column("bytes", "bigint", "Bytes of their keys and values."),
-    Column("mean_record_bytes", "double", "Bytes by record."),
-    Column("first_time", "timestamp", "The earliest time of a record."),
-    Column("last_time", "timestamp", "The latest time of a record."),
-    Column("mean_bytes_per_second", "double", "Over the hours in which something was written."),
-    Column("peak_bytes_per_second", "double", "In the busiest hour."),
+    Column("mean_record_bytes", "double", "Mean bytes per record."),
+    Column("first_time", "timestamp", "The earliest timestamp of a record."),
+    Column("last_time", "timestamp", "The latest timestamp of a record."),
+    Column("mean_bytes_per_second", "double", "The mean rate, over hours with records."),
+    Column("peak_bytes_per_second", "double", "The rate in the busiest hour."),
     Column("peak_hour", "timestamp", "The busiest hour."),
 )
 
@@ -62,8 +62,8 @@ def topic_traffic(traffic: DataFrame) -> DataFrame:
 HOT_PARTITIONS = (
     *_TOPIC,
     Column("partition", "int", "The partition."),
-    Column("bytes", "bigint", "What was written to it."),
-    Column("share", "double", "Of all that was written to the topic."),
+    Column("bytes", "bigint", "Bytes written to it."),
+    Column("share", "double", "Its share of all bytes of the topic."),
     Column("times_even", "double", "Its share, divided by the share that it would have if all were even."),
 )
 
@@ -84,14 +84,14 @@ def hot_partitions(traffic: DataFrame, partitions: DataFrame) -> DataFrame:
 
 KEY_SKEW = (
     *_TOPIC,
-    Column("key", "string", "The key, as text where it is text, else in hex."),
-    Column("records", "bigint", "Records with this key; at least, since only frequent keys are counted."),
-    Column("share", "double", "Of all records of the topic."),
+    Column("key", "string", "The key, as text if it is text, otherwise in hex."),
+    Column("records", "bigint", "At least this many records have it, since only frequent keys are counted."),
+    Column("share", "double", "Its share of all records of the topic."),
 )
 
 
 def key_skew(key_counts: DataFrame, traffic: DataFrame) -> DataFrame:
-    """Keys that alone make a tenth of a topic, or more."""
+    """Return keys that have at least a tenth of the records of a topic."""
     each = key_counts.groupBy(*_KEY, "key").agg(f.sum("records").alias("records"))
     whole = traffic.groupBy(*_KEY).agg(f.sum("records").alias("all_records"))
     rows = each.join(whole, _KEY).withColumn("share", f.expr("try_divide(records, all_records)"))
@@ -100,10 +100,10 @@ def key_skew(key_counts: DataFrame, traffic: DataFrame) -> DataFrame:
 
 PARTITION_PLAN = (
     *_TOPIC,
-    Column("partitions", "int", "How many it has."),
-    Column("recommended", "int", "How many it should have; never fewer, since the number cannot be decreased."),
-    Column("reason", "string", "Why."),
-    Column("peak_bytes_per_second", "double", "What was written in the busiest hour."),
+    Column("partitions", "int", "Its number of partitions."),
+    Column("recommended", "int", "The recommended number; never smaller, since the number cannot be decreased."),
+    Column("reason", "string", "The reason."),
+    Column("peak_bytes_per_second", "double", "The rate in the busiest hour."),
     Column("most_members", "int", "Members of the largest group that reads it."),
 )
 
