@@ -84,7 +84,7 @@ def test_the_summary_says_what_is_wrong_first_in_a_few_lines() -> None:
 
 def test_a_good_cluster_is_said_to_be_one() -> None:
     assert "Nothing to look at." in summarize(sample.quiet())
-    assert summarize(ReportContent(())) == "The lake knows no cluster yet.\n"
+    assert summarize(ReportContent(())) == "The lake has no cluster yet.\n"
 
 
 def test_no_name_reaches_the_terminal_as_a_command() -> None:

@@ -196,7 +196,7 @@ def test_without_rows_the_page_says_what_that_means() -> None:
 
 
 def test_a_lake_without_clusters_has_a_page() -> None:
-    assert "The lake knows no cluster yet." in Document(render(ReportContent(()))).text
+    assert "The lake has no cluster yet." in Document(render(ReportContent(()))).text
 
 
 def test_a_cluster_without_tables_or_times_has_a_page() -> None:

@@ -88,7 +88,9 @@ def test_a_transaction_shows_its_marker_and_options_and_filters_leave_less(
     assert load(spark, OFFSETS, log_dirs(coordinators)).where("topic = 'd-snappy'").count() > 0
     assert load(spark, OFFSETS, log_dirs(coordinators)).where("partition = 1 and offset in (3, 4)").count() == 2
     assert load(spark, OFFSETS, log_dirs(coordinators), startingOffsets="30", partitions="1").count() == 10
-    with pytest.raises(Exception, match=r"kafka_consumer_offsets has no option isolation; known options are .*clusterId"):
+    with pytest.raises(
+        Exception, match=r"kafka_consumer_offsets has no option isolation; known options are .*clusterId"
+    ):
         load(spark, OFFSETS, log_dirs(coordinators), isolation="read_committed").count()
 
 

@@ -34,7 +34,9 @@ def test_executors_that_have_all_are_reported(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_path_that_is_not_mounted_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ExecutorsError, match=f"{tmp_path}/absent does not exist or cannot be read; mount it at the same path"):
+    with pytest.raises(
+        ExecutorsError, match=f"{tmp_path}/absent does not exist or cannot be read; mount it at the same path"
+    ):
         executors.check(spark, [tmp_path, tmp_path / "absent"])
 
 

@@ -38,7 +38,7 @@ from barnabas.wire.primitives import Uuid
 from barnabas.wire.records import control
 from barnabas.wire.records import metadata as records
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 LOG: Final = "__cluster_metadata-0"
 PENDING: Final = "_pending"
@@ -476,7 +476,7 @@ class MetadataFold:
         if self._incoming is not None and self._snapshot_place is not None:
             raise ReplayError(f"the snapshot at offset {self._snapshot_place.offset} has no footer")
         if self.ignored:
-            logger.warning("skipped metadata records by type: %s", dict(self.ignored))
+            _log.warning("skipped metadata records by type: %s", dict(self.ignored))
         for kind, facts in self.facts.items():
             for fact in facts.rows():
                 yield kind, fact

@@ -39,7 +39,7 @@ MAX_BATCH_BYTES = 256 << 20
 _HEAD = struct.Struct(">qiib4xhi")  # base offset, length, epoch, magic, attributes, last offset delta
 _CHUNK_BYTES = 1 << 20
 
-_logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class MetadataLog(NamedTuple):
@@ -235,7 +235,7 @@ def walk(file: OpenSegment, position: int) -> Iterator[Head]:
         size = length + LENGTH_OVERHEAD
         if magic != MAGIC or length < _HEAD.size or size > end - position or delta < 0:
             if position + size <= end or magic != MAGIC:
-                _logger.warning("%s has no batch at byte %d: the log is read up to there", file.path, position)
+                _log.warning("%s has no batch at byte %d: the log is read up to there", file.path, position)
             return
         yield Head(position, size, base_offset, base_offset + delta + 1, epoch, bool(attributes & CONTROL_BIT))
         position += size

@@ -1,7 +1,7 @@
-"""What the page needs, asked of a lake: top rows, totals and small answers; and all rows of each table as files beside it.
+"""The content of the page, queried from a lake: top rows, totals and small answers; and files with all rows of each table.
 
-Its one rule: what comes to the driver is small, whatever the lake's size: top rows of tables, and answers that are cut.
-Rows of the files are made into lines, and written, by Spark.
+Its one rule: only little data comes to the driver, whatever the size of the lake: top rows of tables, and answers of limited
+size. Spark formats and writes the rows of the files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:
-    """How a cluster differs from what a file declares, with `DRIFT_COLUMNS`. Raises ValueError for a wrong file."""
+    """Return how a cluster differs from a declaration file, with `DRIFT_COLUMNS`. Raises ValueError for an invalid file."""
     from pyspark.sql import functions as f
 
     return lake.drift(file, cluster_id=cluster_id).withColumn("cluster_id", f.lit(cluster_id))
@@ -35,10 +35,10 @@ def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:
 def make(
     lake: OpenLake, drift: DataFrame | None = None, watch: Callable[[int], None] = lambda done: None
 ) -> dict[str, DataFrame]:
-    """The tables of gold that the page and its queries want, by name. `drift`, where there is one, has `DRIFT_COLUMNS`.
+    """Compute the gold tables that the page and its queries need, by name. `drift`, if given, has `DRIFT_COLUMNS`.
 
-    Each is made once, whoever asks for it, and its rows are kept by Spark without how they were made: plans of gold are
-    large, and what is asked of them after that is not.
+    Each is computed once, and Spark stores its rows without their plan: plans of gold tables are large, and later queries
+    would repeat them. `watch` is called with the number of tables done.
     """
     from pyspark import StorageLevel
 
@@ -61,9 +61,9 @@ def make(
 
 
 def ask(lake: OpenLake, made: Mapping[str, DataFrame], folder: str) -> ReportContent:
-    """The content of the page; `folder` is where the files of all rows are, seen from the page.
+    """Return the content of the page; `folder` is the path of the files with all rows, relative to the page.
 
-    How many rows there are is asked first: of tables without any, nothing more is.
+    Totals are queried first: tables without rows are not queried further.
     """
     for name in {*made, *(table for query in QUERIES.values() for table in query.tables), RANGE_TABLE}:
         (made[name] if name in made else lake[name]).createOrReplaceTempView(name)
@@ -87,11 +87,11 @@ _CSV = {
     "ignoreTrailingWhiteSpace": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
 }
-"""As the csv modules of most languages read it."""
+"""Options for CSV that the csv modules of most languages can read."""
 
 
 def write_rows(made: Mapping[str, DataFrame], folder: Path) -> None:
-    """All rows of the page's tables, each as a file of comma-separated values; lists and structs are JSON in them."""
+    """Write all rows of the page's tables, each to a CSV file. Lists and structs are JSON in it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, frame in ((name, made[name]) for name in SECTIONS if name in made):
         with (folder / f"{name}.csv").open("wb") as file:
@@ -103,7 +103,7 @@ def write_rows(made: Mapping[str, DataFrame], folder: Path) -> None:
 
 
 def _copy_parts(lines: DataFrame, parts: Path, file: BinaryIO) -> None:
-    """Through files that Spark writes, all of its tasks at once: nothing comes to the driver, whose memory is small."""
+    """Copy files that Spark writes in parallel: no rows come to the driver, whose memory is small."""
     lines.write.mode("overwrite").option("compression", "none").text(parts.absolute().as_uri())
     for part in sorted(parts.glob("part-*")):
         with part.open("rb") as source:
@@ -112,7 +112,7 @@ def _copy_parts(lines: DataFrame, parts: Path, file: BinaryIO) -> None:
 
 
 def _lines(frame: DataFrame) -> DataFrame:
-    """Each row as a line, in one column: Spark makes them faster than Python, and they are less to hand over."""
+    """Return each row as a line, in one column: Spark formats them faster than Python."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import ArrayType, MapType, StructType
 

@@ -1,7 +1,7 @@
-"""What the charts of all chapters share: rows and answers of a cluster, bars by name and over time, and spans of timelines.
+"""Functions that the charts of all chapters share: rows and answers, bars by name and over time, and spans of timelines.
 
-A chart is made by a function of its chapter, from the content of a cluster. Its caption is the finding, in words, with its
-number. Where there is nothing to see there is no chart, and the page says what that means.
+A function of a chapter makes a chart from the content of a cluster. The caption is the finding, in words and with its number.
+If there is nothing to show, there is no chart, and the page says what that means.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def answer_of(cluster: ClusterContent, query: Query) -> Sequence[Row]:
 def counted_bars(
     cluster: ClusterContent, name: str, query: Query, finding: Callable[[Row, int], str], described: str, axis: str
 ) -> str:
-    """Bars of an answer that counts something by name."""
+    """Return bars of an answer that counts something by name."""
     rows = sorted(answer_of(cluster, query), key=lambda row: (-row["count"], str(row["name"])))[:BARS]
     if not rows:
         return ""
@@ -38,7 +38,7 @@ def counted_bars(
 
 
 def over_time_bars(cluster: ClusterContent, name: str, query: Query, noun: str, described: str) -> str:
-    """Stacked bars of an answer that counts something in each piece of time, by series."""
+    """Return stacked bars of an answer that counts something per interval, by series."""
     rows = answer_of(cluster, query)
     if not rows:
         return ""
@@ -67,7 +67,7 @@ def index_of(names: Sequence[str], name: str) -> int:
 
 
 def present(names: Sequence[str], rows: Sequence[Row], column: str) -> list[str]:
-    """The names for a legend, without those that no row has."""
+    """Return the names for a legend; empty for those that no row has."""
     found = {row[column] for row in rows}
     return [name if name in found else "" for name in names]
 
@@ -78,7 +78,7 @@ def span_of(row: Row, series: int, what: str, text: str = "") -> Span:
 
 
 def range_of(cluster: ClusterContent, rows: Sequence[Row]) -> tuple[datetime, datetime]:
-    """The range of the log, or of what is shown where that is longer."""
+    """Return the range of the log, extended to that of the rows."""
     starts, ends = [row["began"] for row in rows], [row["until"] for row in rows]
     if cluster.log.first_time is not None and cluster.log.last_time is not None:
         starts.append(cluster.log.first_time)

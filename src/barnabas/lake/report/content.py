@@ -1,8 +1,8 @@
-"""What a report is made of: for each cluster the top rows of each table of gold, how many there are, and small answers.
+"""The content of a report: for each cluster the top rows of gold tables, their totals, and small answers.
 
-Its one rule: it stays small. A section of a chapter says which rows of a table a reader wants to see first and how many of
-them; `section.top_sql` asks for those of all clusters at once, and `queries.totals_sql` for how many there are. Times have a
-zone: those of `DataFrame.toArrow().to_pylist()` do, and those of `collect()` do not, which are refused.
+Its one rule: it stays small. A section of a chapter defines which rows of a table come first, and how many are shown;
+`section.top_sql` selects them for all clusters at once, and `queries.totals_sql` counts all. Times must have a time zone: use
+`DataFrame.toArrow().to_pylist()`, since `collect()` returns times without one, which are rejected.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The top rows of a table, of one cluster."""
+    """The top rows of a table, for one cluster."""
 
     columns: tuple[Column, ...]
     rows: Sequence[Row]
     total: int
-    """How many rows there are, of which these are the top ones."""
+    """The number of all rows."""
     file: str = ""
-    """Where all of them are: a path from the page; empty: nowhere beside it."""
+    """The path of the file with all rows, relative to the page; empty: there is none."""
     question: str = ""
-    """What the table answers; the page needs it only for tables without a section."""
+    """The question of the table; only used for tables without a section."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """What of the metadata log the lake has seen; all None: nothing."""
+    """The range of the metadata log that the lake has read; all None: nothing."""
 
     first_offset: int | None = None
     last_offset: int | None = None
@@ -61,7 +61,7 @@ def assemble(
     totals: Iterable[Row],
     answers: Mapping[str, Iterable[Row]],
 ) -> ReportContent:
-    """What the queries gave for all clusters, taken apart by cluster.
+    """Split the answers for all clusters by cluster.
 
     `ranges` is the answer of `RANGE_SQL`, `tables` has the rows of `top_sql` by table, `totals` is the answer of
     `totals_sql`, and `answers` has those of `QUERIES` by name.

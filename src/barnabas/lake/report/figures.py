@@ -1,6 +1,6 @@
-"""Key figures: one number for each question, a verdict on it, and a sentence. The page and the terminal both say these.
+"""Key figures: one number for each question, with a verdict and a sentence, for the page and for the terminal.
 
-Its one rule: a verdict follows from the rows alone. What a table that is not there would have told is left out, and not good.
+Its one rule: a verdict follows only from rows. If a table is missing, its figure is missing too, and does not count as good.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class KeyFigure:
     verdict: Verdict
     sentence: str
     table: str = ""
-    """The table that tells more: that of the section which has the figure."""
+    """The table with details: that of the section to which the figure belongs."""
 
 
 def one(cluster: ClusterContent, query: Query, table: str = "") -> Row | None:
-    """The row of an answer of one row; none although its table is there means that all of its numbers are 0."""
+    """Return the row of an answer with one row; zeros if it is empty although its table is known, otherwise None."""
     if query.name in cluster.answers:
         rows = cluster.answers[query.name]
         if rows:
@@ -64,7 +64,7 @@ def judged(bad: Any) -> Verdict:
 def every_row(
     name: str, table: str, good: str, bad: str, source: str = ""
 ) -> Callable[[ClusterContent], KeyFigure | None]:
-    """A table in which every row is worth a look; that it has none says nothing if its source has none either."""
+    """Return a figure for a table in which every row is a problem. No rows mean nothing if its source has none either."""
 
     def make(cluster: ClusterContent) -> KeyFigure | None:
         total = total_of(cluster, table)

@@ -1,8 +1,8 @@
-"""The page: one HTML file that needs nothing else, with what is wrong first, then a plot and a table for each question.
+"""The page: one HTML file without external resources, with problems first, then a plot and a table for each question.
 
-Its one rule: every text of a log goes through `escaped`. The page also forbids itself to load anything, and to run any
-script but its own. `render` is pure; whoever calls it writes the file, and beside it those with all rows, to which the
-tables link.
+Its one rule: every text from a log goes through `escaped`. A content security policy also forbids loading anything, and any
+script but the page's own. `render` is pure; the caller writes the file, and beside it the files with all rows that tables
+link to.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from barnabas.lake.report.text import CELL_CHARACTERS, NONE, clipped, count, cou
 from barnabas.lake.report.text import shown as shown_text
 
 OTHER = "More"
-"""The chapter of tables that have no section."""
+"""The chapter of tables without a section."""
 FILTER_FROM = 10
-"""Tables with more rows than this can be filtered."""
+"""Tables with more rows than this have a filter."""
 LINE_CHARACTERS = 36
-"""Longer texts are broken into lines."""
+"""Longer texts are wrapped."""
 _SIGNS = {Verdict.LOOK: "▲", Verdict.GOOD: "✓", Verdict.PLAIN: "i"}
 _BAD = frozenset(
     ("growing", "stopped", "cancelled", "unclean election", "silence", "never written", "never consumed", "idle")
 )
-"""Words of tables that a reader looks for."""
+"""Words in tables that are highlighted."""
 _WORDS = frozenset(("trend", "verdict", "outcome", "cause", "finding", "kind", "state"))
 
 
 def render(content: ReportContent) -> str:
-    """The page; the same content gives the same page."""
+    """Return the page. It depends only on the content."""
     style, script = _asset("page.css"), _asset("page.js")
     clusters = content.clusters
     names = ", ".join(visible(cluster.cluster_id) for cluster in clusters)
     body = [PATTERNS, _header(content), "<main>"]
     body += [_cluster(cluster, n, len(clusters)) for n, cluster in enumerate(clusters)]
     if not clusters:
-        body.append('<p class="empty">The lake knows no cluster yet.</p>')
+        body.append('<p class="empty">The lake has no cluster yet.</p>')
     body.append("</main>")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -79,7 +79,7 @@ def _header(content: ReportContent) -> str:
     )
     return (
         '<header class="top"><div><p class="maker">barnabas lake report</p>'
-        f"<h1>{f'{len(content.clusters)} Kafka clusters' if several else 'What the logs tell'}</h1></div>"
+        f"<h1>{f'{len(content.clusters)} Kafka clusters' if several else 'What the logs show'}</h1></div>"
         '<button type="button" id="theme" hidden>Theme: system</button></header>'
         + (f'<nav class="clusters" aria-label="Clusters"><ul>{links}</ul></nav>' if several else "")
     )
@@ -103,7 +103,7 @@ def _cluster(cluster: ClusterContent, n: int, clusters: int) -> str:
 
 
 def _chapters(cluster: ClusterContent) -> dict[str, list[Section]]:
-    """The sections of the tables that the cluster has, by the title of their chapter."""
+    """Return the sections of the cluster's tables, by the title of their chapter."""
     found = {
         chapter.title: [section for section in chapter.sections if section.table in cluster.tables]
         for chapter in CHAPTERS
@@ -113,7 +113,7 @@ def _chapters(cluster: ClusterContent) -> dict[str, list[Section]]:
 
 
 def _part(table: str) -> str:
-    """A table's name as part of an id."""
+    """Return a table's name as part of an id."""
     return "".join(c if c.isalnum() or c in "_-" else "-" for c in table)
 
 
@@ -133,7 +133,7 @@ def _range(log: LogRange) -> str:
         offsets = f"offsets {count(log.first_offset)} to {count(log.last_offset)}, "
     return (
         f'<p class="range">Made from the metadata log, {offsets}'
-        f"{_time(iso(log.first_time))} to {_time(iso(log.last_time))}. What was still so then is counted up to then.</p>"
+        f"{_time(iso(log.first_time))} to {_time(iso(log.last_time))}. What had not ended by then is counted up to then.</p>"
     )
 
 
@@ -153,14 +153,14 @@ def _cards(figures: Iterable[KeyFigure], prefix: str) -> str:
 
 
 def _block(cluster: ClusterContent, section: Section, name: str, clusters: int) -> str:
-    """A question, and its answer: a plot and a table, or a sentence if there is nothing to show."""
+    """Return a question and its answer: a plot and a table, or a sentence if there is nothing to show."""
     table = cluster.tables[section.table]
     if section.source in cluster.tables and not cluster.tables[section.source].total:
         section, table = replace(section, empty=section_of(section.source).empty), replace(table, rows=(), total=0)
     has_rows = bool(table.total or table.rows)
     plot = section.chart(cluster, f"{name}-plot") if section.chart and has_rows else ""
     if has_rows:
-        # of several clusters fewer rows each, so that the page stays one that a browser likes
+        # fewer rows of each cluster if there are several, so that the page stays small enough for browsers
         answer = _table(section, table, name, max(section.limit // clusters, 5))
     else:
         answer = f'<p class="empty">{escaped(section.empty)}</p>'
@@ -197,7 +197,7 @@ def _table(section: Section, table: Rows, name: str, limit: int) -> str:
 
 
 def _heading(column: Column, others: Iterable[str]) -> str:
-    """Durations and rates have their unit with them; the full name is in the title."""
+    """Return a heading without units, since values have theirs; the full name is in the title."""
     name = "lasted" if column.name == "minutes" else column.name.removesuffix("_minutes")
     if name != column.name and name in others:
         name += "_in_time"

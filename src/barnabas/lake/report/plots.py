@@ -1,8 +1,8 @@
-"""Plots as SVG: horizontal bars, stacked bars over time, and lanes on a line of time, with spans or with columns in them.
+"""Plots as SVG: horizontal bars, stacked bars over time, and timelines with spans or columns.
 
-Its one rule: a plot has no width. Along it everything is in per cent, and across it in pixels, so that the letters are as large
-on a telephone as on a wide screen. Names that do not fit the narrow one are there twice, and the style sheet shows one of them.
-Colours are those of the page (classes s0 to s6), each with a pattern of its own. What a plot shows is decided in `views`.
+Its one rule: a plot has no fixed width. Horizontal positions are in per cent, vertical ones in pixels, so that text has the
+same size on a phone as on a wide screen. Names that are too long for a narrow plot are there twice, and the style sheet shows
+one of them. Fills are those of the page (classes s0 to s6), each with its own pattern. `chapters` decide what plots show.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import NamedTuple
 from barnabas.lake.report.text import CELL_CHARACTERS, clipped, escaped, iso, visible
 
 SERIES = 7
-"""How many fills there are; the last is for all others."""
+"""Number of fills; the last is for all other series."""
 _NARROW, _WIDE = 20, 36
-"""Letters of a name that fit beside its value."""
+"""Characters of a name that fit beside its value, in narrow and in wide plots."""
 _LETTER, _WIDE_PLOT, _NARROW_PLOT = 7.4, 430, 270
-"""The width of a letter of an axis, with some space, and of plots that are just called wide, or are as narrow as can be."""
+"""The width of a character of an axis, of the narrowest plot that is called wide, and of the narrowest plot; in pixels."""
 _LINE, _BAR, _GAP = 17, 9, 11
 _COLUMN_HEIGHT = 190
 _STEPS = (
@@ -30,7 +30,7 @@ _STEPS = (
     timedelta(days=14), timedelta(days=28), timedelta(days=91), timedelta(days=364),
 )  # fmt: skip
 _EPOCH = datetime(1970, 1, 5, tzinfo=UTC)
-"""A Monday, so that weeks begin with one."""
+"""A Monday, so that weeks start on one."""
 
 PATTERNS = (
     '<svg class="patterns" width="0" height="0" aria-hidden="true" focusable="false"><defs>'
@@ -47,28 +47,28 @@ PATTERNS = (
     )
     + "</defs></svg>"
 )
-"""Once in a page: what the fills of series 1 to 5 are made of."""
+"""The patterns of the fills of series 1 to 5; once in a page."""
 
 
 class Figure(NamedTuple):
-    """What is said of a plot."""
+    """The texts of a plot."""
 
     name: str
-    """Unlike all others of the page: what its parts are called."""
+    """Its id, unique on the page."""
     finding: str
     description: str
     axis: str
-    """What is measured, and in which unit."""
+    """The measured quantity and its unit."""
 
 
 class Bar(NamedTuple):
     label: str
     values: tuple[float, ...]
-    """One thin bar for each that is not 0, in the fills of the series 0, 1, ..."""
+    """One thin bar for each value that is not 0, with the fills of series 0, 1, ..."""
     text: str
-    """The value, in words, at its right."""
+    """The value in words, at the right."""
     mark: float | None = None
-    """A line across: what it is compared with."""
+    """A line across the bar, to compare it with."""
 
 
 class Span(NamedTuple):
@@ -88,7 +88,7 @@ class Lane:
 
 
 class Point(NamedTuple):
-    """What was, at the worst, in a piece of time."""
+    """The largest value in an interval."""
 
     start: datetime
     value: float
@@ -97,7 +97,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What became of one thing over time."""
+    """The values of one subject over time."""
 
     label: str
     text: str
@@ -117,7 +117,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def nice(value: float) -> float:
-    """The next number at or above it that is good to read, and its half too."""
+    """Return the next round number at or above a value whose half is round too."""
     if value <= 0:
         return 1.0
     size = 10.0 ** math.floor(math.log10(value) + 1e-9)
@@ -129,7 +129,7 @@ def nice_bytes(value: float) -> float:
 
 
 def nice_minutes(value: float) -> float:
-    """Whole seconds, minutes, hours or days."""
+    """Return the next round number of seconds, minutes, hours or days."""
     for unit, steps in ((1 / 60, (2, 4, 10, 20, 30)), (1, (1, 2, 4, 10, 20, 30)), (60, (1, 2, 4, 6, 8, 12))):
         for step in steps:
             if unit * step >= value:
@@ -165,7 +165,7 @@ def _legend(names: Sequence[str], mark: str = "") -> str:
 
 
 def _label(label: str, y: int) -> str:
-    """A name, once for wide and once for narrow plots if it is too long for these."""
+    """Return a name; twice, for wide and for narrow plots, if it is too long for the latter."""
     label = visible(label)
     if len(label) <= _NARROW:
         return f'<text y="{y}" class="label">{escaped(label)}</text>'
@@ -184,7 +184,7 @@ def horizontal_bars(
     mark: str = "",
     scale: Callable[[float], float] = nice,
 ) -> str:
-    """A row for each bar: its name and value, and the bar below them."""
+    """Return a row for each bar: its name and value, and the bar below them."""
     marks = [bar.mark for bar in bars if bar.mark is not None]
     most = scale(max([*(value for bar in bars for value in bar.values), *marks]))
     body, y = [], 0
@@ -217,7 +217,7 @@ def horizontal_bars(
 
 
 def _time_axis(first: datetime, last: datetime, y: int, top: int = 0) -> str:
-    """Lines of round times, and the names of those that have room, which on narrow plots are fewer; the day is said once."""
+    """Return lines at round times, with labels where there is room (fewer in narrow plots); each day is named once."""
     span = last - first
     step = next((step for step in _STEPS if span / step <= 6), span / 5 or timedelta(minutes=1))
     tick = _EPOCH + math.ceil((first - _EPOCH) / step) * step
@@ -227,7 +227,7 @@ def _time_axis(first: datetime, last: datetime, y: int, top: int = 0) -> str:
         tick += step
     days = step >= timedelta(days=1)
     parts = [f'<line x1="0" x2="100%" y1="{y}" y2="{y}" class="base"/>']
-    wide, narrow = -1.0, -1.0  # how far the names go, in wide and in narrow plots
+    wide, narrow = -1.0, -1.0  # the end of the last label, in wide and in narrow plots
     day = ""
     for time in ticks:
         share = (time - first) / span if span else 0.0
@@ -251,7 +251,7 @@ def _time_axis(first: datetime, last: datetime, y: int, top: int = 0) -> str:
 
 
 def stacked_bars(figure: Figure, counts: Iterable[Count], width: timedelta, first: datetime, last: datetime) -> str:
-    """A column for each piece of time, with the series one on the other, the most frequent at the bottom."""
+    """Return a column for each interval, with the series stacked, the most frequent at the bottom."""
     counts = list(counts)
     totals: dict[str, int] = {}
     columns: dict[datetime, dict[str, int]] = {}
@@ -309,7 +309,7 @@ def _column(
 def timeline(
     figure: Figure, lanes: Sequence[Lane], first: datetime, last: datetime, *, legend: Sequence[str] = ()
 ) -> str:
-    """A lane for each name, with what lasted in it; what goes on at the end is open to the right."""
+    """Return a lane for each name, with its spans; a span that has not ended is open to the right."""
     first, last = first.astimezone(UTC), last.astimezone(UTC)
     span, body, y, tall = last - first or timedelta(seconds=1), [], 0, 14
     height = len(lanes) * (_LINE + tall + _GAP)
@@ -335,7 +335,7 @@ def timeline(
 
 
 def courses(figure: Figure, lanes: Sequence[Course], width: timedelta, *, legend: Sequence[str] = ()) -> str:
-    """A lane for each, with a column for each piece of time in which it was seen; all lanes have the same scale."""
+    """Return a lane for each, with a column for each interval with an observation; all lanes have the same scale."""
     starts = [point.start for lane in lanes for point in lane.points]
     first, last = min(starts).astimezone(UTC), (max(starts) + width).astimezone(UTC)
     most = max([*(point.value for lane in lanes for point in lane.points), 1.0])
@@ -349,7 +349,7 @@ def courses(figure: Figure, lanes: Sequence[Course], width: timedelta, *, legend
         body.append(f'<rect y="{y}" width="100%" height="{tall}" rx="2" class="track"/>')
         for start, value, hint in lane.points:
             x, wide = _percent((start - first) / (last - first), 1.0), _percent(width / (last - first), 1.0)
-            # of 0 too there is something to see: that it was looked at
+            # 0 is visible too: it shows that there was an observation
             high = max(tall * value / most, 1.5)
             place = f'x="{x}" y="{y + tall - high:.1f}" width="{wide}" height="{high:.1f}"'
             body.append(f'<rect {place} class="s{lane.series}"><title>{escaped(hint)}</title></rect>')

@@ -1,7 +1,7 @@
-"""What queries of all chapters are made of: small answers for charts and key figures, as SQL over tables of silver and gold.
+"""Building blocks of the chapters' queries: small answers for charts and key figures, as SQL over silver and gold tables.
 
-Its one rule: an answer stays small however long the log is: time is cut into at most `BUCKETS` pieces, the width of which
-follows from how long the log is, and what is counted by name is cut after the first `TOP`.
+Its one rule: an answer stays small however long the log is. Time is divided into at most `BUCKETS` intervals, whose width
+depends on the length of the log; counts by name are limited to the first `TOP`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CLUSTER = Column("cluster_id", "string", "The cluster.")
 class Query:
     name: str
     tables: tuple[str, ...]
-    """What it reads; a caller that has not all of them leaves the query out."""
+    """The tables that it reads; a caller that lacks one skips the query."""
     columns: tuple[Column, ...]
     sql: str
 
 
 def over_time(table: str, series: str, time: str = "time", values: str = "count(*) as count") -> str:
-    """What the rows of a table come to in each piece of time, by series."""
+    """Aggregate the rows of a table per interval, by series."""
     widths = " ".join(f"when seconds <= {width * BUCKETS} then {width}" for width in _WIDTHS_SECONDS)
     return f"""
 with ranges as (
@@ -45,7 +45,7 @@ group by all order by cluster_id, start, series"""
 
 
 def top(inner: str, order: str) -> str:
-    """The first `TOP` rows of each cluster."""
+    """Select the first `TOP` rows of each cluster."""
     ranked = f"row_number() over (partition by cluster_id order by {order})"
     return (
         f"select * except (`_rank`) from (select *, {ranked} as `_rank` from ({inner}))"
@@ -56,23 +56,23 @@ def top(inner: str, order: str) -> str:
 def over_time_columns(series: str) -> tuple[Column, ...]:
     return (
         CLUSTER,
-        Column("start", "timestamp", "When the piece of time begins."),
-        Column("seconds", "bigint", "How long it is."),
+        Column("start", "timestamp", "The start of the interval."),
+        Column("seconds", "bigint", "The length of the interval."),
         Column("series", "string", series),
-        Column("count", "bigint", "How many."),
+        Column("count", "bigint", "The number."),
     )
 
 
-COUNTED = (CLUSTER, Column("name", "string", "What is counted."), Column("count", "bigint", "How many."))
+COUNTED = (CLUSTER, Column("name", "string", "What is counted."), Column("count", "bigint", "The number."))
 
 
 def counted_by(table: str, name: str) -> str:
-    """How many rows of a table have each value of a column."""
+    """Count the rows of a table by the values of a column."""
     return f"select cluster_id, {name} as name, count(*) as count from `{table}` group by cluster_id, {name}"
 
 
 def numbers(**docs: str) -> tuple[Column, ...]:
-    """Columns of numbers, by name, with what each means."""
+    """Return columns of numbers, by name, with their descriptions."""
     return CLUSTER, *(
         Column(name, "double" if name.endswith("minutes") else "bigint", doc) for name, doc in docs.items()
     )
@@ -95,15 +95,15 @@ INVENTORY = Query(
         topics="Topics at the end of the log.",
         partitions="Their partitions.",
         brokers="Registered brokers.",
-        fenced_brokers="Those of them that are fenced.",
+        fenced_brokers="Fenced brokers.",
     ),
     _INVENTORY,
 )
-"""For the heads of the page and of the summary, and for key figures of several chapters."""
+"""For the heads of page and summary, and for key figures of several chapters."""
 
 
 def totals_sql(tables: Iterable[str]) -> str:
-    """How many rows each cluster has in each table: cluster_id, name, total."""
+    """Count the rows of each table by cluster: cluster_id, name, total."""
     return " union all ".join(
         f"select cluster_id, '{table}' as name, count(*) as total from `{table}` group by cluster_id"
         for table in tables

@@ -1,7 +1,7 @@
-"""What the page is made of: chapters, and their sections.
+"""The structure of the page: chapters, and their sections.
 
-Its one rule: a section has all that belongs to one question: the rows of a table and their order, the queries for chart and
-key figures, the chart, and the key figures.
+Its one rule: a section has everything that belongs to one question: the table and the order of its rows, the queries for chart
+and key figures, the chart, and the key figures.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from barnabas.lake.report.figures import KeyFigure
 from barnabas.lake.report.queries import Query
 
 LIMIT = 100
-"""Rows on the page of a table that sets no other limit."""
+"""The number of rows on the page, unless a section sets another."""
 
 Chart: TypeAlias = Callable[[ClusterContent, str], str]
-"""From a cluster and the id of the plot to SVG; empty: there is nothing to see."""
+"""Makes SVG from a cluster and the id of the plot; empty if there is nothing to show."""
 Finding: TypeAlias = Callable[[ClusterContent], KeyFigure | None]
-"""From a cluster to a key figure; None: its tables do not say."""
+"""Makes a key figure from a cluster; None if its tables are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question on the page, and its answer: a chart and the top rows of a table."""
+    """A question on the page, answered by a chart and the top rows of a table."""
 
     table: str
     question: str
     order: str
-    """The rows that a reader wants first, as in ORDER BY."""
+    """The order of rows, as in ORDER BY: the most interesting first."""
     empty: str
-    """What it means that there are no rows."""
+    """What it means if there are no rows."""
     columns: tuple[str, ...] = ()
-    """Those on the page, in order; empty: all. Those of all rows are in the file."""
+    """The columns on the page, in order; empty: all. The file always has all."""
     limit: int = LIMIT
     source: str = ""
-    """A table without which this one says nothing, though it may have rows."""
+    """A table that must have rows; otherwise the rows of this one mean nothing."""
     queries: tuple[Query, ...] = ()
-    """What chart and key figures need beside the rows."""
+    """Queries that chart and key figures need besides the rows."""
     chart: Chart | None = None
     figures: tuple[Finding, ...] = ()
 
@@ -51,7 +51,7 @@ class Chapter:
 
 
 def top_sql(section: Section) -> str:
-    """The top rows of a table, of each cluster."""
+    """Select the top rows of a table, for each cluster."""
     ranked = f"row_number() over (partition by cluster_id order by {section.order})"
     return (
         f"select * except (`_rank`) from (select *, {ranked} as `_rank` from `{section.table}`)"

@@ -1,4 +1,4 @@
-"""The report in a few lines of plain text: what is wrong first, then what is good, in one line, then what is told."""
+"""The report in a few lines of text: problems first, then what is good, in one line, then other figures."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from barnabas.lake.report.text import count, counted, iso, visible
 
 
 def summarize(content: ReportContent) -> str:
-    """Lines for a terminal, without its control characters whatever the logs say."""
+    """Return lines for a terminal. Control characters from logs are escaped."""
     if not content.clusters:
-        return "The lake knows no cluster yet.\n"
+        return "The lake has no cluster yet.\n"
     return "\n".join(_cluster(cluster) for cluster in content.clusters)
 
 

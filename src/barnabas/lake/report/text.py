@@ -1,7 +1,7 @@
-"""Values as people read them, and as HTML takes them.
+"""Values formatted for people, and escaped for HTML.
 
-Its one rule: what comes from a log is never trusted. `visible` makes characters seen that a page or a terminal would act on
-(control characters, the other direction of writing, halves of surrogates); `escaped` is that for HTML, text and attributes.
+Its one rule: text from a log is never trusted. `visible` escapes characters that a page or a terminal would interpret (control
+characters, changes of text direction, single surrogates); `escaped` also escapes HTML, for text and attributes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.lake.declared_column import Column
 
 NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 CELL_CHARACTERS = 400
-"""Longer texts are cut on the page; the file has all of them."""
+"""Longer texts are clipped on the page; the file has them in full."""
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _IDENTIFIERS = frozenset(("partition", "epoch", "offset", "leader", "leader_before", "key"))
 
@@ -32,7 +32,7 @@ def escaped(value: object) -> str:
 
 
 def clipped(text: str, characters: int) -> str:
-    """With its middle left out if it is longer: names mostly differ at their ends."""
+    """Cut out the middle of a text that is too long: names mostly differ at their ends."""
     if len(text) <= characters:
         return text
     head = (characters - 1) // 2
@@ -40,7 +40,7 @@ def clipped(text: str, characters: int) -> str:
 
 
 def iso(time: datetime) -> str:
-    """In UTC, to the second; a time without a zone could be any."""
+    """Format a time in UTC, to the second. Raises ValueError for a time without a zone."""
     if time.tzinfo is None:
         raise ValueError(f"a time without a zone: {time.isoformat()}")
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -51,12 +51,12 @@ def count(number: float) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """1 partition, 2 partitions."""
+    """Return 1 partition, 2 partitions."""
     return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def short(number: float) -> str:
-    """1,234 as it is, 1,234,567 as 1.2 M."""
+    """Return 1,234 unchanged, and 1,234,567 as 1.2 M."""
     for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(number) >= size:
             return f"{number / size:.1f} {unit}"
@@ -64,7 +64,7 @@ def short(number: float) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes."""
+    """Format a number of bytes."""
     value, unit = float(number), 0
     while abs(value) >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1
@@ -76,7 +76,7 @@ def rate(number: float) -> str:
 
 
 def duration(minutes: float) -> str:
-    """The two largest units: 2 d 4 h, 3 h 12 min, 42 min, 12 s."""
+    """Format with the two largest units: 2 d 4 h, 3 h 12 min, 42 min, 12 s."""
     if minutes <= 0:
         return "0"
     seconds = minutes * 60
@@ -102,14 +102,14 @@ def times(factor: float) -> str:
 
 
 def is_number(column: Column) -> bool:
-    """Whether it is an amount, which can be formatted and compared, and not the number of something."""
+    """Return whether a column is a quantity, and not an identifier."""
     if column.type not in ("int", "bigint", "smallint", "double", "float"):
         return False
     return column.name not in _IDENTIFIERS and not column.name.endswith(("_id", "_epoch", "offset"))
 
 
 def shown(column: Column, value: Any) -> str:
-    """A value of a table as a reader wants it; not yet escaped."""
+    """Format a value of a table; not escaped yet."""
     if value is None:
         return NONE
     if isinstance(value, bool):
@@ -117,7 +117,7 @@ def shown(column: Column, value: Any) -> str:
     if isinstance(value, datetime):
         return iso(value)
     if column.type.startswith("map<"):
-        # Arrow gives a map as pairs
+        # Arrow returns a map as pairs
         return _listed([f"{name} = {its}" for name, its in (value.items() if isinstance(value, dict) else value)])
     if isinstance(value, (list, tuple)):
         return _listed(value)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
-_logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -133,7 +133,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         text = f"kafka_metadata: the metadata log was re-created, truncated or has diverged: {what}"
         if self._options.fail_on_data_loss:
             raise DataLossError(f"{text}. Run `barnabas lake rebuild`, or go on with the option failOnDataLoss=false")
-        _logger.warning("%s; continuing", text)
+        _log.warning("%s; continuing", text)
 
 
 def _place(offset: dict[str, Any]) -> Place:

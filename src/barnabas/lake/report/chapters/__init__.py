@@ -1,7 +1,7 @@
-"""The chapters of the report, one module each: a chapter declares its sections, and with each section all that belongs to it.
+"""The chapters of the report, one module each. A chapter declares its sections, each with everything that belongs to it.
 
-A section is a table of gold with its question, the queries for its chart and key figures, the chart, and the key figures.
-Here is only what concerns all of them: the order of chapters on the page, and that of key figures.
+A section is a gold table with its question, the queries for its chart and key figures, the chart, and the key figures.
+This module has only what concerns all of them: the order of chapters on the page, and that of key figures.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ BY_IMPORTANCE = (
 
 
 def section_of(table: str, rows: Rows | None = None) -> Section:
-    """The section of a table; a plain one if no chapter has it."""
+    """Return the section of a table; a plain one if no chapter has it."""
     question = (rows.question if rows else "") or table.replace("_", " ").capitalize()
     return SECTIONS.get(table) or Section(table, question, "cluster_id", "It has no rows.")
 
 
 def key_figures(cluster: ClusterContent) -> list[KeyFigure]:
-    """The key figures to look at first, then the good ones, then those for information; each in the order of importance."""
+    """Return the key figures: problems first, then good ones, then those for information; each by importance."""
     found = [
         replace(figure, table=section.table)
         for section in BY_IMPORTANCE

@@ -1,4 +1,4 @@
-"""Access: what is odd about the ACLs, and who may do what."""
+"""Access: findings about the ACLs, and who may do what."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def acl_findings_chart(cluster: ClusterContent, name: str) -> str:
         name,
         FINDINGS_BY_KIND,
         lambda top, total: f"{counted(total, 'finding')}; most are: {top['name']}",
-        "What is odd about the ACLs, by kind.",
+        "Findings about the ACLs, by kind.",
         "findings",
     )
 
 
 ACL_FINDINGS = Section(
     "acl_findings",
-    question="Which ACLs are wide, never match, say the same twice, or speak of what is not there?",
+    question="Which ACLs are too wide, have no effect, are duplicates, or concern resources that do not exist?",
     order="finding in ('wildcard', 'never-denies', 'denied') desc, finding, size(entries) desc, message",
-    empty="Nothing is odd about the ACLs.",
+    empty="There are no findings about the ACLs.",
     columns=("finding", "message", "entries", "because"),
     queries=(FINDINGS_BY_KIND,),
     chart=acl_findings_chart,
@@ -37,8 +37,8 @@ ACL_FINDINGS = Section(
         every_row(
             "ACL findings",
             "acl_findings",
-            good="Nothing is odd about the ACLs.",
-            bad="Entries that are wide, idle or in vain.",
+            good="There are no findings about the ACLs.",
+            bad="Entries that are too wide, unused or without effect.",
             source="acl_grants",
         ),
     ),

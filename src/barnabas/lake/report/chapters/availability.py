@@ -1,4 +1,4 @@
-"""Availability: how long topics and brokers were without what they need, and which partitions had trouble."""
+"""Availability: minutes without a leader, below min ISR and under-replicated; fenced brokers; partitions with trouble."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ TROUBLE_TOTALS = Query(
     ("partition_trouble",),
     numbers(
         offline_minutes="Without a leader, summed over partitions.",
-        below_min_isr_minutes="Below the minimum in sync.",
+        below_min_isr_minutes="Below min.insync.replicas.",
         under_replicated_minutes="With a replica out of sync.",
-        offline_partitions="How many partitions that concerned.",
-        below_min_isr_partitions="How many partitions that concerned.",
-        under_replicated_partitions="How many partitions that concerned.",
-        offline_now="Those of them for which it goes on.",
-        below_min_isr_now="Those of them for which it goes on.",
-        under_replicated_now="Those of them for which it goes on.",
+        offline_partitions="Number of partitions affected.",
+        below_min_isr_partitions="Number of partitions affected.",
+        under_replicated_partitions="Number of partitions affected.",
+        offline_now="Number of partitions still affected.",
+        below_min_isr_now="Number of partitions still affected.",
+        under_replicated_now="Number of partitions still affected.",
     ),
     _TROUBLE_TOTALS,
 )
@@ -63,7 +63,7 @@ def topic_availability_chart(cluster: ClusterContent, name: str) -> str:
     figure = Figure(
         name,
         f"Worst: {rows[0]['topic_name']}, {said}",
-        "Minutes without a leader, below the minimum in sync, and under-replicated, by topic.",
+        "Minutes without a leader, below min.insync.replicas, and under-replicated, by topic.",
         "minutes, summed over the partitions of a topic",
     )
     return horizontal_bars(figure, bars, duration, scale=nice_minutes, legend=[words for _, words in kinds])
@@ -87,9 +87,9 @@ def below_min_isr(cluster: ClusterContent) -> KeyFigure | None:
         return None
     minutes, partitions, now = row["below_min_isr_minutes"], row["below_min_isr_partitions"], row["below_min_isr_now"]
     if not partitions:
-        said = "Every partition had at least its minimum in sync."
+        said = "No partition was ever below min.insync.replicas."
     else:
-        said = f"{counted(partitions, 'partition')} could not take acks=all writes for a time; {_still(now)}"
+        said = f"{counted(partitions, 'partition')} could not accept acks=all writes for a time; {_still(now)}"
     return KeyFigure("below min ISR", duration(minutes), judged(partitions), said)
 
 
@@ -99,9 +99,9 @@ def _still(now: int) -> str:
 
 TOPIC_AVAILABILITY = Section(
     "topic_availability",
-    question="How long was each topic without a leader, below its minimum in sync, or under-replicated?",
+    question="How long was each topic without a leader, below min.insync.replicas, or under-replicated?",
     order="offline_minutes desc, below_min_isr_minutes desc, under_replicated_minutes desc, topic_name, topic_id",
-    empty="No partition was ever without a leader, below its minimum in sync, or under-replicated.",
+    empty="No partition was ever without a leader, below min.insync.replicas, or under-replicated.",
     columns=(
         "topic_name",
         "offline_minutes",
@@ -123,8 +123,8 @@ FENCE_TOTALS = Query(
     ("broker_fences",),
     numbers(
         fences="How often a broker was fenced while it ran.",
-        silent="How often because it was not heard of.",
-        open="How many still are.",
+        silent="How often because its session expired.",
+        open="Number of brokers still fenced.",
     ),
     "select cluster_id, count_if(cause != 'start') as fences, count_if(cause = 'silence') as silent,"
     " count_if(not is_over) as open from broker_fences group by cluster_id",
@@ -149,7 +149,7 @@ def broker_fences_chart(cluster: ClusterContent, name: str) -> str:
             name,
             f"Broker {worst} was fenced the longest: {duration(total[worst])} in {counted(len(lanes[worst]), 'turn')}",
             "When each broker was fenced, by cause.",
-            "time (UTC); a line at the right end: still so at the end of the log",
+            "time (UTC); a line at the right end: not ended by the end of the log",
         ),
         [
             Lane(

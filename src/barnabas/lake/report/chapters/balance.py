@@ -23,7 +23,7 @@ from barnabas.lake.report.text import NONE, count, counted, duration, percent, s
 # --- brokers
 
 SKEW = 1.25
-"""From this many times the mean on, a broker has too much."""
+"""From this many times the mean on, a broker leads too many partitions."""
 SKEW_BY = 3
 """But not for a difference of less than this many partitions."""
 
@@ -69,7 +69,7 @@ def most_leaders(cluster: ClusterContent) -> KeyFigure | None:
 
 BROKER_BALANCE = Section(
     "broker_balance",
-    question="How many replicas and leaders has each broker, and how far is that from even?",
+    question="How many replicas and leaders does each broker have, and how uneven is that?",
     order="greatest(abs(leader_skew - 1), abs(replica_skew - 1)) desc nulls last, broker_id",
     empty="No broker is registered.",
     columns=("broker_id", "rack", "fenced", "leaders", "leader_skew", "preferred_leaders", "replicas", "replica_skew"),
@@ -81,7 +81,7 @@ BROKER_BALANCE = Section(
 # --- disks
 
 FULL = 0.85
-"""A disk that is fuller is worth a look."""
+"""A disk that is fuller is reported as a problem."""
 
 
 def disk_balance_chart(cluster: ClusterContent, name: str) -> str:
@@ -118,16 +118,16 @@ def fullest_disk(cluster: ClusterContent) -> KeyFigure | None:
     growth = worst["bytes_per_day"] or 0.0
     said = f"Broker {worst['broker_id']}, {worst['log_dir']}: {size(worst['usable_bytes'])} free"
     if growth > 0:
-        said += f", enough for {duration(worst['usable_bytes'] / growth * 1440)} at the pace it was seen to grow"
+        said += f", enough for {duration(worst['usable_bytes'] / growth * 1440)} at its observed growth"
     value = percent(worst["used_share"])
     return KeyFigure("fullest disk", value, judged(worst["used_share"] >= FULL), f"{said}.")
 
 
 DISK_BALANCE = Section(
     "disk_balance",
-    question="How many bytes has each log dir, and how full is its disk?",
+    question="How many bytes does each log dir have, and how full is its disk?",
     order=f"used_share >= {FULL} desc nulls last, skew desc nulls last, broker_id, log_dir",
-    empty="No log dir was looked at (lake run --observe).",
+    empty="No log dir was observed (lake run --observe).",
     columns=(
         "broker_id",
         "log_dir",
@@ -162,8 +162,8 @@ def rack_violations_chart(cluster: ClusterContent, name: str) -> str:
         name,
         VIOLATIONS_BY_TOPIC,
         lambda top, _: f"{counted(total, 'partition')}, most of them of {top['name']}: {count(top['count'])}",
-        "Partitions on fewer racks than they could be, by topic.",
-        "partitions on fewer racks than they could be",
+        "Partitions on fewer racks than possible, by topic.",
+        "partitions on fewer racks than possible",
     )
 
 
@@ -172,19 +172,19 @@ def violations(cluster: ClusterContent) -> KeyFigure | None:
     if total is None or not total_of(cluster, "broker_balance"):
         return None
     if any(row["rack"] is None for row in cluster.tables["broker_balance"].rows):
-        said = "Not every broker has a rack, so nobody knows."
+        said = "Unknown, since not every broker has a rack."
         return KeyFigure("rack violations", NONE, Verdict.PLAIN, said)
-    said = "Every partition is on as many racks as it can be."
+    said = "Every partition is on as many racks as possible."
     if total:
-        said = "Partitions that the loss of one rack would hit more than it has to."
+        said = "Partitions that would lose more replicas than necessary if one rack failed."
     return KeyFigure("rack violations", count(total), judged(total), said)
 
 
 RACK_VIOLATIONS = Section(
     "rack_violations",
-    question="Which partitions have replicas on fewer racks than they could?",
+    question="Which partitions have replicas on fewer racks than possible?",
     order="size(racks), topic_name, partition",
-    empty="Every partition is on as many racks as it can be, or not every broker has a rack.",
+    empty="Every partition is on as many racks as possible, or not every broker has a rack.",
     columns=("topic_name", "partition", "replicas", "racks", "possible_racks"),
     queries=(VIOLATIONS_BY_TOPIC,),
     chart=rack_violations_chart,
@@ -195,7 +195,7 @@ RACK_VIOLATIONS = Section(
 # --- reassignments
 
 LONG_MINUTES = 60.0
-"""A reassignment that runs for longer is worth a look."""
+"""A reassignment that runs for longer is reported as a problem."""
 
 
 REASSIGNMENTS_BY_OUTCOME = Query(

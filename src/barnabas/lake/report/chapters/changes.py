@@ -1,4 +1,4 @@
-"""Changes: what differs from a file that declares the cluster, what changed when, and the history of settings."""
+"""Changes: drift from a declaration file, changes of all kinds, and the history of settings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from barnabas.lake.report.text import count, counted
 
 DRIFT_COLUMNS = (
     Column("cluster_id", "string", "The cluster."),
-    Column("action", "string", "What would mend it: create, alter or delete."),
+    Column("action", "string", "The action that would resolve it: create, alter or delete."),
     Column("kind", "string", "topic, broker, acl, quota or user."),
-    Column("name", "string", "What differs."),
-    Column("field", "string", "In what it differs."),
-    Column("before", "string", "What it is; null: nothing."),
-    Column("after", "string", "What the file declares; null: nothing."),
+    Column("name", "string", "The resource that differs."),
+    Column("field", "string", "The field that differs."),
+    Column("before", "string", "The current value; null: none."),
+    Column("after", "string", "The declared value; null: none."),
 )
-"""Columns of `drift`, which is no table of the lake: it depends on a file."""
+"""The columns of `drift`, which is not a table of the lake: it depends on a file."""
 
 
 DRIFT = Section(
@@ -44,7 +44,7 @@ DRIFT = Section(
 # --- changes of all kinds
 
 CHANGES_OVER_TIME = Query(
-    "changes_over_time", ("changes",), over_time_columns("The kind of what changed."), over_time("changes", "t.kind")
+    "changes_over_time", ("changes",), over_time_columns("The kind of change."), over_time("changes", "t.kind")
 )
 
 

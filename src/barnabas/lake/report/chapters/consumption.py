@@ -1,4 +1,4 @@
-"""Consumption: groups that are behind, topics that nobody uses, and transactions that hang."""
+"""Consumption: groups that are behind, unused topics, and hanging transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRENDS = {
 }
 
 
-# --- lag of groups, from what they have committed
+# --- lag of groups, from their commits
 
 _BY_GROUP = """
 select cluster_id, group_id, sum(lag) as lag,
@@ -121,7 +121,7 @@ GROUP_LAG = Section(
 )
 
 
-# --- lag of groups, as it was observed
+# --- lag of groups, from observations
 
 GROUPS_BY_VERDICT = Query(
     "groups_by_verdict", ("group_lag_growth",), COUNTED, counted_by("group_lag_growth", "verdict")
@@ -157,7 +157,7 @@ def groups_seen_to_fall_behind(cluster: ClusterContent) -> KeyFigure | None:
     if not verdicts:
         return None
     bad = verdicts["growing"] + verdicts["stopped"]
-    said = f"Of {counted(sum(verdicts.values()), 'group')} that were watched"
+    said = f"Of {counted(sum(verdicts.values()), 'group')} that were observed"
     if bad:
         said += f": {count(verdicts['growing'])} with growing lag, {count(verdicts['stopped'])} that read nothing"
     elif verdicts["unknown"]:
@@ -168,9 +168,9 @@ def groups_seen_to_fall_behind(cluster: ClusterContent) -> KeyFigure | None:
 
 GROUP_LAG_GROWTH = Section(
     "group_lag_growth",
-    question="Which groups fell behind while they were watched?",
+    question="Which groups fell behind while they were observed?",
     order="verdict in ('growing', 'stopped') desc, lag desc, group_id",
-    empty="No group was watched (lake run --observe).",
+    empty="No group was observed (lake run --observe).",
     columns=(
         "group_id",
         "verdict",
@@ -210,7 +210,7 @@ def topic_use_chart(cluster: ClusterContent, name: str) -> str:
 def unused_topics(cluster: ClusterContent) -> KeyFigure | None:
     verdicts = counts(cluster, TOPICS_BY_VERDICT)
     if not verdicts or not total_of(cluster, "topic_traffic"):
-        return None  # without logs of topics nobody knows what is used
+        return None  # without records of topics their use is unknown
     unused = {name: number for name, number in verdicts.items() if name not in ("used", "unknown") and number}
     said = ", ".join(f"{count(number)} {name}" for name, number in sorted(unused.items()))
     if not unused:
@@ -220,9 +220,9 @@ def unused_topics(cluster: ClusterContent) -> KeyFigure | None:
 
 TOPIC_USE = Section(
     "topic_use",
-    question="Which topics are idle, and which has nobody ever consumed?",
+    question="Which topics are idle, and which have never been consumed?",
     order="verdict = 'used', verdict, last_written nulls first, topic, topic_id",
-    empty="There is no topic.",
+    empty="There are no topics.",
     columns=("topic", "verdict", "groups", "last_written", "last_committed", "created"),
     source="topic_traffic",
     queries=(TOPICS_BY_VERDICT,),
@@ -243,15 +243,15 @@ def hanging_transactions_chart(cluster: ClusterContent, name: str) -> str:
         for row in rows
     ]
     finding = f"{rows[0]['transactional_id']} has been open for {duration(rows[0]['minutes'])}"
-    figure = Figure(name, finding, "How long each transaction has been open, and how long it may be.", "minutes open")
-    return horizontal_bars(figure, bars, duration, scale=nice_minutes, mark="its time-out")
+    figure = Figure(name, finding, "How long each transaction has been open, and its timeout.", "minutes open")
+    return horizontal_bars(figure, bars, duration, scale=nice_minutes, mark="its timeout")
 
 
 def hanging(cluster: ClusterContent) -> KeyFigure | None:
     total = total_of(cluster, "hanging_transactions")
     if total is None:
         return None
-    said = "No transaction is open for longer than it may be."
+    said = "No transaction has been open for longer than its timeout."
     if total:
         rows = cluster.tables["hanging_transactions"].rows
         longest = max((row["minutes"] for row in rows), default=0.0)
@@ -261,9 +261,9 @@ def hanging(cluster: ClusterContent) -> KeyFigure | None:
 
 HANGING_TRANSACTIONS = Section(
     "hanging_transactions",
-    question="Which transactions have been open for longer than they may?",
+    question="Which transactions have been open for longer than their timeout?",
     order="minutes desc, transactional_id",
-    empty="No transaction is open for longer than it may be.",
+    empty="No transaction has been open for longer than its timeout.",
     columns=("transactional_id", "producer_id", "producer_epoch", "state", "started", "minutes", "timeout_minutes"),
     chart=hanging_transactions_chart,
     figures=(hanging,),

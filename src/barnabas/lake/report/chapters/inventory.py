@@ -1,4 +1,4 @@
-"""Inventory: which brokers and topics there are."""
+"""Inventory: brokers and topics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from barnabas.lake.report.text import count, counted
 
 BROKER_INVENTORY = Section(
     "broker_inventory",
-    question="Which brokers are there, and with which settings?",
+    question="Which brokers exist, and with which settings?",
     order="broker_id",
     empty="No broker is registered.",
     columns=("broker_id", "rack", "endpoints", "fenced", "log_dirs", "replicas", "leaders", "settings", "since"),
@@ -26,8 +26,8 @@ TOPIC_RISKS = Query(
     ("topic_inventory",),
     numbers(
         topics="Topics.",
-        single="Those with one replica.",
-        all_needed="Those with several, of which min.insync.replicas wants all.",
+        single="Topics with one replica.",
+        all_needed="Topics with several replicas, of which min.insync.replicas requires all.",
     ),
     "select cluster_id, count(*) as topics, count_if(replication_factor < 2) as single,"
     " count_if(replication_factor > 1 and min_insync_replicas >= replication_factor) as all_needed"
@@ -49,9 +49,9 @@ def topics_one_broker_can_stop(cluster: ClusterContent) -> KeyFigure | None:
 
 TOPIC_INVENTORY = Section(
     "topic_inventory",
-    question="Which topics are there, with which settings, ACLs and readers?",
+    question="Which topics exist, and with which settings, ACLs and consumer groups?",
     order="replication_factor < 2 desc, partitions desc, topic",
-    empty="There is no topic.",
+    empty="There are no topics.",
     columns=(
         "topic",
         "partitions",

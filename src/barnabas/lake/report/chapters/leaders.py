@@ -64,7 +64,7 @@ ISR_FLAPS_BY_BROKER = Query(
         CLUSTER,
         Column("broker_id", "int", "The broker."),
         Column("times", "bigint", "How often one of its replicas left."),
-        Column("replicas", "bigint", "How many of its replicas did."),
+        Column("replicas", "bigint", "Number of its replicas that left."),
     ),
     top(
         "select cluster_id, broker_id, sum(times) as times, count(*) as replicas from isr_flaps group by all",
@@ -97,7 +97,7 @@ def left_the_isr(cluster: ClusterContent) -> KeyFigure | None:
         return None
     brokers = answer_of(cluster, ISR_FLAPS_BY_BROKER)
     if not brokers:
-        return KeyFigure("left the ISR", "0", Verdict.GOOD, "No replica ever left the set of those in sync.")
+        return KeyFigure("left the ISR", "0", Verdict.GOOD, "No replica ever left the ISR.")
     worst = brokers[0]
     said = f"Replicas of broker {worst['broker_id']}, the most of all brokers."
     return KeyFigure("left the ISR", counted(worst["times"], "time"), Verdict.PLAIN, said)
@@ -105,9 +105,9 @@ def left_the_isr(cluster: ClusterContent) -> KeyFigure | None:
 
 ISR_FLAPS = Section(
     "isr_flaps",
-    question="Which replicas left the set of those in sync, and how often?",
+    question="Which replicas left the ISR, and how often?",
     order="times desc, shortest_minutes nulls last, topic_name, partition, broker_id",
-    empty="No replica ever left the set of those in sync.",
+    empty="No replica ever left the ISR.",
     columns=("topic_name", "partition", "broker_id", "times", "shortest_minutes", "last_time", "first_time"),
     queries=(ISR_FLAPS_BY_BROKER,),
     chart=isr_flaps_chart,

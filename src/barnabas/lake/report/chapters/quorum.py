@@ -58,7 +58,7 @@ QUORUM_LEADERS = Section(
     "quorum_leaders",
     question="Who led the quorum, and for how long?",
     order="epoch desc",
-    empty="The log names no leader of the quorum.",
+    empty="The log has no record about a leader of the quorum.",
     columns=("epoch", "leader_id", "began", "until", "minutes", "is_over", "voters", "granting_voters"),
     chart=quorum_leaders_chart,
     figures=(quorum_epochs,),
@@ -68,7 +68,7 @@ QUORUM_LEADERS = Section(
 # --- nodes behind the leader
 
 BEHIND_SECONDS = 60.0
-"""A node of the quorum that has not caught up for longer is worth a look."""
+"""A node of the quorum that has not caught up for longer is reported as a problem."""
 
 
 _LAG_OF_NODES = f"""
@@ -91,9 +91,9 @@ QUORUM_LAG_OVER_TIME = Query(
     ("quorum_lag",),
     (
         *over_time_columns("")[:-2],
-        Column("series", "int", "The node; those that were furthest behind."),
-        Column("lag", "bigint", "At the worst."),
-        Column("seconds_since_caught_up", "double", "At the worst."),
+        Column("series", "int", "The node; only those that were furthest behind."),
+        Column("lag", "bigint", "The largest lag."),
+        Column("seconds_since_caught_up", "double", "The longest such time."),
     ),
     _LAG_OF_NODES,
 )
@@ -126,7 +126,7 @@ def quorum_health_chart(cluster: ClusterContent, name: str) -> str:
             name,
             finding,
             "How far each node of the quorum was behind its leader over time.",
-            f"records behind, at the worst in each {duration(rows[0]['seconds'] / 60)}, by time (UTC); a gap: nobody looked",
+            f"records behind, at the worst in each {duration(rows[0]['seconds'] / 60)}, by time (UTC); a gap: no observation",
         ),
         [
             Course(
@@ -155,7 +155,7 @@ def nodes_behind(cluster: ClusterContent) -> KeyFigure | None:
         since = duration(worst["seconds_since_caught_up"] / 60)
         said = f"Node {worst['replica_id']} had not caught up for {since}, when last seen."
     elif gone:
-        said = f"Node {gone[0]['replica_id']}, a {gone[0]['role']} once, was not there when the quorum was last seen."
+        said = f"Node {gone[0]['replica_id']}, a {gone[0]['role']} once, was missing when the quorum was last observed."
     return KeyFigure("quorum nodes behind", count(len(late) + len(gone)), judged(late or gone), said)
 
 
@@ -163,7 +163,7 @@ QUORUM_HEALTH = Section(
     "quorum_health",
     question="Which nodes lag behind the leader of the quorum, and how long ago had they caught up?",
     order="is_there, lag desc nulls last, most_lag desc nulls last, replica_id",
-    empty="The quorum was not watched (lake run --observe).",
+    empty="The quorum was not observed (lake run --observe).",
     columns=(
         "replica_id",
         "role",

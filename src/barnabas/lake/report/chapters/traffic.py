@@ -1,4 +1,4 @@
-"""Traffic: what is written to topics, how many partitions they want, and how evenly keys and partitions share it."""
+"""Traffic: bytes and records of topics, the partitions that they need, hot partitions, and heavy keys."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def written(cluster: ClusterContent) -> KeyFigure | None:
 
 TOPIC_TRAFFIC = Section(
     "topic_traffic",
-    question="How much is written to each topic, and when most?",
+    question="How much is written to each topic, and when is the peak?",
     order="bytes desc, topic",
-    empty="No record of a topic was seen: the lake was not run with --traffic, or its topics are empty.",
+    empty="No record of a topic was read: the lake was not run with --traffic, or its topics are empty.",
     columns=(
         "topic",
         "bytes",
@@ -75,7 +75,7 @@ TOPIC_TRAFFIC = Section(
 PLAN_TOTALS = Query(
     "plan_totals",
     ("partition_plan",),
-    numbers(topics="Topics that want more partitions.", partitions="How many more, together."),
+    numbers(topics="Topics that need more partitions.", partitions="Their number, summed."),
     "select cluster_id, count_if(recommended > partitions) as topics, sum(recommended - partitions) as partitions"
     " from partition_plan group by cluster_id",
 )
@@ -106,7 +106,7 @@ def topics_too_narrow(cluster: ClusterContent) -> KeyFigure | None:
     if row is None or not total_of(cluster, "partition_plan"):
         return None
     topics, more = row["topics"], row["partitions"]
-    said = f"{counted(more, 'partition')} more, together." if topics else "No topic wants more partitions."
+    said = f"{counted(more, 'partition')} more, together." if topics else "No topic needs more partitions."
     return KeyFigure("topics too narrow", count(topics), judged(topics), said)
 
 
@@ -123,7 +123,7 @@ PARTITION_PLAN = Section(
 )
 
 
-# --- partitions that get too much
+# --- hot partitions
 
 
 def hot_partitions_chart(cluster: ClusterContent, name: str) -> str:
@@ -164,7 +164,7 @@ HOT_PARTITIONS = Section(
 )
 
 
-# --- keys that make too much
+# --- heavy keys
 
 
 def key_skew_chart(cluster: ClusterContent, name: str) -> str:
