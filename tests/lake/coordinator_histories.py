@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from barnabas.batches import decode_records, iterate_batches
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.coordinator_logs import RecordsFold
-from barnabas.lake.facts.log_facts import Place
+from barnabas.lake.facts.log_facts import LogPosition
 from barnabas.lake.facts.schema import Fact
 
 DATA = Path(__file__).parent / "data"
@@ -58,7 +58,7 @@ def run(make: Callable[[], RecordsFold], lines: Iterable[Line], before: Facts | 
         if line.batch != batch:
             fold.end_batch()
             batch = line.batch
-        place = Place(line.offset, line.time_us, 0)
+        place = LogPosition(line.offset, line.time_us, 0)
         if line.is_control:
             fold.apply_marker(line.key, line.value, place, line.producer_id or 0)
         else:

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas import wire
 from barnabas.lake.facts import metadata, schema
-from barnabas.lake.facts.metadata import MetadataFold, Place
+from barnabas.lake.facts.metadata import FactPosition, MetadataFold
 from barnabas.lake.facts.schema import FactWriter
 from barnabas.metadata.errors import ReplayError
 from barnabas.wire import Uuid
@@ -190,15 +190,15 @@ def test_types_and_versions_that_are_not_known_are_left_out_and_counted(caplog: 
 def test_a_record_that_does_not_fit_says_where_it_is_and_no_secrets() -> None:
     state = MetadataFold(FactWriter("c", metadata.LOG))
     with pytest.raises(ReplayError, match=r"offset 7: PartitionChangeRecord: there is no topic"):
-        state.record(PartitionChangeRecord(topic_id=ONE), Place(7, None, 1))
+        state.record(PartitionChangeRecord(topic_id=ONE), FactPosition(7, None, 1))
     with pytest.raises(ReplayError, match=r"offset 8: EndTransactionRecord"):
-        state.record(EndTransactionRecord(), Place(8, None, 1))
+        state.record(EndTransactionRecord(), FactPosition(8, None, 1))
 
 
 def test_after_a_gap_what_does_not_fit_can_be_left_out() -> None:
     state = MetadataFold(FactWriter("c", metadata.LOG), strict=False)
     for offset, record in enumerate([PartitionChangeRecord(topic_id=ONE), EndTransactionRecord(), RETENTION], 7):
-        state.record(record, Place(offset, None, 1))
+        state.record(record, FactPosition(offset, None, 1))
     assert [kind for kind, _ in state.finish()] == ["configs", metadata.POSITION]
     assert state.ignored == {"PartitionChangeRecord": 1, "EndTransactionRecord": 1}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.lake.reading.copies import Copy, Verdict, common_end, epoch_of, merge, verdicts, voters_of
+from barnabas.lake.reading.copies import CommitVerdict, Copy, common_end, epoch_of, merge, verdicts, voters_of
 from barnabas.lake.reading.metadata_files import find_logs, inspect
 from tests.lake.metadata_golden import COMMITTED_END, LOG_END_OF_NODE_1, unpack
 
@@ -80,8 +80,8 @@ def test_a_record_on_a_majority_is_not_committed_if_a_later_leader_was_without_i
 
 def test_voters_can_be_given() -> None:
     copies = [copy(1, 1, 1), copy(2, 1, 1)]
-    assert verdicts(copies, {1, 2, 3, 4, 5})["node1"] == Verdict(0)
-    assert verdicts(copies, {1})["node1"] == Verdict(2)
+    assert verdicts(copies, {1, 2, 3, 4, 5})["node1"] == CommitVerdict(0)
+    assert verdicts(copies, {1})["node1"] == CommitVerdict(2)
 
 
 def test_the_latest_word_on_voters_counts() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas.lake.facts.log_facts import LogFacts, Place
+from barnabas.lake.facts.log_facts import LogFacts, LogPosition
 from barnabas.lake.facts.sharding import log_key, log_key_column, shard_column, shard_of
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ class RecordsFold(Protocol):
 
     facts: LogFacts
 
-    def apply(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int | None = None) -> None: ...
-    def apply_marker(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int) -> None: ...
+    def apply(
+        self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int | None = None
+    ) -> None: ...
+    def apply_marker(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int) -> None: ...
     def end_batch(self) -> None: ...
     def restore(self, kind: str, facts: list[Fact]) -> None: ...
     def all_open(self) -> Iterator[tuple[str, Fact]]: ...
@@ -67,7 +69,7 @@ class _LogFold:
             if of != batch:
                 fold.end_batch()
                 batch = of
-            place = Place(offset, time_us, epoch)
+            place = LogPosition(offset, time_us, epoch)
             if is_control:
                 fold.apply_marker(key, value, place, producer_id)
             else:

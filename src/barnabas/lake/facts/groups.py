@@ -20,7 +20,7 @@ from barnabas.lake.facts import group_members as says
 from barnabas.lake.facts.coordinator_logs import fold_logs
 from barnabas.lake.facts.group_kinds import GROUPS, KINDS, MEMBERS, OFFSETS
 from barnabas.lake.facts.group_members import CLASSIC, CONSUMER, SHARE, STREAMS, Fields
-from barnabas.lake.facts.log_facts import LOG_KIND, LogFacts, Place, known, plain, time_us
+from barnabas.lake.facts.log_facts import LOG_KIND, LogFacts, LogPosition, known, plain, time_us
 from barnabas.lake.facts.schema import Fact, key_text
 from barnabas.lake.reading.decoding.coordinator_records import GROUPS as GROUP_LOG
 from barnabas.lake.reading.decoding.coordinator_records import Key, decode_key, decode_marker, decode_value
@@ -76,12 +76,12 @@ class GroupsFold:
         self.facts = LogFacts(kind.name for kind in KINDS)
         self._groups: dict[str, _Group] = {}
         self._pending: dict[int, dict[bytes, _Record]] = {}
-        self._touched_groups: dict[str, Place] = {}
-        self._touched_members: dict[tuple[str, str], Place] = {}
+        self._touched_groups: dict[str, LogPosition] = {}
+        self._touched_members: dict[tuple[str, str], LogPosition] = {}
 
     # --- records
 
-    def apply(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int | None = None) -> None:
+    def apply(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int | None = None) -> None:
         """Apply a record, with the producer if it is part of a transaction. An unknown type or version has no effect."""
         self.facts.reach(place.offset)
         decoded = decode_key(key, GROUP_LOG)
@@ -104,7 +104,7 @@ class GroupsFold:
             prefix, _, what = decoded.record_type.partition("Group")
             self._modern(_TYPES[prefix], what, decoded, message, place)
 
-    def apply_marker(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int) -> None:
+    def apply_marker(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int) -> None:
         """Apply a control record: the end of a producer's transaction."""
         self.facts.reach(place.offset)
         control_type = decode_marker(key, value).control_type
@@ -125,7 +125,7 @@ class GroupsFold:
 
     # --- offsets
 
-    def _commit(self, key: Key, data: bytes, record_offset: int, place: Place) -> None:
+    def _commit(self, key: Key, data: bytes, record_offset: int, place: LogPosition) -> None:
         value = decode_value(key.record_type, data, with_json=False).message
         if value is None or key.group_id is None:
             return
@@ -151,14 +151,14 @@ class GroupsFold:
         )
         self.facts.set(OFFSETS, fact_key, committed, place)
 
-    def _forget_offset(self, data: bytes, key: Key, place: Place) -> None:
+    def _forget_offset(self, data: bytes, key: Key, place: LogPosition) -> None:
         for records in self._pending.values():
             records.pop(data, None)
         self.facts.close(OFFSETS, key_text(key.group_id, key.topic, key.partition), place)
 
     # --- groups
 
-    def _classic(self, group_id: str, value: Any | None, place: Place) -> None:
+    def _classic(self, group_id: str, value: Any | None, place: LogPosition) -> None:
         if value is None:
             self._remove(group_id, place)
             return
@@ -170,7 +170,7 @@ class GroupsFold:
         group.members = named
         self._touched_groups[group_id] = place
 
-    def _modern(self, group_type: str, what: str, key: Key, value: Any | None, place: Place) -> None:
+    def _modern(self, group_type: str, what: str, key: Key, value: Any | None, place: LogPosition) -> None:
         group_id, member_id = key.group_id or "", key.member_id
         if what not in _MODERN:
             return
@@ -201,7 +201,7 @@ class GroupsFold:
             if all(field is None for name, field in member.items() if name != "group_type"):
                 del group.members[member_id]
 
-    def _changed_to(self, group_id: str, group_type: str, place: Place) -> _Group:
+    def _changed_to(self, group_id: str, group_type: str, place: LogPosition) -> _Group:
         group = self._groups.get(group_id)
         if group is not None and group.fields["group_type"] == group_type:
             return group
@@ -209,7 +209,7 @@ class GroupsFold:
             self._remove(group_id, place)
         return _Group(group_type)
 
-    def _remove(self, group_id: str, place: Place) -> None:
+    def _remove(self, group_id: str, place: LogPosition) -> None:
         group = self._groups.pop(group_id, None)
         if group is not None:
             self._touched_groups[group_id] = place
@@ -217,7 +217,7 @@ class GroupsFold:
 
     # --- facts
 
-    def _write_member(self, group_id: str, member_id: str, place: Place) -> None:
+    def _write_member(self, group_id: str, member_id: str, place: LogPosition) -> None:
         group = self._groups.get(group_id)
         member = None if group is None else group.members.get(member_id)
         key = key_text(group_id, member_id)
@@ -227,7 +227,7 @@ class GroupsFold:
             values = (group_id, member_id, *map(member.get, _MEMBER_NAMES[2:]))
             self.facts.set(MEMBERS, key, values, place, in_pieces=member["group_type"] != CLASSIC)
 
-    def _write_group(self, group_id: str, place: Place) -> None:
+    def _write_group(self, group_id: str, place: LogPosition) -> None:
         group = self._groups.get(group_id)
         if group is None:
             self.facts.close(GROUPS, key_text(group_id), place)

@@ -20,7 +20,7 @@ _PROGRESS = struct.Struct(">qq")
 _LAST_TIME_MS = 253_402_300_799_999
 
 
-class Place(NamedTuple):
+class LogPosition(NamedTuple):
     """The record at which a fact started or ended."""
 
     offset: int
@@ -47,7 +47,7 @@ class LogFacts:
             self.whole_from = offset
         self.next_offset = offset + 1
 
-    def set(self, kind: str, key: str, value: tuple[Any, ...], place: Place, *, in_pieces: bool = False) -> None:
+    def set(self, kind: str, key: str, value: tuple[Any, ...], place: LogPosition, *, in_pieces: bool = False) -> None:
         """Set the value of a key from this place on. With `in_pieces`, it is exact only if the value before it was."""
         facts = self.open[kind]
         before = facts.get(key)
@@ -61,13 +61,13 @@ class LogFacts:
             self._end(kind, before, place)
         facts[key] = (key, place.offset, place.time_us, place.epoch, None, None, exact, value)
 
-    def close(self, kind: str, key: str, place: Place) -> None:
+    def close(self, kind: str, key: str, place: LogPosition) -> None:
         """End the fact of a key at this place."""
         before = self.open[kind].pop(key, None)
         if before is not None:
             self._end(kind, before, place)
 
-    def _end(self, kind: str, fact: Fact, place: Place) -> None:
+    def _end(self, kind: str, fact: Fact, place: LogPosition) -> None:
         exact = fact[6] and fact[1] >= self.whole_from
         self.ended[kind].append((*fact[:4], place.offset, place.time_us, exact, fact[7]))
 

@@ -147,7 +147,7 @@ def decode(raw: bytes, record_type: str = "") -> Message:
     return record
 
 
-class Place(NamedTuple):
+class FactPosition(NamedTuple):
     """The record at which a fact started or ended."""
 
     offset: int
@@ -171,7 +171,7 @@ class Facts:
         self.ended = ended
         self._key_text, self._row = key_text, row
 
-    def settle(self, key: Any, value: Any, place: Place, exact: bool) -> None:
+    def settle(self, key: Any, value: Any, place: FactPosition, exact: bool) -> None:
         """Set the value of a key, or None, from this place on."""
         old = self.open.get(key)
         if old is None:
@@ -222,9 +222,9 @@ class MetadataFold:
         self.ignored: Counter[str] = Counter()
         """Number of skipped records by type."""
         self._incoming: MetadataState | None = None
-        self._snapshot_place: Place | None = None
+        self._snapshot_place: FactPosition | None = None
         self._skips_snapshot = False
-        self._transaction: list[tuple[Place, Message, bytes | None]] | None = None
+        self._transaction: list[tuple[FactPosition, Message, bytes | None]] | None = None
         self._restored_pending: list[Fact] = []
 
     def _partition_text(self, key: tuple[Uuid, int]) -> str:
@@ -255,7 +255,7 @@ class MetadataFold:
             except (UnsupportedVersionError, MalformedError, TypeError):
                 self.ignored[kind] += 1
                 continue
-            place = Place(offset, time_us, leader_epoch)
+            place = FactPosition(offset, time_us, leader_epoch)
             if from_snapshot:
                 self.snapshot_record(record, place)
             elif self._transaction is None and kind in _OF_PARTITIONS:  # most records: this path is kept fast
@@ -264,7 +264,7 @@ class MetadataFold:
                 self.record(record, place, value)
         self.state.forget_shared()
 
-    def record(self, record: Message, place: Place, raw: bytes | None = None) -> None:
+    def record(self, record: Message, place: FactPosition, raw: bytes | None = None) -> None:
         """Apply the next record of the log."""
         self.position = place.offset
         kind = type(record)
@@ -284,7 +284,7 @@ class MetadataFold:
         else:
             transaction.append((place, record, raw))
 
-    def _partition_record(self, record: Any, place: Place) -> None:
+    def _partition_record(self, record: Any, place: FactPosition) -> None:
         self.position = place.offset
         try:
             apply(self.state.draft, record)
@@ -295,12 +295,12 @@ class MetadataFold:
         topic = self.state.topics.get(topic_id)
         self._partitions.settle(key, topic and topic.get(index), place, True)
 
-    def _settle(self, touched: Touched, place: Place, *, exact: bool = True) -> None:
+    def _settle(self, touched: Touched, place: FactPosition, *, exact: bool = True) -> None:
         facts, state = self.facts, self.state
         for kind, key in touched:
             facts[kind].settle(key, state.current(kind, key), place, exact)
 
-    def _apply(self, record: Message, place: Place) -> Touched:
+    def _apply(self, record: Message, place: FactPosition) -> Touched:
         """Apply a record, and return what it may have changed."""
         try:
             return self._change(self.state, record, place)
@@ -308,12 +308,12 @@ class MetadataFold:
             self._unfit(type(record), place, str(error))
             return []
 
-    def _unfit(self, kind: type[Message], place: Place, why: str) -> None:
+    def _unfit(self, kind: type[Message], place: FactPosition, why: str) -> None:
         if self.strict:
             raise ReplayError(f"offset {place.offset}: {kind.__name__}: {why}")
         self.ignored[kind.__name__] += 1
 
-    def _change(self, state: MetadataState, record: Message, place: Place) -> Touched:
+    def _change(self, state: MetadataState, record: Message, place: FactPosition) -> Touched:
         kind = type(record)
         if kind is records.PartitionChangeRecord or kind is records.PartitionRecord:
             apply(state.draft, record)
@@ -334,7 +334,7 @@ class MetadataFold:
     def _owns(self, text: str) -> bool:
         return self.shards == 1 or shard_of(text, self.shards) == self.shard
 
-    def _topic(self, state: MetadataState, record: records.TopicRecord, place: Place) -> Touched:
+    def _topic(self, state: MetadataState, record: records.TopicRecord, place: FactPosition) -> Touched:
         if self._owns(record.name):
             state.names[record.topic_id] = record.name
         if not self._owns(str(record.topic_id)):
@@ -344,7 +344,7 @@ class MetadataFold:
         apply(state.draft, record)
         return [*touched, ("topics", record.topic_id)]
 
-    def _remove_topic(self, state: MetadataState, record: records.RemoveTopicRecord, place: Place) -> Touched:
+    def _remove_topic(self, state: MetadataState, record: records.RemoveTopicRecord, place: FactPosition) -> Touched:
         topic, name = state.topics.get(record.topic_id), state.names.pop(record.topic_id, None)
         touched: Touched = []
         if name is not None:
@@ -359,7 +359,7 @@ class MetadataFold:
             touched.append(("topics", topic.topic_id))
         return touched
 
-    def _clear_elr(self, state: MetadataState, record: records.ClearElrRecord, place: Place) -> Touched:
+    def _clear_elr(self, state: MetadataState, record: records.ClearElrRecord, place: FactPosition) -> Touched:
         if record.topic_name:
             topic = state.topics.named(record.topic_name)
             if topic is None and self.shards > 1:
@@ -371,28 +371,28 @@ class MetadataFold:
         apply(state.draft, record)
         return touched
 
-    def _feature(self, state: MetadataState, record: records.FeatureLevelRecord, place: Place) -> Touched:
+    def _feature(self, state: MetadataState, record: records.FeatureLevelRecord, place: FactPosition) -> Touched:
         try:
             apply(state.draft, record)
         except ReplayError:  # a metadata.version that is newer than this program is still a fact
             state.draft.features.set(record.name, record.feature_level)
         return [("features", record.name)]
 
-    def _kraft_version(self, state: MetadataState, record: control.KRaftVersionRecord, place: Place) -> Touched:
+    def _kraft_version(self, state: MetadataState, record: control.KRaftVersionRecord, place: FactPosition) -> Touched:
         if record.k_raft_version:
             state.draft.features.set(KRAFT_VERSION, record.k_raft_version)
         else:
             state.draft.features.remove(KRAFT_VERSION)
         return [("features", KRAFT_VERSION)]
 
-    def _producer_ids(self, state: MetadataState, record: records.ProducerIdsRecord, place: Place) -> Touched:
+    def _producer_ids(self, state: MetadataState, record: records.ProducerIdsRecord, place: FactPosition) -> Touched:
         known = self.state.producer_ids
         if record.broker_id >= 0 or known is None or known.next_producer_id != record.next_producer_id:
             known = ProducerIdBlock(record.next_producer_id, record.broker_id, record.broker_epoch)
         state.producer_ids = known  # a snapshot does not say which broker got the last block
         return [("producer_ids", ())]
 
-    def _voters(self, state: MetadataState, record: control.VotersRecord, place: Place) -> Touched:
+    def _voters(self, state: MetadataState, record: control.VotersRecord, place: FactPosition) -> Touched:
         before = state.voters
         state.voters = {
             (voter.voter_id, voter.voter_directory_id): Voter(
@@ -404,7 +404,7 @@ class MetadataFold:
         }
         return [("voters", key) for key in {**before, **state.voters}]
 
-    def _leader(self, state: MetadataState, record: control.LeaderChangeMessage, place: Place) -> Touched:
+    def _leader(self, state: MetadataState, record: control.LeaderChangeMessage, place: FactPosition) -> Touched:
         state.leader = LeaderEpoch(
             -1 if place.epoch is None else place.epoch,
             record.leader_id,
@@ -415,7 +415,7 @@ class MetadataFold:
 
     # --- snapshots
 
-    def snapshot_record(self, record: Message, place: Place) -> None:
+    def snapshot_record(self, record: Message, place: FactPosition) -> None:
         """Apply the next record of a snapshot, with header and footer. The offset of `place` is its end offset."""
         if isinstance(record, control.SnapshotHeaderRecord):
             self._skips_snapshot = place.offset <= self.position
@@ -432,7 +432,7 @@ class MetadataFold:
                 self._replace(self._incoming, self._snapshot_place)
             self._incoming = self._snapshot_place = None
 
-    def _replace(self, incoming: MetadataState, place: Place) -> None:
+    def _replace(self, incoming: MetadataState, place: FactPosition) -> None:
         """Replace the state. A snapshot does not name the leader, and drops an open transaction, as in the broker."""
         incoming.leader, self._transaction = self.state.leader, None
         self.state = incoming
@@ -467,7 +467,7 @@ class MetadataFold:
             self._restored_pending = []
             position = self.position
             for _, offset, time_us, epoch, _, _, _, raw in facts:
-                self.record(decode(raw), Place(offset, time_us, epoch), raw)
+                self.record(decode(raw), FactPosition(offset, time_us, epoch), raw)
             self.position = max(position, self.position)
 
     def finish(self) -> Iterator[tuple[str, Fact]]:

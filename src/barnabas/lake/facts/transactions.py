@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from barnabas.config.internal_topics import TRANSACTION_STATE_TOPIC
 from barnabas.lake.declared_column import Column
 from barnabas.lake.facts.coordinator_logs import fold_logs
-from barnabas.lake.facts.log_facts import LogFacts, Place, known, time_us
+from barnabas.lake.facts.log_facts import LogFacts, LogPosition, known, time_us
 from barnabas.lake.facts.schema import Fact, Kind, key_text
 from barnabas.lake.reading.decoding.coordinator_records import TRANSACTIONS, decode_key, decode_value, state_name
 
@@ -54,7 +54,7 @@ class TransactionsFold:
     def __init__(self) -> None:
         self.facts = LogFacts((_KIND,))
 
-    def apply(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int | None = None) -> None:
+    def apply(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int | None = None) -> None:
         """Apply a record that is not a control record. An unknown type or version has no effect."""
         self.facts.reach(place.offset)
         decoded = decode_key(key, TRANSACTIONS)
@@ -68,7 +68,7 @@ class TransactionsFold:
         if message is not None:
             self.facts.set(_KIND, key_text(transactional_id), _values(transactional_id, message), place)
 
-    def apply_marker(self, key: bytes | None, value: bytes | None, place: Place, producer_id: int) -> None:
+    def apply_marker(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int) -> None:
         """Do nothing: this log has no markers."""
         self.facts.reach(place.offset)
 

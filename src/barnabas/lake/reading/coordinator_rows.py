@@ -26,7 +26,7 @@ from barnabas.lake.reading.decoding.coordinator_records import (
     decode_value,
     state_name,
 )
-from barnabas.lake.reading.log_planning import Place, Share
+from barnabas.lake.reading.log_planning import PieceStart, Share
 from barnabas.lake.reading.log_reading import read_share
 from barnabas.lake.reading.log_rows import ERROR, MAX_BYTES, MAX_ROWS, LogReadError, describe, error_row
 
@@ -174,7 +174,7 @@ def _parts(records: Records) -> Iterator[Records]:
 
 
 def rows(
-    place: Place, segment: str, records: Records, names: Sequence[str], log: str
+    place: PieceStart, segment: str, records: Records, names: Sequence[str], log: str
 ) -> tuple[pa.RecordBatch, list[str]]:
     """Return records as rows with these columns, and descriptions of faults."""
     attributes = records.of_batch("attributes")

@@ -56,7 +56,7 @@ class Copy:
         return next((span.epoch for span in self.spans() if span.start <= offset < span.end), None)
 
 
-class Verdict(NamedTuple):
+class CommitVerdict(NamedTuple):
     """What is known of the log of a copy: committed before `true_end`; lost from `false_start` on."""
 
     true_end: int
@@ -77,7 +77,7 @@ class Read(NamedTuple):
     snapshot: tuple[int, int] | None = None
 
 
-class Plan(NamedTuple):
+class ReadPlan(NamedTuple):
     """The committed log, merged: at most one snapshot, and then offsets without a gap."""
 
     reads: tuple[Read, ...]
@@ -112,7 +112,7 @@ def common_end(one: Copy, other: Copy) -> int:
     return end
 
 
-def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> dict[str, Verdict]:
+def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> dict[str, CommitVerdict]:
     """Return the verdict on each copy, by its name. `voters` overrides those in the copies."""
     quorum = frozenset(voters) if voters else voters_of(copies)
     commons = {
@@ -130,7 +130,7 @@ def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> d
                 end = min(commons[one.name, other.name], ends[other.name])
                 if one is not other and end > ends[one.name]:
                     ends[one.name], changed = end, True
-    return {copy.name: Verdict(ends[copy.name], _false_start(copy, copies, ends)) for copy in copies}
+    return {copy.name: CommitVerdict(ends[copy.name], _false_start(copy, copies, ends)) for copy in copies}
 
 
 def _certain_end(copy: Copy, copies: Sequence[Copy], voters: frozenset[int], commons: Commons) -> int:
@@ -196,8 +196,10 @@ def _first_difference(spans: Sequence[Span], theirs: Sequence[Span], end: int) -
     return None
 
 
-def merge(copies: Sequence[Copy], found: dict[str, Verdict], start: int = 0, *, uncommitted: bool = False) -> Plan:
-    """Plan how to read each committed offset from `start` on once, with a snapshot first if no log starts early enough.
+def merge(
+    copies: Sequence[Copy], found: dict[str, CommitVerdict], start: int = 0, *, uncommitted: bool = False
+) -> ReadPlan:
+    """ReadPlan how to read each committed offset from `start` on once, with a snapshot first if no log starts early enough.
 
     With `uncommitted`, the best log (of the latest epoch, then the longest) is read to its end.
     """
@@ -212,14 +214,14 @@ def merge(copies: Sequence[Copy], found: dict[str, Verdict], start: int = 0, *, 
     if at < end and not _readers(copies, ends, at):
         first = _first_snapshot(copies, ends, at)
         if first is None:
-            return Plan((), start, -1)
+            return ReadPlan((), start, -1)
         reads.append(first)
         at = first.end
     while at < end and (readers := _readers(copies, ends, at)):
         copy = max(readers, key=lambda copy: (ends[copy.name], copy.name))
         reads.append(Read(copy.name, at, ends[copy.name]))
         at = ends[copy.name]
-    return Plan(tuple(reads), at, _epoch_before(copies, ends, at))
+    return ReadPlan(tuple(reads), at, _epoch_before(copies, ends, at))
 
 
 def _readers(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> list[Copy]:
@@ -248,7 +250,7 @@ def _epoch_before(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> 
     return -1
 
 
-def epoch_of(copies: Sequence[Copy], found: dict[str, Verdict], offset: int) -> int | None:
+def epoch_of(copies: Sequence[Copy], found: dict[str, CommitVerdict], offset: int) -> int | None:
     """Return the epoch of the committed record at an offset; None if no copy is known to have it committed."""
     for copy in copies:
         if offset < found[copy.name].true_end and (epoch := copy.epoch_at(offset)) is not None:

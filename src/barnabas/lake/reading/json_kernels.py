@@ -33,7 +33,7 @@ _BASE64: Final = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 _WORDS: Final = b"nulltruefalse"
 
 
-class Plan(NamedTuple):
+class KernelPlan(NamedTuple):
     """How to write the records of one (type, version): a row of numbers for each field, in the order of the text."""
 
     fields: Array
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     literals: bytes
 
 
-def plan(cls: type[Message], version: int, keys: Sequence[str]) -> Plan | None:
+def plan(cls: type[Message], version: int, keys: Sequence[str]) -> KernelPlan | None:
     """Return the plan of a type, or None if it is not flat. Results also have position or number of the fields `keys`."""
     schema = cls.schema()
     fields = [field for field in schema.root.fields if version in field.versions]
@@ -61,7 +61,7 @@ def plan(cls: type[Message], version: int, keys: Sequence[str]) -> Plan | None:
         rows.append(row)
         literals += literal
         defaults.append(_default(field) if tagged else _NO_DEFAULT)
-    return Plan(np.array(rows, dtype=np.int32).reshape(-1, 8), np.array(defaults, dtype=np.int64), literals)
+    return KernelPlan(np.array(rows, dtype=np.int32).reshape(-1, 8), np.array(defaults, dtype=np.int64), literals)
 
 
 def _kind(field: FieldSchema, tagged: bool) -> int | None:
@@ -347,7 +347,7 @@ class Texts(NamedTuple):
     key_size: Array
 
 
-def write(data: Array, starts: Array, ends: Array, plan_of: Array, plans: Sequence[Plan], keys: int) -> Texts:
+def write(data: Array, starts: Array, ends: Array, plan_of: Array, plans: Sequence[KernelPlan], keys: int) -> Texts:
     """Write the JSON of rows. `plan_of` is the number of each row's plan, or -1. A missing key has the size -1."""
     count = len(starts)
     literals, moved, at = _WORDS, [], len(_WORDS)

@@ -52,7 +52,7 @@ OPEN_COST_BYTES = 4 << 20
 """The cost of opening a piece, in bytes, when small pieces are combined for one task."""
 
 
-class Place(NamedTuple):
+class PieceStart(NamedTuple):
     """A copy of a partition: its cluster, node, topic and directory."""
 
     cluster_id: str | None
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 class LogPartition(NamedTuple):
     """A copy of a partition, as it is now."""
 
-    place: Place
+    place: PieceStart
     segments: tuple[SegmentPlace, ...]
     start_offset: int
     """The first offset that may be in the files."""
@@ -114,7 +114,7 @@ class Piece(NamedTuple):
 class Share(NamedTuple):
     """What one task reads of one partition: pieces in the order of offsets, and the transactions aborted in them."""
 
-    place: Place
+    place: PieceStart
     pieces: tuple[Piece, ...]
     aborted: tuple[AbortedTxn, ...] = ()
 
@@ -161,7 +161,7 @@ def find_partitions(options: LogOptions, bounds: Bounds = EVERYTHING) -> list[Lo
     return sorted(found, key=_order) if options.all_copies else best_copies(found)
 
 
-def find_places(path: Path, options: LogOptions) -> Iterator[Place]:
+def find_places(path: Path, options: LogOptions) -> Iterator[PieceStart]:
     """Yield the copies in a log dir, or the one in a partition's own directory.
 
     The metadata log is skipped in a log dir: it has secrets, and `kafka_metadata` reads it.
@@ -187,12 +187,12 @@ def _owner(log_dir: Path, options: LogOptions) -> tuple[str | None, int | None]:
     return cluster_id, node_id
 
 
-def _place(path: Path, partition: TopicPartition, cluster_id: str | None, node_id: int | None) -> Place:
+def _place(path: Path, partition: TopicPartition, cluster_id: str | None, node_id: int | None) -> PieceStart:
     topic_id = read_topic_id(path)
-    return Place(cluster_id, node_id, *partition, None if topic_id is None else str(topic_id), str(path))
+    return PieceStart(cluster_id, node_id, *partition, None if topic_id is None else str(topic_id), str(path))
 
 
-def read_partition(place: Place) -> LogPartition | None:
+def read_partition(place: PieceStart) -> LogPartition | None:
     """Return a copy as it is now; None if it was deleted meanwhile, or has no segment yet."""
     directory = Path(place.directory)
     try:

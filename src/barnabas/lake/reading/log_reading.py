@@ -20,7 +20,7 @@ from barnabas.batches import HEADER_SIZE
 from barnabas.batches.format import CONTROL_BIT, TRANSACTIONAL_BIT
 from barnabas.lake.reading.batch_arrays import PLAIN_BYTES, Array, Bad, Batches, Records, batches_at, open_batches, walk
 from barnabas.lake.reading.log_files import OffsetEntries, OpenSegment, SegmentPlace, list_segments, offset_entries
-from barnabas.lake.reading.log_planning import Piece, Place, Share, position_before
+from barnabas.lake.reading.log_planning import Piece, PieceStart, Share, position_before
 from barnabas.storage import AbortedTxn, read_topic_id
 
 READ_BYTES = 1 << 20
@@ -83,7 +83,7 @@ class _ChangedError(Exception):
 class _PieceReading:
     """The progress in one piece: everything before `next_offset` was returned."""
 
-    def __init__(self, place: Place, piece: Piece, drop: _Drop, plain: bool) -> None:
+    def __init__(self, place: PieceStart, piece: Piece, drop: _Drop, plain: bool) -> None:
         self._place = place
         self._directory = Path(place.directory)
         self._piece = piece

@@ -16,7 +16,7 @@ import pyarrow as pa
 from barnabas.batches import Compression, TimestampType
 from barnabas.batches.format import COMPRESSION_MASK, CONTROL_BIT, MAX_INT32, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from barnabas.lake.reading.batch_arrays import Array, Bad, Records
-from barnabas.lake.reading.log_planning import EVERYTHING, Bounds, Place, Share
+from barnabas.lake.reading.log_planning import EVERYTHING, Bounds, PieceStart, Share
 from barnabas.lake.reading.log_reading import Read, Removed, read_share
 
 _log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def read_rows(
                 yield from _report(read, share.place, schema, fail_fast)
 
 
-def _report(read: Read, place: Place, schema: pa.Schema, fail_fast: bool) -> Iterator[pa.RecordBatch]:
+def _report(read: Read, place: PieceStart, schema: pa.Schema, fail_fast: bool) -> Iterator[pa.RecordBatch]:
     error, is_data_bad = describe(read, place)
     if fail_fast and is_data_bad:
         raise LogReadError(error)
@@ -62,7 +62,7 @@ def _report(read: Read, place: Place, schema: pa.Schema, fail_fast: bool) -> Ite
         _log.warning("%s", error)
 
 
-def describe(read: Read, place: Place) -> tuple[str, bool]:
+def describe(read: Read, place: PieceStart) -> tuple[str, bool]:
     """Describe a fault, and return whether it is in the data: deletion after planning is not."""
     match read.item:
         case Bad(position, base_offset, reason):
@@ -73,7 +73,7 @@ def describe(read: Read, place: Place) -> tuple[str, bool]:
     raise TypeError(read.item)
 
 
-def error_row(read: Read, place: Place, schema: pa.Schema, error: str) -> pa.RecordBatch:
+def error_row(read: Read, place: PieceStart, schema: pa.Schema, error: str) -> pa.RecordBatch:
     """Return one row with the position of a fault."""
     known: dict[str, Any] = {**place._asdict(), "segment": read.segment, ERROR: error}
     match read.item:
@@ -86,7 +86,7 @@ def error_row(read: Read, place: Place, schema: pa.Schema, error: str) -> pa.Rec
 
 
 def _batches_of(
-    records: Records, place: Place, segment: str, schema: pa.Schema, bounds: Bounds
+    records: Records, place: PieceStart, segment: str, schema: pa.Schema, bounds: Bounds
 ) -> Iterator[pa.RecordBatch]:
     if bounds.start_timestamp is not None or bounds.end_timestamp is not None:
         records = records.choose(_in_time(records.timestamp, bounds))
@@ -138,8 +138,8 @@ def _compressions(records: Records, kind: pa.DataType) -> pa.Array:
     return names.take(pa.array(records.batch_of))
 
 
-def _numbers(make: Callable[[Records], Array]) -> Callable[[Records, Place, str, pa.DataType], pa.Array]:
-    def column(records: Records, place: Place, segment: str, kind: pa.DataType) -> pa.Array:
+def _numbers(make: Callable[[Records], Array]) -> Callable[[Records, PieceStart, str, pa.DataType], pa.Array]:
+    def column(records: Records, place: PieceStart, segment: str, kind: pa.DataType) -> pa.Array:
         values = make(records)
         if pa.types.is_timestamp(kind):
             return pa.array(values, pa.int64()).view(kind)
@@ -148,12 +148,12 @@ def _numbers(make: Callable[[Records], Array]) -> Callable[[Records, Place, str,
     return column
 
 
-def _field(name: str) -> Callable[[Records, Place, str, pa.DataType], pa.Array]:
+def _field(name: str) -> Callable[[Records, PieceStart, str, pa.DataType], pa.Array]:
     return _numbers(lambda records: records.of_batch(name))
 
 
-def _place(name: str) -> Callable[[Records, Place, str, pa.DataType], pa.Array]:
-    def column(records: Records, place: Place, segment: str, kind: pa.DataType) -> pa.Array:
+def _place(name: str) -> Callable[[Records, PieceStart, str, pa.DataType], pa.Array]:
+    def column(records: Records, place: PieceStart, segment: str, kind: pa.DataType) -> pa.Array:
         return repeat(getattr(place, name), len(records), kind)
 
     return column
@@ -164,7 +164,7 @@ def repeat(value: Any, count: int, kind: pa.DataType) -> pa.Array:
     return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)
 
 
-_COLUMNS: dict[str, Callable[[Records, Place, str, pa.DataType], pa.Array]] = {
+_COLUMNS: dict[str, Callable[[Records, PieceStart, str, pa.DataType], pa.Array]] = {
     "key": lambda records, place, segment, kind: records.keys(),
     "value": lambda records, place, segment, kind: records.values(),
     "topic": _place("topic"),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from barnabas.batches import BatchError, ControlType, decode_control_key, decode_header, decode_records
 from barnabas.batches.format import CONTROL_BIT, LENGTH_OVERHEAD, MAGIC
-from barnabas.lake.reading.copies import Copy, Read, Verdict
+from barnabas.lake.reading.copies import CommitVerdict, Copy, Read
 from barnabas.lake.reading.log_files import OpenSegment, SegmentPlace, list_segments, offset_entries, time_entries
 from barnabas.lake.reading.options import OptionError
 from barnabas.storage import StorageError
@@ -74,7 +74,7 @@ class Piece(NamedTuple):
     cluster_id: str | None
     node_id: int | None
     snapshot: tuple[int, int] | None
-    verdict: Verdict
+    verdict: CommitVerdict
 
 
 @dataclass
@@ -285,7 +285,7 @@ def _position_of(directory: Path, segment: SegmentPlace, offset: int) -> int:
 
 def log_pieces(
     log: MetadataLog,
-    verdict: Verdict,
+    verdict: CommitVerdict,
     start: int,
     end: int | None,
     max_bytes: int,
@@ -357,7 +357,7 @@ def bootstrap_pieces(log: MetadataLog, max_bytes: int) -> Iterator[Piece]:
 
 
 def _file_pieces(log: MetadataLog, path: Path, snapshot: tuple[int, int], max_bytes: int) -> Iterator[Piece]:
-    base = Piece(str(path), 0, 0, 0, None, log.cluster_id, log.node_id, snapshot, Verdict(snapshot[0]))
+    base = Piece(str(path), 0, 0, 0, None, log.cluster_id, log.node_id, snapshot, CommitVerdict(snapshot[0]))
     try:
         file = OpenSegment.open(path)
     except FileNotFoundError:
@@ -372,7 +372,9 @@ def _file_pieces(log: MetadataLog, path: Path, snapshot: tuple[int, int], max_by
         yield base._replace(position=start, end_position=file.size())
 
 
-def read_pieces(logs: dict[str, MetadataLog], found: dict[str, Verdict], read: Read, max_bytes: int) -> Iterator[Piece]:
+def read_pieces(
+    logs: dict[str, MetadataLog], found: dict[str, CommitVerdict], read: Read, max_bytes: int
+) -> Iterator[Piece]:
     """Yield the pieces of one part of a merged plan."""
     if read.snapshot is not None:
         return snapshot_pieces(logs[read.name], SnapshotId(*read.snapshot), max_bytes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from barnabas.lake.reading.copies import Plan, epoch_of, merge
+from barnabas.lake.reading.copies import ReadPlan, epoch_of, merge
 from barnabas.lake.reading.log_progress import DataLossError
 from barnabas.lake.reading.metadata_files import heads
 from barnabas.lake.reading.metadata_options import MetadataOptions
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from barnabas.lake.reading.metadata_live import LivePiece
 
 
-class Place(NamedTuple):
+class StreamPosition(NamedTuple):
     """The place of a stream: the next offset, and the epoch of the record before it, -1 if there is none."""
 
     offset: int
@@ -47,13 +47,13 @@ class Log(Protocol):
     def look(self) -> None:
         """Refresh: read what is new."""
 
-    def end(self) -> Place:
+    def end(self) -> StreamPosition:
         """Return the end of the committed part, as of the last refresh."""
 
-    def resume(self, place: Place) -> Place | None:
+    def resume(self, place: StreamPosition) -> StreamPosition | None:
         """Return the place if the log has the record before it, the end of the common part if not, None if unknown yet."""
 
-    def cut(self, start: int, end: Place, limits: Limits) -> Place:
+    def cut(self, start: int, end: StreamPosition, limits: Limits) -> StreamPosition:
         """Return the end of the last batch within the limits, but at least of the first batch."""
 
     def parts(self, start: int, end: int, wanted: Wanted) -> Sequence[FilePart | LivePiece]:
@@ -75,15 +75,15 @@ class FileLog:
     def look(self) -> None:
         self._observed.look()
 
-    def _plan(self, start: int) -> Plan:
+    def _plan(self, start: int) -> ReadPlan:
         observed = self._observed
         return merge(observed.copies, observed.verdicts, start, uncommitted=self._options.include_uncommitted)
 
-    def end(self) -> Place:
+    def end(self) -> StreamPosition:
         plan = self._plan(0)
-        return Place(plan.end, plan.epoch)
+        return StreamPosition(plan.end, plan.epoch)
 
-    def resume(self, place: Place) -> Place | None:
+    def resume(self, place: StreamPosition) -> StreamPosition | None:
         observed = self._observed
         if place.offset == 0 or place.epoch < 0:
             return place
@@ -99,7 +99,7 @@ class FileLog:
                 return place
         return self._common(place)
 
-    def _common(self, place: Place) -> Place:
+    def _common(self, place: StreamPosition) -> StreamPosition:
         """Return the end of the latest epoch in the log that is not later than the epoch of the place."""
         spans = [
             (min(span.end, self._observed.verdicts[copy.name].true_end), span.epoch)
@@ -108,20 +108,20 @@ class FileLog:
             if span.epoch <= place.epoch and span.start < self._observed.verdicts[copy.name].true_end
         ]
         offset, epoch = max(spans, default=(0, -1))
-        return Place(min(offset, place.offset), epoch)
+        return StreamPosition(min(offset, place.offset), epoch)
 
-    def cut(self, start: int, end: Place, limits: Limits) -> Place:
+    def cut(self, start: int, end: StreamPosition, limits: Limits) -> StreamPosition:
         rows = size = 0
-        place = Place(start, -1)
+        place = StreamPosition(start, -1)
         for read in self._plan(start).reads:
             if read.snapshot is not None:
-                return Place(*read.snapshot)
+                return StreamPosition(*read.snapshot)
             for head in heads(self._observed.logs[read.name], read.start, min(read.end, end.offset)):
                 rows += head.end_offset - max(head.base_offset, start)
                 size += head.size
                 if place.offset > start and not limits.allows(rows, size):
                     return place
-                place = Place(head.end_offset, head.epoch)
+                place = StreamPosition(head.end_offset, head.epoch)
         return place if place.offset > start else end
 
     def parts(self, start: int, end: int, wanted: Wanted) -> Sequence[FilePart]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from barnabas.client.admin.quorum import Quorum, QuorumInfo
 from barnabas.client.cluster import Cluster
 from barnabas.client.metadata_log import LogBatch, LogPart, LogSnapshot, read_metadata_log
-from barnabas.lake.reading.copies import Verdict
+from barnabas.lake.reading.copies import CommitVerdict
 from barnabas.lake.reading.metadata_files import Piece
-from barnabas.lake.reading.metadata_following import Limits, Place
+from barnabas.lake.reading.metadata_following import Limits, StreamPosition
 from barnabas.lake.reading.metadata_options import MetadataOptions
 from barnabas.lake.reading.metadata_rows import RowFormat, Wanted, chunk_of, rows_of
 from barnabas.lake.reading.options import LATEST
@@ -66,7 +66,7 @@ def plan_live(options: MetadataOptions, wanted: Wanted) -> list[LivePiece]:
 def read_live(piece: LivePiece, options: MetadataOptions, form: RowFormat) -> Iterator[RecordBatch]:
     """Yield the rows of a task. The event loop runs only while it waits for batches."""
     place = f"kafka://{options.client['bootstrap.controllers']}"
-    log = Piece(place, 0, 0, piece.start, piece.end, piece.cluster_id, piece.leader_id, None, Verdict(piece.end))
+    log = Piece(place, 0, 0, piece.start, piece.end, piece.cluster_id, piece.leader_id, None, CommitVerdict(piece.end))
     if piece.start >= piece.end or (piece.wanted.node_ids is not None and piece.leader_id not in piece.wanted.node_ids):
         return
     waiting: list[LogBatch] = []
@@ -107,11 +107,11 @@ class LiveLog:
         self._seen = look(self._options)
         self.cluster_id = self._seen.cluster_id
 
-    def end(self) -> Place:
+    def end(self) -> StreamPosition:
         # A new leader has no high watermark before it has committed a record of its own epoch.
-        return Place(max(self._seen.quorum.high_watermark, 0), self._seen.quorum.leader_epoch)
+        return StreamPosition(max(self._seen.quorum.high_watermark, 0), self._seen.quorum.leader_epoch)
 
-    def resume(self, place: Place) -> Place | None:
+    def resume(self, place: StreamPosition) -> StreamPosition | None:
         end = self.end()
         if place.offset == 0 or place.epoch < 0:
             return place
@@ -133,7 +133,7 @@ class LiveLog:
             return part.epoch if part.base_offset < offset <= part.last_offset + 1 else None
         return None
 
-    def cut(self, start: int, end: Place, limits: Limits) -> Place:
+    def cut(self, start: int, end: StreamPosition, limits: Limits) -> StreamPosition:
         rows = size = 0
         place = end._replace(offset=start)
         for part in _iterate(self._options, start):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.lake.reading.copies import Copy, Verdict, merge, verdicts
+from barnabas.lake.reading.copies import CommitVerdict, Copy, merge, verdicts
 from barnabas.lake.reading.decoding.metadata_columns import warm
 from barnabas.lake.reading.metadata_files import (
     MetadataLog,
@@ -48,7 +48,7 @@ class Observed:
         self.cluster_id = cluster_id
         self.logs = {log.name: log for log in logs}
         self.copies: list[Copy] = []
-        self.verdicts: dict[str, Verdict] = {}
+        self.verdicts: dict[str, CommitVerdict] = {}
         self._scans: dict[str, Scan] = {}
 
     def look(self) -> None:

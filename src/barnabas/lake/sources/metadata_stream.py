@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from barnabas.lake.reading.log_progress import DataLossError
-from barnabas.lake.reading.metadata_following import Limits, Log, Place, log_of
+from barnabas.lake.reading.metadata_following import Limits, Log, StreamPosition, log_of
 from barnabas.lake.reading.metadata_options import MetadataOptions
 from barnabas.lake.reading.metadata_parts import wanted_of
 from barnabas.lake.reading.options import EARLIEST, LATEST
@@ -43,13 +43,13 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._format = row_format(schema, options)
         self._log: Log = log_of(options)
-        self._target: Place | None = None
+        self._target: StreamPosition | None = None
         """The end of the log for a query with the trigger available-now."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  (Spark's name)
         if self._options.start == LATEST:
             return self._offset(self._log.end())
-        return self._offset(Place(0 if self._options.start == EARLIEST else self._options.start, -1))
+        return self._offset(StreamPosition(0 if self._options.start == EARLIEST else self._options.start, -1))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         options = self._options
@@ -105,7 +105,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Leave out the log, which tasks do not need."""
         return {**self.__dict__, "_log": None}
 
-    def _offset(self, place: Place) -> dict[str, Any]:
+    def _offset(self, place: StreamPosition) -> dict[str, Any]:
         return {
             "cluster_id": self._log.cluster_id,
             "topic_id": TOPIC_ID,
@@ -113,13 +113,13 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "leader_epoch": place.epoch,
         }
 
-    def _check(self, start: dict[str, Any]) -> Place | None:
+    def _check(self, start: dict[str, Any]) -> StreamPosition | None:
         """Return the place to continue from: that of the stream, if the log still has what the stream has read."""
         place = _place(start)
         cluster_id = start.get("cluster_id")
         if cluster_id != self._log.cluster_id and cluster_id is not None and self._log.cluster_id is not None:
             self._lost(f"the log was that of the cluster {cluster_id} and is that of {self._log.cluster_id} now")
-            return Place(0, -1)
+            return StreamPosition(0, -1)
         resumed = self._log.resume(place)
         if resumed is None or resumed == place:
             return resumed
@@ -136,5 +136,5 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         _log.warning("%s; continuing", text)
 
 
-def _place(offset: dict[str, Any]) -> Place:
-    return Place(int(offset["offset"]), int(offset["leader_epoch"]))
+def _place(offset: dict[str, Any]) -> StreamPosition:
+    return StreamPosition(int(offset["offset"]), int(offset["leader_epoch"]))

@@ -23,7 +23,7 @@ from barnabas.wire import message_class
 from barnabas.wire.errors import UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from barnabas.lake.reading.json_kernels import Plan, Texts
+    from barnabas.lake.reading.json_kernels import KernelPlan, Texts
 
 _NUMBERS = frozenset({"partition", "broker_id"})
 _FIELD = re.compile(r"UUID\[(\w+)\]\[1:-1\]|TEXT\[(\w+)\]|ACL_TYPES\.get\((\w+)\)|(\w+)")
@@ -86,7 +86,7 @@ def _texts(values: Values, types: Array, versions: Array) -> Texts:
     from barnabas.lake.reading.json_kernels import write  # numba
 
     groups, group_of = np.unique(types * (1 << 20) + np.maximum(versions, 0), return_inverse=True)
-    plans: list[Plan] = []
+    plans: list[KernelPlan] = []
     numbers = np.full(len(groups), -1, dtype=np.int32)
     for at, group in enumerate(groups.tolist()):
         plan = _plan_of(group >> 20, group & ((1 << 20) - 1))
@@ -99,7 +99,7 @@ def _texts(values: Values, types: Array, versions: Array) -> Texts:
 
 
 @cache
-def _plan_of(kind: int, version: int) -> Plan | None:
+def _plan_of(kind: int, version: int) -> KernelPlan | None:
     """Return the plan of a type without secrets that compiled code can write; otherwise None."""
     from barnabas.lake.reading.json_kernels import plan
 
