@@ -13,6 +13,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Coroutine
+from functools import partial
 from importlib.metadata import version as installed
 from typing import Any, NamedTuple
 
@@ -89,8 +90,8 @@ def metadata() -> list[Row]:
         assert peer.encode(peer.decode(data)) == data
         seen = in_turns(
             {
-                "ours": lambda data=data, ours=ours: ours.decode(data),
-                "theirs": lambda data=data, peer=peer: peer.decode(data),
+                "ours": partial(ours.decode, data),
+                "theirs": partial(peer.decode, data),
             }
         )
         question = f"decode Metadata v{version} of {METADATA_TOPICS * METADATA_PARTITIONS:,} partitions"
@@ -209,7 +210,7 @@ def _aiokafka_consume(bootstrap: str, topic: str, count: int) -> float:
 
 
 def _kafka_python_produce(bootstrap: str, topic: str, value: bytes, count: int) -> float:
-    from kafka import KafkaProducer  # type: ignore[import-untyped]
+    from kafka import KafkaProducer
 
     producer = KafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, acks="all", linger_ms=5)
     try:

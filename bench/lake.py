@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from aiokafka.record.memory_records import MemoryRecords  # type: ignore[import-untyped]
+from aiokafka.record.memory_records import MemoryRecords
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,

@@ -54,9 +54,9 @@ KAFKA_PYTHON_FIELDS = [
 
 def kafka_python_partition_record(version: int) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
     """Its compiled writer and reader, called as its own messages call them."""
-    from kafka.protocol.data_container import DataContainer  # type: ignore[import-untyped]
-    from kafka.protocol.schemas import StructField  # type: ignore[import-untyped]
-    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool  # type: ignore[import-untyped]
+    from kafka.protocol.data_container import DataContainer
+    from kafka.protocol.schemas import StructField
+    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
     fields: list[dict[str, Any]] = [{"name": n, "type": kind, "versions": "0+"} for n, kind in KAFKA_PYTHON_FIELDS]
     state = {"name": "LeaderRecoveryState", "type": "int8", "versions": "0+", "taggedVersions": "0+", "tag": 0}

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
-from aiokafka.record import default_records as aiokafka_records  # type: ignore[import-untyped]
+from aiokafka.record import default_records as aiokafka_records
 from hypothesis import assume, given
 
 from barnabas.batches import Compression, Record, build_batch, check_crc, decode_header, decode_records
@@ -17,7 +17,7 @@ from tests.batches.samples import HUNDRED_RECORDS, property_settings, record_lis
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of how it reads its own files
-    from kafka.record import default_records as kafka_python_records  # type: ignore[import-untyped]
+    from kafka.record import default_records as kafka_python_records
 
 FOREIGN = [
     *((aiokafka_records, codec) for codec in Compression),

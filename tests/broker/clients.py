@@ -46,6 +46,12 @@ class RawClient:
         await asyncio.get_running_loop().sock_connect(sock, address)
         return cls(*await asyncio.open_connection(sock=sock))
 
+    @property
+    def transport(self) -> asyncio.Transport:
+        transport = self.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        return transport
+
     def send(self, data: bytes) -> None:
         self.writer.write(data)
 

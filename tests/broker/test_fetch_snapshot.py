@@ -91,7 +91,7 @@ def test_it_needs_cluster_action() -> None:
                 await fetch(cluster, 10)
         assert refused.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
-    settings = {
+    settings: dict[str, str | bool] = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": True,
     }

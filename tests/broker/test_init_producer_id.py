@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.security.acl import AclOperation, ResourceType
@@ -14,11 +16,11 @@ from tests.broker.topic_captures import ALICE, AUTHORIZER, Capture, allow, param
 from tests.transactions.world import topic_records
 
 
-def node(**more: object) -> MemoryNode:
+def node(**more: Any) -> MemoryNode:
     return MemoryNode(records=[*topic_records(TOPIC, [1]), *topic_records("t", [1])], **more)
 
 
-def answered(response: object) -> tuple[int, int, int]:
+def answered(response: Any) -> tuple[int, int, int]:
     return response.error_code, response.producer_id, response.producer_epoch
 
 
@@ -93,7 +95,9 @@ def test_a_transaction_that_goes_on_is_aborted_first() -> None:
         ([(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "tx")], None, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
     ],
 )
-def test_who_may(entries: list[tuple], transactional_id: str | None, code: ErrorCode) -> None:
+def test_who_may(
+    entries: list[tuple[AclOperation, ResourceType, str]], transactional_id: str | None, code: ErrorCode
+) -> None:
     records = [*topic_records(TOPIC, [1]), *(allow("User:alice", *entry) for entry in entries)]
     made = MemoryNode(records=records, authorizer=AUTHORIZER)
     request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=1000)

@@ -11,7 +11,7 @@ from barnabas import wire
 from barnabas.broker.encoded_topics import metadata_form
 from barnabas.broker.topic_creation import creatable_topic
 from barnabas.config import server
-from barnabas.replicated.loop import Result
+from barnabas.replicated.decision import Result
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.wire import ZERO_UUID, Message, Uuid
 from barnabas.wire.messages.metadata import MetadataRequest

@@ -243,7 +243,7 @@ def test_the_header_of_a_batch_is_decoded_once(
     found.call(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000), 5)
     counter = CountingHeader()
     for sequence in range(2):  # the first one begins the transaction, which the coordinator writes to its own log
-        first = {"base_sequence": sequence} if "producer_id" in how else {}
+        first: dict[str, Any] = {"base_sequence": sequence} if "producer_id" in how else {}
         request = produce(batch(b"x", **how, **first))
         request.transactional_id = "tx"
         counter.decoded = 0
@@ -259,7 +259,7 @@ def test_batches_of_several_partitions_keep_their_own_headers(tmp_path: Path, is
     other = Uuid(bytes([8]) * 16)
     found = node(tmp_path, *topic(), *topic("u", other), *topic_records(TRANSACTIONS, [1]))
     found.call(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000), 5)
-    how = {**PRODUCER, "is_transactional": is_transactional}
+    how: dict[str, Any] = {**PRODUCER, "is_transactional": is_transactional}
     request = produce(batch(b"1", b"2", base_sequence=0, **how))
     request.transactional_id = "tx"
     rows = request.topic_data[0].partition_data

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import os
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from barnabas.broker import connection
 from barnabas.broker.context import Listener, Peer
 from barnabas.broker.dispatch import dispatch
 from barnabas.broker.server import Limits, Server
+from barnabas.broker.surroundings import listening_socket
 from barnabas.security.principal import ANONYMOUS
 from barnabas.storage.files import File
 from barnabas.transactions.state import TOPIC
@@ -47,6 +48,11 @@ def produce(data: bytes, *, acks: int = -1, transactional_id: str | None = None)
     return ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=20_000, topic_data=topics)
 
 
+def memory_of(frame: Frame) -> bytearray:
+    assert isinstance(frame, memoryview) and isinstance(frame.obj, bytearray)
+    return frame.obj
+
+
 def received(request: ProduceRequest) -> Frame:
     """The request as a connection receives it, in a buffer of its own."""
     header = RequestHeader(request_api_key=0, request_api_version=VERSION, correlation_id=5, client_id="test")
@@ -62,7 +68,8 @@ def received(request: ProduceRequest) -> Frame:
     return frame
 
 
-def row_of(pieces: Sequence[bytes] | None) -> ProduceResponse.PartitionProduceResponse:
+def row_of(pieces: Sequence[bytes] | Awaitable[object] | None) -> ProduceResponse.PartitionProduceResponse:
+    assert not isinstance(pieces, Awaitable)
     body = b"".join(pieces or ())[8 + APIS[ApiKey.PRODUCE].response_header_version(VERSION) :]
     return wire.decode(ProduceResponse, VERSION, body).responses[0].partition_responses[0]
 
@@ -94,7 +101,7 @@ def test_the_log_writes_the_buffer_that_the_socket_filled(
     sent = batch(compression=compression)
 
     async def scenario() -> ProduceResponse:
-        server = Server(node, Limits())
+        server = Server(node, Limits(), listening_socket)
         address = server.bind(Listener("PLAINTEXT", is_controller=False), "127.0.0.1", 0)
         server.start()
         try:
@@ -139,7 +146,7 @@ def test_a_response_that_waits_does_not_keep_the_frame_in_memory(tmp_path: Path)
     async def scenario() -> None:
         node = ReadingNode(tmp_path, t=[[1, 2]])
         frame = received(produce(batch()))
-        memory = frame.obj
+        memory = memory_of(frame)
         answer = dispatch(frame, node, PEER)
         assert inspect.isawaitable(answer)
         waiting = asyncio.ensure_future(answer)
@@ -155,7 +162,7 @@ def test_a_response_that_waits_does_not_keep_the_frame_in_memory(tmp_path: Path)
 
 
 def test_a_batch_of_a_transaction_is_kept_until_the_coordinator_agrees_and_no_longer(tmp_path: Path) -> None:
-    node = ReadingNode(tmp_path, t=[[1, 2]], records=topic_records(TOPIC, [1]))
+    node = ReadingNode(tmp_path, t=[[1, 2]], records=[*topic_records(TOPIC, [1])])
     begun = node.call(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000), 5)
 
     async def scenario() -> None:
@@ -167,7 +174,7 @@ def test_a_batch_of_a_transaction_is_kept_until_the_coordinator_agrees_and_no_lo
             is_transactional=True,
         )
         frame = received(produce(sent, transactional_id="tx"))
-        memory = frame.obj
+        memory = memory_of(frame)
         answer = dispatch(frame, node, PEER)
         assert inspect.isawaitable(answer)
         waiting = asyncio.ensure_future(answer)

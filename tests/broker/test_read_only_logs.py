@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.batches import build_batch, decode_records, iterate_batches
-from barnabas.batches.reader import Record
+from barnabas.batches import Record, build_batch, decode_records, iterate_batches
 from barnabas.broker.served import WRITING_KEYS, served_versions
 from barnabas.metadata.as_of import EVERYTHING, AsOf
 from barnabas.replicated.placement import partition_for

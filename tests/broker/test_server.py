@@ -228,7 +228,7 @@ def test_a_client_that_does_not_read_is_not_read_from_and_costs_bounded_memory()
     async def scenario() -> None:
         async with running_server() as (server, broker, _controller):
             client = await RawClient.connect(broker, receive_buffer_bytes=4096)
-            client.reader._transport.pause_reading()  # type: ignore[attr-defined]
+            client.transport.pause_reading()
             chunk, sent = framed(request()) * 1000, 0
             while not (server.connections and all(c.write_paused for c in server.connections)):
                 assert sent < 5000, "the server goes on reading"
@@ -241,7 +241,7 @@ def test_a_client_that_does_not_read_is_not_read_from_and_costs_bounded_memory()
             (connection,) = server.connections
             assert connection.read_paused
             assert connection.transport.get_write_buffer_size() + len(connection.buffer) < 2 << 20
-            client.reader._transport.resume_reading()  # type: ignore[attr-defined]
+            client.transport.resume_reading()
             expected = (sent + 100) * 1000 * len(framed(await client.frame()))
             async with asyncio.timeout(60):
                 await client.reader.readexactly(expected - expected // ((sent + 100) * 1000))

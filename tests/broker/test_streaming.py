@@ -8,6 +8,7 @@ import os
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def node(tmp_path: Path) -> ReadingNode:
 
 
 @contextlib.asynccontextmanager
-async def serving(node: ReadingNode, **limits: int) -> AsyncIterator[tuple[Server, tuple[str, int]]]:
+async def serving(node: ReadingNode, **limits: Any) -> AsyncIterator[tuple[Server, tuple[str, int]]]:
     server = Server(node, Limits(**limits))
     address = server.bind(Listener("PLAINTEXT", is_controller=False), "127.0.0.1", 0)
     server.start()
@@ -102,12 +103,12 @@ def test_what_a_client_does_not_take_is_not_read(node: ReadingNode) -> None:
     async def test() -> None:
         async with serving(node) as (server, address):
             client = await RawClient.connect(address, receive_buffer_bytes=4096)
-            client.writer.transport.pause_reading()
+            client.transport.pause_reading()
             client.send(framed(EVERYTHING))
             await asyncio.sleep(0.3)
             (connection,) = server.connections
             assert 0 < connection.transport.get_write_buffer_size() < STREAMED_BYTES_MAX + 2 * CHUNK_BYTES
-            client.writer.transport.resume_reading()
+            client.transport.resume_reading()
             assert [values(row) for row in rows(decoded(await client.frame()))] == [VALUES] * PARTITIONS
             await client.close()
 
@@ -118,13 +119,13 @@ def test_a_client_that_never_takes_its_answer_is_idle(node: ReadingNode) -> None
     async def test() -> None:
         async with serving(node, connections_max_idle_ms=300) as (server, address):
             client = await RawClient.connect(address, receive_buffer_bytes=4096)
-            client.writer.transport.pause_reading()
+            client.transport.pause_reading()
             client.send(framed(EVERYTHING))
             await asyncio.sleep(0.1)
             assert len(server.connections) == 1
             while server.connections:
                 await asyncio.sleep(0.01)
-            client.writer.transport.abort()
+            client.transport.abort()
 
     run(test)
 
@@ -133,10 +134,10 @@ def test_a_client_that_goes_away_leaves_nothing_behind(node: ReadingNode) -> Non
     async def test() -> None:
         async with serving(node) as (server, address):
             client = await RawClient.connect(address, receive_buffer_bytes=4096)
-            client.writer.transport.pause_reading()
+            client.transport.pause_reading()
             client.send(framed(EVERYTHING))
             await asyncio.sleep(0.1)
-            client.writer.transport.abort()
+            client.transport.abort()
             while server.connections:
                 await asyncio.sleep(0.01)
 
@@ -147,12 +148,12 @@ def test_records_that_cannot_be_read_any_more_end_the_connection(node: ReadingNo
     async def test() -> None:
         async with serving(node) as (_, address):
             client = await RawClient.connect(address, receive_buffer_bytes=4096)
-            client.writer.transport.pause_reading()
+            client.transport.pause_reading()
             client.send(framed(EVERYTHING))
             await asyncio.sleep(0.2)
             log = node.partition("t", PARTITIONS - 1).log.segments[0].log
             log.truncate(1000)
-            client.writer.transport.resume_reading()
+            client.transport.resume_reading()
             with pytest.raises(asyncio.IncompleteReadError):
                 await client.frame()
             await client.close()

@@ -143,7 +143,7 @@ def test_a_receiver_that_fails_makes_the_metrics_invalid(
     def fail(*arguments: object) -> None:
         raise RuntimeError("no room")
 
-    monkeypatch.setitem(client_metrics.RECEIVERS, "log", fail)  # type: ignore[arg-type]
+    monkeypatch.setitem(client_metrics.RECEIVERS, "log", fail)
     memory = node()
     assert push(memory, get(memory).subscription_id) == 87
     assert "no room" in caplog.text
@@ -180,9 +180,12 @@ def test_an_unknown_subscription_may_be_asked_for_at_once() -> None:
 
 def test_a_push_with_a_bad_codec_or_too_many_bytes_or_without_an_id_is_refused() -> None:
     memory = node(properties={**RECEIVED, "telemetry.max.bytes": "10"})
-    for number, (fields, code) in enumerate(
-        [({"compression_type": 5}, UNKNOWN_CODEC), ({"metrics": b"x" * 11}, TOO_LARGE), ({"metrics": b"x" * 10}, 0)], 2
-    ):
+    pushes: list[tuple[dict[str, Any], int]] = [
+        ({"compression_type": 5}, UNKNOWN_CODEC),
+        ({"metrics": b"x" * 11}, TOO_LARGE),
+        ({"metrics": b"x" * 10}, 0),
+    ]
+    for number, (fields, code) in enumerate(pushes, 2):
         instance_id = Uuid(number.to_bytes(16))
         assert push(memory, get(memory, instance_id).subscription_id, instance_id, **fields) == code
     for reserved in (ZERO_UUID, Uuid((1).to_bytes(16))):

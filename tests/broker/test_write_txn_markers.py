@@ -90,7 +90,7 @@ def test_who_comes_late_is_refused(tmp_path: Path) -> None:
         assert write(made, given) == {7: [("t", 0, code)]}
 
 
-def test_a_marker_among_offsets_goes_through_their_groups(tmp_path: Path) -> None:
+def test_a_marker_among_offsets_goes_through_their_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = node(tmp_path)
     assert write(made, marker(("__consumer_offsets", [0]), transaction_result=True)) == {
         7: [("__consumer_offsets", 0, 0)]
@@ -99,7 +99,7 @@ def test_a_marker_among_offsets_goes_through_their_groups(tmp_path: Path) -> Non
     ((_, header),) = iterate_batches(batch)
     assert (header.is_control, header.producer_id, header.producer_epoch) == (True, 7, 3)
     made.groups.resigned(0)
-    made.memory_groups.load = _nothing
+    monkeypatch.setattr(made.memory_groups, "load", _nothing)
     refused = write(made, marker(("__consumer_offsets", [0])))
     assert refused == {7: [("__consumer_offsets", 0, ErrorCode.NOT_LEADER_OR_FOLLOWER)]}
 

@@ -224,7 +224,7 @@ def test_a_refused_connection_is_said_without_a_traceback() -> None:
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Broker]:
     """A node whose client may do nothing with the group `secret`, and not read the topic `hidden`."""
-    settings = {
+    settings: dict[str, str | bool] = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": True,
     }

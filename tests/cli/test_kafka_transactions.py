@@ -43,8 +43,10 @@ def test_a_transaction_is_listed_described_and_terminated(broker: Broker) -> Non
     assert re.fullmatch(r"\d+ +\t0 +\t-1 +\t0 +\t\d{13}\t0 +\t", states[1])
     done = run(broker, "forceTerminateTransaction", "--transactionalId", "a-transactional-id")
     assert (done.exit_code, done.output) == (0, "")
-    states = run(broker, "describe-producers", "--topic", "paid", "--partition", "0", "--broker-id", "1").stdout
-    assert states.splitlines()[1].rstrip("\t").endswith("None".ljust(len("CurrentTransactionStartOffset")))
+    states = run(
+        broker, "describe-producers", "--topic", "paid", "--partition", "0", "--broker-id", "1"
+    ).stdout.splitlines()
+    assert states[1].rstrip("\t").endswith("None".ljust(len("CurrentTransactionStartOffset")))
     del producer
 
 

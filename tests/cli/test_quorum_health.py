@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.client.admin.quorum import QuorumInfo, ReplicaState
@@ -22,7 +24,7 @@ def replica(replica_id: int, behind_ms: int | None = 0, *, lag: int = 0, fetched
     )
 
 
-def quorum(*voters: ReplicaState, leader_id: int = 1, high_watermark: int = 990, **more: object) -> QuorumInfo:
+def quorum(*voters: ReplicaState, leader_id: int = 1, high_watermark: int = 990, **more: Any) -> QuorumInfo:
     return QuorumInfo(leader_id, 5, high_watermark, tuple(voters), **more)
 
 

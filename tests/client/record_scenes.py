@@ -132,7 +132,7 @@ async def keys_go_where_other_clients_send_them(bootstrap: str, prefix: str) -> 
         for key in KEYS:
             assert (await theirs.send_and_wait(topic, b"theirs", key)).partition == ours[key], key
     other = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random"})
-    places: dict[bytes, int] = {}
+    places: dict[bytes, int | None] = {}
     for key in KEYS:
         other.produce(
             topic,

@@ -113,7 +113,8 @@ def test_seek_goes_where_it_is_told(broker: Broker) -> None:
             assert await consumer.beginning_offsets([place]) == {place: 0}
             assert await consumer.end_offsets([place, ("seek", 1)]) == {place: 100, ("seek", 1): 100}
             found = await consumer.offsets_for_times({place: 1_020, ("seek", 1): 99_999})
-            assert found[place] is not None and found[place].offset == 10
+            at_place = found[place]
+            assert at_place is not None and at_place.offset == 10
             assert found[TopicPartition("seek", 1)] is None
             with pytest.raises(KafkaError, match="seek-1 is not assigned"):
                 consumer.seek(("seek", 1), 0)
@@ -344,7 +345,11 @@ def test_a_pattern_takes_in_topics_that_come_later(broker: Broker, protocol: str
     broker.create_topic(f"pattern-{protocol}-a", 1)
 
     async def main() -> None:
-        how = {"metadata_max_age_ms": 100, "group_id": f"pattern-{protocol}", "group_protocol": protocol}
+        how: dict[str, Any] = {
+            "metadata_max_age_ms": 100,
+            "group_id": f"pattern-{protocol}",
+            "group_protocol": protocol,
+        }
         async with consumer_of(broker, **how) as consumer:
             await consumer.subscribe(re.compile(f"pattern-{protocol}-.*"))
             await _until(lambda: len(consumer.assignment()) == 1)

@@ -84,7 +84,8 @@ def create_topic(admin: AdminClient, topic: str, partitions: int = 1, config: Ma
 @pytest.fixture(params=CLIENTS, ids=[each.name for each in CLIENTS])
 def client(request: pytest.FixtureRequest) -> Client:
     """Each client in turn."""
-    return request.param
+    found: Client = request.param
+    return found
 
 
 @pytest.fixture

@@ -174,8 +174,8 @@ def test_partitions_are_added_and_never_taken_away(admin: AdminClient, fresh_nam
     assert unknown.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
-def described_configs(admin: AdminClient, resource: ConfigResource) -> dict[str, ConfigEntry]:
-    found: dict[str, ConfigEntry] = result_of(admin.describe_configs([resource]))
+def described_configs(admin: AdminClient, resource: ConfigResource) -> dict[str, Any]:
+    found: dict[str, Any] = result_of(admin.describe_configs([resource]))
     return found
 
 
@@ -247,9 +247,7 @@ def test_broker_configs_are_described_and_changed(node: Barnabas, admin: AdminCl
     assert described_configs(admin, broker)["log.cleaner.threads"].value == "1"
 
 
-def acl(
-    kind: type[AclBinding] | type[AclBindingFilter], name: str | None, principal: str | None, host: str = "*"
-) -> Any:
+def acl(kind: Callable[..., Any], name: str | None, principal: str | None, host: str | None = "*") -> Any:
     allowed, read = AclPermissionType.ALLOW, AclOperation.READ
     return kind(ResourceType.TOPIC, name, ResourcePatternType.LITERAL, principal, host, read, allowed)
 
@@ -259,9 +257,9 @@ def test_acls_are_created_described_and_deleted(admin: AdminClient, fresh_name: 
     first, second = acl(AclBinding, topic, "User:alice"), acl(AclBinding, topic, "User:bob", "10.0.0.1")
     for future in admin.create_acls([first, second]).values():
         assert future.result(WAIT_S) is None
-    of_topic = acl(AclBindingFilter, topic, None, None)  # type: ignore[arg-type]
+    of_topic = acl(AclBindingFilter, topic, None, None)
     assert set(admin.describe_acls(of_topic).result(WAIT_S)) == {first, second}
-    of_alice = acl(AclBindingFilter, topic, "User:alice", None)  # type: ignore[arg-type]
+    of_alice = acl(AclBindingFilter, topic, "User:alice", None)
     assert set(result_of(admin.delete_acls([of_alice]))) == {first}
     assert set(admin.describe_acls(of_topic).result(WAIT_S)) == {second}
 

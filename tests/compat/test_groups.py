@@ -123,9 +123,10 @@ def numbers(records: Iterable[Iterable[Record]]) -> list[int]:
     return sorted(int(each.value or b"-1") for one in records for each in one)
 
 
-@pytest.fixture(params=PROTOCOLS.values(), ids=PROTOCOLS)
+@pytest.fixture(params=list(PROTOCOLS.values()), ids=list(PROTOCOLS))
 def protocol(request: pytest.FixtureRequest) -> Protocol:
-    return request.param
+    found: Protocol = request.param
+    return found
 
 
 def test_members_share_partitions_and_take_over_from_who_leaves(
@@ -175,7 +176,7 @@ def test_who_stays_keeps_what_it_has(node: Barnabas, make_topic: MakeTopic, fres
         group.join(PROTOCOLS[name])
         group.settle()
         for member, owned, events in before:
-            lost = owned - member.assignment()
+            lost = frozenset(owned - member.assignment())
             assert len(lost) == 1
             changes = [(what, which) for what, which in member.events[events:] if which]
             assert changes == [("revoked", lost)]

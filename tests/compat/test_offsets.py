@@ -119,14 +119,16 @@ def test_records_are_deleted_for_every_client(node: Barnabas, make_topic: MakeTo
 def delete_by_confluent(bootstrap: str, topic: str, before: int) -> int:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     (future,) = admin.delete_records([TopicPartition(topic, 0, before)]).values()
-    return future.result(WAIT_S).low_watermark
+    low_watermark: int = future.result(WAIT_S).low_watermark
+    return low_watermark
 
 
 def delete_by_kafka_python(bootstrap: str, topic: str, before: int) -> int:
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         place = KafkaPythonTopicPartition(topic, 0)
-        return admin.delete_records({place: before})[place]["low_watermark"]
+        low_watermark: int = admin.delete_records({place: before})[place]["low_watermark"]
+        return low_watermark
     finally:
         admin.close()
 
@@ -137,7 +139,8 @@ def delete_by_aiokafka(bootstrap: str, topic: str, before: int) -> int:
         await admin.start()
         try:
             place = AioTopicPartition(topic, 0)
-            return (await admin.delete_records({place: RecordsToDelete(before)}))[place]
+            low_watermark: int = (await admin.delete_records({place: RecordsToDelete(before)}))[place]
+            return low_watermark
         finally:
             await admin.close()
 

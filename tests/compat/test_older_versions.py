@@ -18,7 +18,8 @@ VERSIONS = [(2, 1), (2, 4), (2, 8), (3, 5)]  # 2.1 is the oldest that Kafka 4 is
 
 @pytest.fixture(params=VERSIONS, ids=[".".join(map(str, each)) for each in VERSIONS])
 def version(request: pytest.FixtureRequest) -> tuple[int, int]:
-    return request.param
+    found: tuple[int, int] = request.param
+    return found
 
 
 def test_records_are_written_and_read(node: Barnabas, make_topic: MakeTopic, version: tuple[int, int]) -> None:

@@ -73,7 +73,12 @@ def test_a_producer_outlives_the_node(client: Client) -> None:
         acknowledged: list[tuple[int, int]] = []
         restarted = threading.Event()
         with client.producer(broker.bootstrap_servers, {"enable.idempotence": True}) as producer:
-            restarting = threading.Thread(target=lambda: (broker.restart(), restarted.set()))
+
+            def restart() -> None:
+                broker.restart()
+                restarted.set()
+
+            restarting = threading.Thread(target=restart)
             count = 0
             while not restarted.is_set() or count < 40:
                 for _ in range(20):

@@ -64,11 +64,13 @@ def read(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> lis
         while True:
             message = consumer.poll(WAIT_S)
             assert message is not None
-            if message.error() is not None:
-                assert message.error().code() == KafkaError._PARTITION_EOF
+            error = message.error()
+            if error is not None:
+                assert error.code() == KafkaError._PARTITION_EOF
                 return found
-            value = message.value()
-            found.append((message.offset(), None if value is None else value.hex()))
+            value, offset = message.value(), message.offset()
+            assert offset is not None
+            found.append((offset, None if value is None else value.hex()))
     finally:
         consumer.close()
 

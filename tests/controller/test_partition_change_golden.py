@@ -82,7 +82,7 @@ def decide(first: int, decision: Callable[..., Any], *arguments: Any) -> range:
     return explained
 
 
-def beat(offset: int, **wishes: bool) -> range:
+def beat(offset: int, **wishes: Any) -> range:
     record = history()[offset].record
     assert isinstance(record, BrokerRegistrationChangeRecord)
     request = BrokerHeartbeatRequest(

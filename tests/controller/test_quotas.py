@@ -18,7 +18,8 @@ def rate(parts: Parts, value: float | None = 1.0, key: str = "producer_byte_rate
 
 
 def told(story: Story, *alterations: QuotaAlteration) -> list[tuple[Parts, str | None]]:
-    return [(dict(entity), error and error.message) for entity, error in story.decide(quotas.alter, alterations)]
+    results = story.decide(quotas.alter, alterations)
+    return [(dict(entity), None if error is None else error.message) for entity, error in results]
 
 
 def test_quotas_are_set_changed_and_removed() -> None:
@@ -63,10 +64,10 @@ def test_an_entity_that_cannot_be_is_refused(parts: Parts, message: str) -> None
 
 def test_addresses_and_users_have_quotas_of_their_own() -> None:
     story = Story()
-    address = {"ip": None}
+    address: Parts = {"ip": None}
     assert told(story, rate(address, 5.0, "connection_creation_rate")) == [(address, None)]
     assert told(story, rate(address)) == [(address, "Invalid configuration key producer_byte_rate")]
-    user = {"user": None}
+    user: Parts = {"user": None}
     assert told(story, rate(user, 5.0, "connection_creation_rate")) == [
         (user, "Invalid configuration key connection_creation_rate")
     ]

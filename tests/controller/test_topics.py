@@ -196,7 +196,7 @@ def test_settings_in_force_are_shown_with_the_place_that_gave_them() -> None:
     )
     wanted = [new("a", configs={"cleanup.policy": " compact"}), new("b", configs={"internal.segment.bytes": "64"})]
     a, b = story.decide(topics.create, wanted, {"a", "b"}).answers
-    shown = {each.name: (each.value, each.config_source) for each in a.configs}
+    shown = {each.name: (each.value, each.config_source) for each in a.configs or ()}
     assert list(shown) == sorted(shown)
     assert shown["cleanup.policy"] == (" compact", 1)
     assert shown["retention.bytes"] == ("7", 2)
@@ -204,7 +204,7 @@ def test_settings_in_force_are_shown_with_the_place_that_gave_them() -> None:
     assert shown["retention.ms"] == ("7200000", 4)
     assert shown["flush.ms"] == ("9223372036854775807", 5)
     assert "internal.segment.bytes" not in shown
-    assert {each.name for each in b.configs} - set(shown) == {"internal.segment.bytes"}
+    assert {each.name for each in b.configs or ()} - set(shown) == {"internal.segment.bytes"}
 
 
 def test_who_may_not_describe_a_new_topic_is_not_told_its_settings() -> None:
@@ -252,7 +252,9 @@ def test_partitions_are_added_behind_those_there_are() -> None:
     story = Story(topic(partition([1, 2]), partition([2, 3])))
     (row,) = story.decide(topics.create_partitions, [More(name="t", count=4, assignments=None)]).answers
     assert (row.error_code, row.error_message) == (0, None)
-    assert [(type(r), r.partition_id) for r in story.written] == [(PartitionRecord, 2), (PartitionRecord, 3)]
+    made = [each for each in story.written if isinstance(each, PartitionRecord)]
+    assert made == story.written
+    assert [each.partition_id for each in made] == [2, 3]
     added = story.image.topics.by_id[TOPIC].partitions[2:]
     for each in added:
         assert len(each.replicas) == 2
@@ -344,7 +346,8 @@ def test_a_deleted_topic_is_gone_and_an_unknown_id_is_told() -> None:
     other = Uuid(b"o" * 16)
     errors = story.decide(topics.delete, [TOPIC, other]).answers
     assert errors[TOPIC] is None
-    assert errors[other] is not None
-    assert errors[other].code == ErrorCode.UNKNOWN_TOPIC_ID
+    refused = errors[other]
+    assert refused is not None
+    assert refused.code == ErrorCode.UNKNOWN_TOPIC_ID
     assert story.last == [(RemoveTopicRecord(topic_id=TOPIC), 0)]
     assert story.image.topics.names == ()

@@ -18,7 +18,7 @@ PATIENCE_S = 90.0
 BEGINNING = -2
 
 # A client that finds nobody tries again at once: the node is away for a second.
-STUBBORN = {
+STUBBORN: dict[str, str | int | float | bool] = {
     "log_level": 0,
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 100,
@@ -39,6 +39,13 @@ class Found(NamedTuple):
 
 
 Place = tuple[str, int]
+
+
+def place_of(message: ck.Message) -> tuple[Place, int]:
+    """The partition and the offset of a message that was received."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None and partition is not None and offset is not None
+    return (topic, partition), offset
 
 
 def producer(bootstrap: str, **settings: Any) -> ck.Producer:
@@ -82,10 +89,10 @@ def read(bootstrap: str, places: Iterable[Place], isolation_level: str) -> dict[
         reader.assign([ck.TopicPartition(*place, BEGINNING) for place in found])
         while reading:
             for message in reader.consume(5000, 1.0):
-                place = (message.topic(), message.partition())
+                place, offset = place_of(message)
                 error = message.error()
                 if error is None:
-                    found[place].append(Found(message.offset(), message.key(), message.value()))
+                    found[place].append(Found(offset, message.key(), message.value() or b""))
                 elif error.code() == ck.KafkaError._PARTITION_EOF:
                     reading.discard(place)
                 else:

@@ -28,6 +28,7 @@ from tests.crash.clients import (
     create_topic,
     is_stable,
     offsets,
+    place_of,
     producer,
     read,
     wait_until,
@@ -125,8 +126,9 @@ class Stream(Load):
                 self._failures.append(f"{number}: {error}")
             else:
                 self.acknowledged += 1
-                if message.offset() is not None and message.offset() >= 0:
-                    self.placed[partition][message.offset()] = number
+                offset = message.offset()
+                if offset is not None and offset >= 0:
+                    self.placed[partition][offset] = number
 
         return delivered
 
@@ -462,8 +464,9 @@ class Group(Load):
         numbers: list[int] = []
         for message in member.consume(200, 0.1):
             if message.error() is None:
-                positions[message.topic(), message.partition()] = message.offset() + 1
-                numbers.append(number_of(message.value()))
+                place, offset = place_of(message)
+                positions[place] = offset + 1
+                numbers.append(number_of(message.value() or b""))
         with self._lock:
             self._seen.update(numbers)
         if not positions:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from tools.apache_kafka import Barnabas
@@ -74,7 +75,7 @@ def groups(random: Random) -> list[Load]:
 
 
 def housekeeping(random: Random) -> list[Load]:
-    once = {"enable_idempotence": True, "batch_size": 20000}
+    once: dict[str, Any] = {"enable_idempotence": True, "batch_size": 20000}
     compact = {**SMALL, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
     return [
         Stream("rolling", random, config=SMALL, **once),

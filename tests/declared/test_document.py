@@ -13,12 +13,12 @@ from barnabas.declared import document as module
 from barnabas.declared.document import (
     DeclaredTopic,
     Document,
-    DocumentError,
     Password,
     entity_text,
     load_document,
     read_document,
 )
+from barnabas.declared.yaml_nodes import DocumentError
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 
 

@@ -364,13 +364,12 @@ def test_a_member_needs_to_read_the_group_and_describe_its_topics() -> None:
             allow("User:alice", AclOperation.DESCRIBE, ResourceType.TOPIC, "a"),
         ]
         async with Clients(AT_ONCE, [*TOPICS, *rights], authorizer=WITH_ACLS) as clients:
-            peer = {"principal": ALICE}
-            assert (await Consumer(clients, "one", "a", group_id="x", **peer).join()).error_code == (
+            assert (await Consumer(clients, "one", "a", group_id="x", principal=ALICE).join()).error_code == (
                 ErrorCode.GROUP_AUTHORIZATION_FAILED
             )
-            answer = await Consumer(clients, "one", "a", "b", **peer).join()
+            answer = await Consumer(clients, "one", "a", "b", principal=ALICE).join()
             assert (answer.error_code, answer.error_message) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
-            assert (await Consumer(clients, "one", "a", **peer).join()).error_code == 0
+            assert (await Consumer(clients, "one", "a", principal=ALICE).join()).error_code == 0
 
     run(story())
 

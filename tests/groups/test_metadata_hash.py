@@ -11,7 +11,7 @@ from barnabas.metadata.replay import replay
 from barnabas.wire import Message, Uuid
 from barnabas.wire.records.metadata import PartitionRecord, TopicRecord
 from tests.broker.harness import register_broker
-from tests.groups.harness import topic
+from tests.groups.harness import topic, topic_id_of
 
 PATTERN = bytes(number * 7 % 256 for number in range(1200))
 # Of the first bytes of the pattern, as hash4j 0.22.0 has them.
@@ -75,6 +75,6 @@ def test_a_topic_that_changes_changes_the_hash() -> None:
     hashes = TopicHashes()
     image = replay(EMPTY_IMAGE, topic("a", 2), Provenance(3, 1, 0))
     before = hashes.of_group(["a"], image)
-    grown = PartitionRecord(partition_id=2, topic_id=topic("a")[0].topic_id, replicas=[1], isr=[1], leader=1)
+    grown = PartitionRecord(partition_id=2, topic_id=topic_id_of("a"), replicas=[1], isr=[1], leader=1)
     image = replay(image, [grown], Provenance(4, 1, 0))
     assert hashes.of_group(["a"], image) != before

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
@@ -53,10 +53,10 @@ def barnabas(*arguments: str, stdin: str | None = None) -> Result:
     return result
 
 
-def document(*arguments: str) -> dict[str, object]:
+def document(*arguments: str) -> dict[str, Any]:
     result = barnabas(*arguments, "-o", "json")
     assert result.exit_code in (0, 2), result.output
-    found: dict[str, object] = json.loads(result.stdout)
+    found: dict[str, Any] = json.loads(result.stdout)
     return found
 
 
@@ -391,12 +391,12 @@ def _retried(*arguments: str, timeout_s: float = 60) -> Result:
     return result
 
 
-def _status_until(where: tuple[str, ...], *, healthy: bool, timeout_s: float = 60) -> dict[str, object]:
+def _status_until(where: tuple[str, ...], *, healthy: bool, timeout_s: float = 60) -> dict[str, Any]:
     deadline = time.monotonic() + timeout_s
     while True:
         result = barnabas("quorum", "status", *where, "-o", "json")
         if result.stdout and json.loads(result.stdout)["verdict"]["healthy"] == healthy:
-            found: dict[str, object] = json.loads(result.stdout)
+            found: dict[str, Any] = json.loads(result.stdout)
             return found
         assert time.monotonic() < deadline, result.output
         time.sleep(0.5)

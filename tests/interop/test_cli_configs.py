@@ -89,7 +89,7 @@ async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool
     raise AssertionError(found)
 
 
-def rows_eventually(node: ApacheKafka, line: str, is_so: Callable[[Any], bool]) -> Any:
+def rows_eventually(node: ApacheKafka, line: str, is_so: Callable[[Any], object]) -> Any:
     for _ in range(100):
         result = barnabas(node, f"{line} -o json", None)
         found = json.loads(result.stdout)

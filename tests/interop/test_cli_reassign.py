@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -278,11 +279,16 @@ def test_kafka_leader_election_prints_the_same(three: Three, tmp_path: Path) -> 
     three.same(ELECTION, *server, "--election-type", "other", "--all-topic-partitions", code=1)
 
 
+async def _turn(name: str, cluster: Cluster) -> None:
+    """Let broker 2 be the preferred leader."""
+    await Reassignments(cluster).alter_partition_reassignments({(name, 0): (2, 1)})
+
+
 def test_kafka_leader_election_elects(three: Three) -> None:
     printed = []
     for name, run in (("turned", three.theirs), ("turned2", three.ours)):
         create(three.bootstrap, name, [1, 2])
-        three.ask(lambda cluster, name=name: Reassignments(cluster).alter_partition_reassignments({(name, 0): (2, 1)}))
+        three.ask(partial(_turn, name))
         args = ("--bootstrap-server", three.bootstrap, "--election-type", "preferred")
         printed.append(run(ELECTION, *args, "--topic", name, "--partition", "0")[:2])
     assert printed[0][0] == printed[1][0] == 0
@@ -313,7 +319,7 @@ def test_kafka_reassign_partitions_prints_the_same_of_what_is_settled(three: Thr
 def test_kafka_reassign_partitions_refuses_the_same(three: Three, tmp_path: Path) -> None:
     create(three.bootstrap, "refused", [1, 2])
     server = ("--bootstrap-server", "{server}")
-    texts = {
+    texts: dict[str, list[tuple[str, int, list[int]]]] = {
         "unknown broker": [("refused", 0, [1, 9])],
         "unknown topic": [("missing", 0, [1])],
         "unknown partition": [("refused", 5, [1])],
@@ -386,12 +392,16 @@ def test_a_reassignment_that_goes_on_is_shown_and_cancelled_the_same(three: Thre
     assert cancelled[0].out.startswith("Successfully cancelled partition reassignment for: slow-0")
 
 
+async def _log_dir(replica: Replica, cluster: Cluster) -> str | None:
+    found = await LogDirs(cluster).describe_replica_log_dirs([replica])
+    return checked(found)[replica].log_dir
+
+
 def test_kafka_reassign_partitions_moves_log_dirs(three: Three, tmp_path: Path) -> None:
     printed = []
     for name, run in (("housed", three.theirs), ("housed2", three.ours)):
         create(three.bootstrap, name, [1])
-        found = three.ask(lambda cluster, name=name: LogDirs(cluster).describe_replica_log_dirs([Replica(name, 0, 1)]))
-        now = checked(found)[Replica(name, 0, 1)].log_dir
+        now = three.ask(partial(_log_dir, Replica(name, 0, 1)))
         other = next(
             str(three.nodes[0].directory / each) for each in ("data", "more") if not (now or "").endswith(each)
         )

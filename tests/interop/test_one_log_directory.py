@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 import pytest
 from tools.apache_kafka import ApacheKafka, Barnabas
 
-from tests.crash.clients import Found, Place, committed, consumer, create_topic, producer, read, wait_until
+from tests.crash.clients import Found, Place, committed, consumer, create_topic, place_of, producer, read, wait_until
 from tests.crash.loads import Group, Load, Transactions, retried, settled_first
 from tests.crash.test_log_kill import BUSY, INTERNAL_TOPICS, STATE, Crew, groups, housekeeping, records
 from tests.interop.conftest import jars
@@ -99,7 +99,8 @@ LEVELS = ("read_uncommitted", "read_committed")
 def ends(bootstrap: str, place: Place, level: str) -> tuple[int, int]:
     reader = consumer(bootstrap, isolation_level=level)
     try:
-        return tuple(reader.get_watermark_offsets(ck.TopicPartition(*place), timeout=30))
+        low, high = reader.get_watermark_offsets(ck.TopicPartition(*place), timeout=30)
+        return low, high
     finally:
         reader.close()
 
@@ -254,7 +255,7 @@ class Clients:
                 assert time.monotonic() < deadline, f"{len(seen)} of {goals}"
                 for message in member.consume(500, 0.2):
                     if message.error() is None:
-                        one = (message.topic(), message.partition()), message.offset()
+                        one = place_of(message)
                         assert one not in seen
                         seen.add(one)
             _commit(member)
@@ -301,7 +302,9 @@ def test_each_goes_on_where_the_other_ended(first: str, how: str, tmp_path: Path
             else:
                 served(node)
                 after = state(node.bootstrap)
-                for name, expected, found in zip(State._fields, before or (), after, strict=True):
+                assert before is not None
+                for name in State._fields:
+                    expected, found = getattr(before, name), getattr(after, name)
                     where = f"{name} under {type(node).__name__} after round {clients.round}"
                     assert different(expected, found) == {}, where
                 clients.go_on()
@@ -320,9 +323,9 @@ def test_each_goes_on_where_the_other_ended(first: str, how: str, tmp_path: Path
     assert "Traceback" not in said
 
 
-def different(expected: dict[object, object], found: dict[object, object]) -> dict[object, object]:
+def different(expected: dict[Any, Any], found: dict[Any, Any]) -> dict[Any, Any]:
     """What was, and what is; of lists what is in one of them only."""
-    all_of_it = {}
+    all_of_it: dict[Any, Any] = {}
     for key in expected.keys() | found.keys():
         was, now = expected.get(key), found.get(key)
         if was == now:

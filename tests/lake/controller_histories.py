@@ -180,7 +180,8 @@ class Cluster:
             self.story.decide(acls.delete, [AclFilter(principal=entry.principal)])
 
     def ask_for_a_quota(self) -> None:
-        parts = [{"user": "u"}, {"user": None}, {"user": "u", "client-id": None}][self.choose(3)]
+        entities: list[dict[str, str | None]] = [{"user": "u"}, {"user": None}, {"user": "u", "client-id": None}]
+        parts = entities[self.choose(3)]
         value = None if not self.choose(3) else float(1 + self.choose(3))
         self.story.decide(quotas.alter, [QuotaAlteration(parts, [("producer_byte_rate", value)])])
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ class Broker:
         *records: Message,
         dirs: Sequence[str] = ("one",),
         assign: Assign | None = None,
-        settings: Mapping[str, object] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.paths = {name: path / name for name in dirs}
         for each in self.paths.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -122,4 +122,4 @@ def describe(node: MemoryNode, held: set[Entry], wanted: list[Filter]) -> None:
     assert set(found) == {entry for entry in held if selects(wanted[0], entry)}
 
 
-CARRIED_OUT = {"create": create, "delete": delete, "describe": describe}
+CARRIED_OUT: dict[str, Callable[..., None]] = {"create": create, "delete": delete, "describe": describe}

@@ -79,7 +79,8 @@ def through_bytes(records: Sequence[tuple[Message, int]]) -> list[Message]:
 
 def batches(records: Sequence[Message], base_offset: int, sizes: Sequence[int]) -> list[MetadataBatch]:
     """The records cut into batches of these sizes, over and over."""
-    found, position = [], 0
+    found: list[MetadataBatch] = []
+    position = 0
     while position < len(records):
         part = records[position : position + sizes[len(found) % len(sizes)]]
         first = base_offset + position

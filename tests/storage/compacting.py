@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from barnabas.batches import (
@@ -126,7 +126,7 @@ def seen_committed(log: Log, fetch_bytes: int = 300) -> dict[int, tuple[bytes | 
     return found
 
 
-def last_values(records: dict[int, tuple[bytes | None, bytes | None]]) -> dict[bytes | None, bytes]:
+def last_values(records: Mapping[int, tuple[bytes | None, bytes | None]]) -> dict[bytes | None, bytes]:
     """What is left of these records when each replaces the one before it with the same key."""
     values = {key: value for _, (key, value) in sorted(records.items())}
     return {key: value for key, value in values.items() if value is not None}

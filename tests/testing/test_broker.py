@@ -111,7 +111,12 @@ def test_one_directory_cannot_have_two(tmp_path: Path) -> None:
 
 
 def test_every_setting_of_a_server_can_be_given() -> None:
-    config = {"auto.create.topics.enable": False, "num.partitions": "3", "log.retention.ms": 1000, "node.id": 7}
+    config: dict[str, str | int | bool] = {
+        "auto.create.topics.enable": False,
+        "num.partitions": "3",
+        "log.retention.ms": 1000,
+        "node.id": 7,
+    }
     with Broker(config=config) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         resource = ConfigResource(ResourceType.BROKER, "7")

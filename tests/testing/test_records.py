@@ -145,7 +145,7 @@ def test_a_group_goes_on_after_a_restart_where_it_had_come_to(protocol: str) -> 
         consumer.subscribe(["orders"])
         message = consumer.poll(TIMEOUT_S)
         assert message is not None and message.error() is None
-        consumer.commit(message, asynchronous=False)
+        consumer.commit(message=message, asynchronous=False)
         consumer.close()
         return message.value()
 
@@ -163,7 +163,8 @@ def test_groups_of_aiokafka_and_kafka_python_read() -> None:
             async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
                 await producer.send_and_wait("orders", b"1")
             async with AIOKafkaConsumer("orders", group_id="shop", **settings) as consumer, asyncio.timeout(TIMEOUT_S):
-                return (await consumer.getone()).value
+                value: bytes | None = (await consumer.getone()).value
+                return value
 
     assert asyncio.run(read_in_loop()) == b"1"
     with Broker(["orders"]) as broker:

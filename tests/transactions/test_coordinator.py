@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from barnabas.replicated.decision import Producer, Result
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.transactions.coordinator import Operation, operation_of_produce, operation_of_txn_offset_commit
+from barnabas.transactions.markers import EndedTransaction
 from barnabas.transactions.state import TransactionState, record
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -48,7 +49,7 @@ async def test_each_commit_and_each_abort_is_an_epoch(world: World) -> None:
         for epoch, is_commit in ((1, True), (2, False), (3, True))
         for partition in (0, 1)
     ]
-    assert world.state is STATE.COMPLETE_COMMIT
+    assert world.state() is STATE.COMPLETE_COMMIT
 
 
 @in_world
@@ -68,14 +69,14 @@ async def test_while_markers_are_under_way_nothing_else_happens(world: World) ->
     await world.add(producer, T[0], T[1])
     following = await world.end(producer)
     await world.settle()
-    assert world.state is STATE.PREPARE_COMMIT
+    assert world.state() is STATE.PREPARE_COMMIT
     assert list(world.coordinator.describe(ID).partitions) == [T[1]]
     assert await refusal(world.add(following, T[0])) is CONCURRENT
     assert await refusal(world.end(producer)) is CONCURRENT
     assert await refusal(world.begin()) is CONCURRENT
     world.refusing.clear()
     await world.wait_ms(2_000)
-    assert world.state is STATE.COMPLETE_COMMIT
+    assert world.state() is STATE.COMPLETE_COMMIT
     assert sorted(partition for partition, *_ in world.written_markers) == [0, 1]
     await world.add(following, T[0])
 
@@ -119,9 +120,9 @@ async def test_a_transaction_that_takes_too_long_is_aborted(world: World) -> Non
     producer = await world.begin(timeout_ms=5_000)
     await world.add(producer, T[0])
     await world.wait_ms(4_000)
-    assert world.state is STATE.ONGOING
+    assert world.state() is STATE.ONGOING
     await world.wait_ms(10_000)
-    assert world.state is STATE.COMPLETE_ABORT
+    assert world.state() is STATE.COMPLETE_ABORT
     assert world.written_markers == [(0, 1000, 1, False)]
     assert await refusal(world.end(producer)) is ErrorCode.INVALID_TXN_STATE
     assert await refusal(world.add(producer, T[0])) is FENCED
@@ -172,9 +173,9 @@ async def test_a_late_transaction_in_its_last_epoch_waits_for_a_producer_id(worl
     await world.settle()
     world.refuses_ids = None
     await world.wait_ms(15_000)
-    assert world.state is STATE.ONGOING
+    assert world.state() is STATE.ONGOING
     await world.wait_ms(15_000)
-    assert (world.state, world.found().producer_id, world.found().producer_epoch) == (STATE.COMPLETE_ABORT, 2000, 0)
+    assert (world.state(), world.found().producer_id, world.found().producer_epoch) == (STATE.COMPLETE_ABORT, 2000, 0)
 
 
 @in_world
@@ -184,10 +185,10 @@ async def test_a_deleted_partition_needs_no_marker(world: World) -> None:
     await world.add(producer, *T)
     await world.end(producer)
     await world.settle()
-    assert world.state is STATE.PREPARE_COMMIT
+    assert world.state() is STATE.PREPARE_COMMIT
     world.delete_topic("t")
     await world.settle()  # without waiting for the next try
-    assert world.state is STATE.COMPLETE_COMMIT
+    assert world.state() is STATE.COMPLETE_COMMIT
     assert not world.markers
 
 
@@ -202,9 +203,9 @@ def test_who_was_taken_over_sends_no_more_markers(code: ErrorCode) -> None:
         world.refusing.clear()
         await world.wait_ms(60_000)
         assert not world.markers
-        assert world.state is STATE.PREPARE_COMMIT
+        assert world.state() is STATE.PREPARE_COMMIT
         await world.restart()  # whoever leads the partition next begins again
-        assert world.state is STATE.COMPLETE_COMMIT
+        assert world.state() is STATE.COMPLETE_COMMIT
 
     World().run(scenario)
 
@@ -215,18 +216,20 @@ async def test_markers_that_fail_by_a_fault_of_ours_are_tried_again(world: World
     await world.add(producer, T[0])
     works, failures = world.write_markers, iter([ValueError(), KeyError()])
 
-    async def write(*arguments: object) -> object:
+    async def write(
+        partitions: Sequence[TopicPartition], transaction: EndedTransaction
+    ) -> Mapping[TopicPartition, ErrorCode]:
         for error in failures:
             raise error
-        return await works(*arguments)
+        return await works(partitions, transaction)
 
     world.coordinator._markers._write_local = write
     await world.end(producer)
     await world.settle()
-    assert world.state is STATE.PREPARE_COMMIT
+    assert world.state() is STATE.PREPARE_COMMIT
     for _ in range(3):
         await world.wait_ms(1_000)
-    assert world.state is STATE.COMPLETE_COMMIT
+    assert world.state() is STATE.COMPLETE_COMMIT
 
 
 @in_world
@@ -243,7 +246,7 @@ async def test_the_end_goes_on_when_who_asked_is_gone(world: World) -> None:
     log.commits_at_once = True
     log.commit()
     await world.settle()
-    assert world.state is STATE.COMPLETE_COMMIT
+    assert world.state() is STATE.COMPLETE_COMMIT
 
 
 @in_world
@@ -304,10 +307,10 @@ async def test_what_is_complete_is_said_when_the_log_takes_it_again(world: World
     world.refusing.clear()
     world.logs[0].refuses = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     await world.wait_ms(1_000)
-    assert (len(world.markers), world.state) == (1, STATE.PREPARE_COMMIT)
+    assert (len(world.markers), world.state()) == (1, STATE.PREPARE_COMMIT)
     world.logs[0].refuses = None
     await world.wait_ms(2_000)
-    assert (len(world.markers), world.state) == (1, STATE.COMPLETE_COMMIT)
+    assert (len(world.markers), world.state()) == (1, STATE.COMPLETE_COMMIT)
 
 
 @in_world
@@ -378,7 +381,7 @@ def test_a_crash_after_any_record_loses_nothing(transaction_version: int) -> Non
 
         async def scenario(world: World, state: TransactionState = states[cut - 1]) -> None:
             expected = {STATE.PREPARE_COMMIT: STATE.COMPLETE_COMMIT, STATE.PREPARE_ABORT: STATE.COMPLETE_ABORT}
-            assert world.state is expected.get(state, state)
+            assert world.state() is expected.get(state, state)
             sent = [(p, is_commit) for p, _, _, is_commit in world.written_markers]
             is_prepared = state in expected
             assert sent == ([(0, state is STATE.PREPARE_COMMIT), (1, state is STATE.PREPARE_COMMIT)] * is_prepared)
@@ -458,7 +461,7 @@ async def test_partitions_are_verified_with_codes_that_the_client_knows(world: W
 async def test_who_writes_in_version_2_adds(world: World) -> None:
     producer = await world.begin()
     assert await ask(world, producer, Operation.ADD) == {}
-    assert (world.found().partitions, world.found().client_transaction_version) == (set(T[:2]), 2)
+    assert (world.found().partitions, world.found().client_transaction_version) == (frozenset(T[:2]), 2)
 
 
 @in_world
@@ -483,7 +486,7 @@ def test_verification_can_be_switched_off_but_not_adding() -> None:
         producer = await world.begin()
         assert await ask(world, producer, Operation.VERIFY) == {}
         assert await ask(world, producer, Operation.ADD) == {}
-        assert world.state is STATE.ONGOING
+        assert world.state() is STATE.ONGOING
 
     World(properties={"transaction.partition.verification.enable": "false"}).run(scenario)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.replicated.decision import Producer, Result
@@ -37,7 +39,7 @@ def situation(*transactions: Transaction, version: int = 2, now_ms: int = NOW_MS
     return decide.TransactionSituation(image_of(*transactions), now_ms, version, 100)
 
 
-def transaction(state: TransactionState = STATE.EMPTY, **changes: object) -> Transaction:
+def transaction(state: TransactionState = STATE.EMPTY, **changes: Any) -> Transaction:
     is_begun = state in (STATE.ONGOING, STATE.PREPARE_COMMIT, STATE.PREPARE_ABORT)
     partitions = frozenset({T0}) if is_begun else frozenset()
     start_ms = -1 if state is STATE.EMPTY else 500
@@ -73,7 +75,7 @@ def refused(code: ErrorCode) -> pytest.RaisesExc[KafkaError]:
         ({"keep_prepared": True, "timeout_ms": 0}, ErrorCode.UNSUPPORTED_VERSION),
     ],
 )
-def test_what_is_wrong_with_the_request_whatever_the_state(changes: dict[str, object], expected: int) -> None:
+def test_what_is_wrong_with_the_request_whatever_the_state(changes: dict[str, Any], expected: int) -> None:
     given = {
         "transactional_id": ID,
         "timeout_ms": 1_000,
@@ -183,13 +185,21 @@ def test_who_is_fenced_in_the_last_epoch_leaves_a_new_producer_id() -> None:
 def test_the_first_partition_begins_a_transaction(state: TransactionState, version: int) -> None:
     before = transaction(state)
     after = written(decide.add_partitions(situation(before), ID, Producer(7, 3), {T0, T1}, version))
-    assert (after.state, after.partitions, after.client_transaction_version) == (STATE.ONGOING, {T0, T1}, version)
+    assert (after.state, after.partitions, after.client_transaction_version) == (
+        STATE.ONGOING,
+        frozenset({T0, T1}),
+        version,
+    )
     assert (after.start_timestamp_ms, after.last_update_timestamp_ms) == (NOW_MS, NOW_MS)
 
 
 def test_further_partitions_leave_its_beginning() -> None:
     after = written(decide.add_partitions(situation(transaction(STATE.ONGOING)), ID, Producer(7, 3), {T1}, 2))
-    assert (after.partitions, after.start_timestamp_ms, after.last_update_timestamp_ms) == ({T0, T1}, 500, NOW_MS)
+    assert (after.partitions, after.start_timestamp_ms, after.last_update_timestamp_ms) == (
+        frozenset({T0, T1}),
+        500,
+        NOW_MS,
+    )
 
 
 def test_a_partition_that_is_in_already_needs_no_record() -> None:
@@ -244,7 +254,11 @@ def test_an_end_prepares_what_goes_on(is_commit: bool, version: int) -> None:
     state = STATE.PREPARE_COMMIT if is_commit else STATE.PREPARE_ABORT
     epoch = 4 if version == 2 else 3
     assert (after.state, after.producer_epoch, after.client_transaction_version) == (state, epoch, version)
-    assert (after.partitions, after.start_timestamp_ms, after.last_update_timestamp_ms) == ({T0}, 500, NOW_MS)
+    assert (after.partitions, after.start_timestamp_ms, after.last_update_timestamp_ms) == (
+        frozenset({T0}),
+        500,
+        NOW_MS,
+    )
     assert result.response == decide.Ended(*((Producer(7, 4), 3) if version == 2 else (Producer(-1, -1),)))
 
 
@@ -275,7 +289,8 @@ def test_a_decision_is_the_same_however_often_it_is_made() -> None:
         lambda: decide.abort_timed_out(old._replace(now_ms=1 << 40), ID),
     ):
         assert ask() == ask()
-        assert ask().response.claims_producer_id
+        response: Any = ask().response
+        assert response.claims_producer_id
 
 
 NEW, AGAIN = Producer(7, 3), Producer(7, 2)

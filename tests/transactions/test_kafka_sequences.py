@@ -69,6 +69,7 @@ def values(log: bytes) -> list[tuple[str, int, str]]:
         for each in decode_records(log, position, header):
             keyed = decode_key_value(each, "transaction")
             assert keyed is not None
+            key: Any = keyed.key
             value: Any = keyed.value
             value.transaction_last_update_timestamp_ms = 0
             value.transaction_start_timestamp_ms = min(value.transaction_start_timestamp_ms, 0)
@@ -76,7 +77,7 @@ def values(log: bytes) -> list[tuple[str, int, str]]:
                 topic.partition_ids.sort()
             (value.transaction_partitions or []).sort(key=lambda topic: topic.topic)
             version = int.from_bytes((each.value or b"")[:2])
-            found.append((keyed.key.transactional_id, version, repr(value)))
+            found.append((key.transactional_id, version, repr(value)))
     return found
 
 

@@ -135,7 +135,7 @@ class History(World):
         if self.data[partition].write(client.producer, client.number):
             self.where[client.number].add(partition)
 
-    async def end(self, which: int, commits: int) -> None:
+    async def end_one(self, which: int, commits: int) -> None:
         client = self.client(which)
         if client is None:
             return
@@ -179,7 +179,7 @@ class History(World):
     async def end_in_a_crash(self, which: int, commits: int) -> None:
         """Some markers are written and some are not when the node is killed."""
         self.refusing[T[commits % len(T)]] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        await self.end(which, commits)
+        await self.end_one(which, commits)
         await self.settle()
         await self.restart()
 
@@ -209,7 +209,7 @@ class History(World):
 ACTIONS: list[Any] = [
     *[History.take] * 2,
     *[History.write] * 6,
-    *[History.end] * 4,
+    *[History.end_one] * 4,
     *[History.end_in_a_crash] * 2,
     History.end_again,
     History.wait,

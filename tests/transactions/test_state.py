@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,7 @@ from barnabas.transactions.state import (
     transit,
 )
 from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.records.transaction import TransactionLogKey, TransactionLogValue
 
 DATA = Path(__file__).parent / "data"
 STATE = TransactionState
@@ -52,7 +54,7 @@ def load(records: Iterator[KeyValue] | list[KeyValue]) -> TransactionsImage:
     return image
 
 
-def a_transaction(**changes: object) -> Transaction:
+def a_transaction(**changes: Any) -> Transaction:
     base = Transaction("tx", 7, 7, -1, 3, 60_000, STATE.ONGOING, frozenset({TopicPartition("t", 1)}), 10, 20, 2)
     return base._replace(**changes)
 
@@ -73,7 +75,9 @@ def test_records_are_written_as_kafka_writes_them(partition_id: int) -> None:
     image = EMPTY_IMAGE
     for raw, (key, value) in golden_records(partition_id):
         image = apply(image, Batch(0, 0, 0, 0, [KeyValue(key, value)]))
+        assert isinstance(key, TransactionLogKey)
         (again_key, again_value), version = record(image.transactions[key.transactional_id], 2)
+        assert again_value is not None
         assert wire.encode_record(again_key, 0) == raw.key
         assert wire.encode_record(again_value, version) == raw.value
 
@@ -116,7 +120,8 @@ def test_a_client_of_version_2_needs_a_cluster_that_can_write_that_down() -> Non
 def test_an_empty_transaction_has_no_list_of_partitions_and_a_complete_one_an_empty_list() -> None:
     def partitions(state: TransactionState) -> object:
         value = record(a_transaction(state=state, partitions=frozenset()), 2)[0].value
-        return None if value is None else value.transaction_partitions
+        assert isinstance(value, TransactionLogValue)
+        return value.transaction_partitions
 
     assert partitions(STATE.EMPTY) is None
     assert partitions(STATE.COMPLETE_ABORT) == []

@@ -20,7 +20,7 @@ from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.markers import EndedTransaction
 from barnabas.transactions.producer_ids import ProducerIds
 from barnabas.transactions.state import TOPIC, Transaction, TransactionState
-from barnabas.wire import ErrorCode, KafkaError, Uuid
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import FeatureLevelRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from tests.replicated.manual_clock import ManualClock
 from tests.replicated.memory_log import MemoryLog
@@ -72,7 +72,7 @@ class World:
         )
         self.coordinator: TransactionCoordinator
 
-    def change_metadata(self, *records: object) -> None:
+    def change_metadata(self, *records: Message) -> None:
         old = self.image
         self.image = replay(old, records, Provenance(old.offset + len(records), 1, self.clock.now_ms()))
         if hasattr(self, "coordinator"):
@@ -138,7 +138,6 @@ class World:
     def found(self, transactional_id: str = ID) -> Transaction:
         return self.coordinator.machine_of(transactional_id).image.transactions[transactional_id]
 
-    @property
     def state(self) -> TransactionState:
         return self.found().state
 

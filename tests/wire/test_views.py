@@ -104,7 +104,7 @@ Mixed request key=9999 versions=0-1 flexible=1+ listeners=broker
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_fields_beside_the_records_are_copied_out_of_the_view(version: int) -> None:
-    message = Mixed()
+    message: Any = Mixed()
     message.blob, message.blobs, message.records = b"blob", [b"one", b""], b"record"
     message.name, message.names, message.numbers = "é", ["a", ""], [1, -1]
     message.some_id, message.ids = wire.Uuid(bytes(range(16))), [wire.Uuid(bytes([7]) * 16)]

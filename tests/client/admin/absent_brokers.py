@@ -36,7 +36,8 @@ def with_absent_brokers(
     racks: Mapping[int, str | None], config: Mapping[str, str] | None = None, *, refusing: Collection[int] = ()
 ) -> Iterator[Broker]:
     """Broker 1, which runs, and those that do not, with their racks; the rack of broker 1 is taken from there as well."""
-    own = {"broker.rack": racks[1]} if racks.get(1) else {}
+    rack = racks.get(1)
+    own = {"broker.rack": rack} if rack else {}
     absent = {each: rack for each, rack in racks.items() if each != 1}
     with Broker(config={**PATIENT, **own, **(config or {})}) as broker, contextlib.ExitStack() as stack:
         ports = [_refusing_port(stack) if each in refusing else _forwarding_port(stack, broker) for each in absent]

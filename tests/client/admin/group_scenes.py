@@ -60,7 +60,7 @@ def commit(bootstrap: str, group: str, offsets: dict[tuple[str, int], int]) -> N
 def committed(bootstrap: str, group: str) -> dict[tuple[str, int], int]:
     async def work(cluster: Cluster) -> dict[tuple[str, int], int]:
         found = checked(await Groups(cluster).list_consumer_group_offsets([group]))[group]
-        return {tuple(key): value.offset for key, value in checked(found).items()}
+        return {(key.topic, key.partition): value.offset for key, value in checked(found).items()}
 
     offsets: dict[tuple[str, int], int] = asked(bootstrap, work)
     return offsets

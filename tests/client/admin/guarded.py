@@ -22,7 +22,7 @@ _DENIED = (
 
 @contextmanager
 def guarded_broker() -> Iterator[Broker]:
-    settings = {
+    settings: dict[str, str | bool] = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": True,
     }

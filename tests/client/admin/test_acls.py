@@ -72,8 +72,9 @@ def test_what_is_wrong_with_one_entry_is_its_own_error(broker: Broker) -> None:
     wrong = entry("wrong", principal="nobody")
     results = ask(broker, lambda acls: acls.create_acls([entry("right"), wrong]))
     assert results[entry("right")] is None
-    assert isinstance(results[wrong], KafkaError)
-    assert results[wrong].code is ErrorCode.INVALID_REQUEST
+    refused = results[wrong]
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.INVALID_REQUEST
 
 
 def test_more_entries_than_fit_into_a_request_are_made(broker: Broker) -> None:

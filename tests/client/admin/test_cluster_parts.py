@@ -216,8 +216,9 @@ async def scripted(answer: Callable[[Asked], Message], **versions: tuple[int, in
             asked = await read_request(reader)
             port = writer.get_extra_info("sockname")[1]
             if asked.name == "Metadata":
-                response: Message = one_broker(port)
-                response.cluster_authorized_operations = 1 << AclOperation.ALTER
+                metadata = one_broker(port)
+                metadata.cluster_authorized_operations = 1 << AclOperation.ALTER
+                response: Message = metadata
             elif asked.name == "ApiVersions":
                 response = ranges(Metadata=(0, 10), **versions)
                 levels = answer(asked)
@@ -241,7 +242,7 @@ def test_a_broker_without_describe_cluster_is_asked_for_metadata() -> None:
             found = await Brokers(cluster).describe_cluster()
             assert (found.cluster_id, [node.id for node in found.nodes]) == ("scripted", [1])
             asked = await Brokers(cluster).describe_cluster(include_authorized_operations=True)
-            assert asked.authorized_operations == {AclOperation.ALTER}
+            assert asked.authorized_operations == frozenset({AclOperation.ALTER})
             assert not await Brokers(cluster).can_list_fenced_brokers()
             with pytest.raises(UnsupportedByNodeError, match=r"fenced brokers needs DescribeCluster.*2\.8"):
                 await Brokers(cluster).describe_cluster(include_fenced_brokers=True)
@@ -308,7 +309,7 @@ def test_lowering_a_feature_needs_a_version_that_can_say_so() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_change_that_was_not_confirmed_is_looked_after(happened: bool) -> None:
-    late = {"error_code": int(ErrorCode.REQUEST_TIMED_OUT), "error_message": None}
+    late: dict[str, Any] = {"error_code": int(ErrorCode.REQUEST_TIMED_OUT), "error_message": None}
 
     def answer(asked: Asked) -> Message:
         match asked.name:

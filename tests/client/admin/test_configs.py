@@ -226,7 +226,8 @@ def old_broker(port: list[int], seen: list[Any], **versions: tuple[int, int]) ->
 
 def ask_old(question: Callable[[Configs], Awaitable[T]], **versions: tuple[int, int]) -> tuple[T, list[Any]]:
     async def main() -> tuple[T, list[Any]]:
-        port, seen = [0], []
+        port = [0]
+        seen: list[Any] = []
         async with peer(answering(old_broker(port, seen, **versions))) as port[0]:
             settings = {
                 "bootstrap.servers": f"127.0.0.1:{port[0]}",

@@ -56,7 +56,11 @@ def described(result: object) -> GroupDescription:
 
 def test_offsets_are_set_listed_and_deleted(broker: Broker) -> None:
     async def scenario(groups: Groups) -> None:
-        new = {ORDERS_0: 0, ORDERS_1: CommittedOffset(0, 0, "by hand"), GONE: 0}
+        new: dict[TopicPartition, int | CommittedOffset] = {
+            ORDERS_0: 0,
+            ORDERS_1: CommittedOffset(0, 0, "by hand"),
+            GONE: 0,
+        }
         results = await groups.alter_consumer_group_offsets("offsets", new)
         assert results.pop(GONE) is not None
         assert results == {ORDERS_0: None, ORDERS_1: None}

@@ -79,8 +79,9 @@ def test_one_entity_that_is_refused_is_a_value_beside_the_others(broker: Broker)
     asked = {good: {"producer_byte_rate": 1.0}, bad: {"no_such_rate": 1.0}}
     results = ask(broker, lambda quotas: quotas.alter_client_quotas(asked))
     assert results[good] is None
-    assert isinstance(results[bad], KafkaError)
-    assert results[bad].code is ErrorCode.INVALID_REQUEST
+    refused = results[bad]
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.INVALID_REQUEST
 
 
 def test_validate_only_changes_nothing(broker: Broker) -> None:

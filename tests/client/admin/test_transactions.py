@@ -138,10 +138,11 @@ def test_topics_and_partitions_that_are_not_there_are_errors(broker: Broker) -> 
         with pytest.raises(KafkaError, match="nowhere") as error:
             await transactions.find_hanging_transactions(topics=["nowhere"])
         assert error.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        results = await Producers(transactions.cluster).describe_producers([PAID_0, ("paid", 9), ("nowhere", 0)])
+        absent = [TopicPartition("paid", 9), TopicPartition("nowhere", 0)]
+        results = await Producers(transactions.cluster).describe_producers([PAID_0, *absent])
         assert isinstance(results[PAID_0], list)
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert [code_of(results[each]) for each in (("paid", 9), ("nowhere", 0))] == [missing] * 2
+        assert [code_of(results[each]) for each in absent] == [missing] * 2
 
     run(broker, scenario)
 

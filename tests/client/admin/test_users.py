@@ -156,8 +156,8 @@ def test_after_no_answer_it_is_said_what_can_be_known() -> None:
                 "request.timeout.ms": 200,
             }
             async with Cluster(settings) as cluster:
-                alterations = [ScramUpsertion("there", SHA_256, "x"), ScramDeletion("gone", SHA_256)]
-                return await Users(cluster).alter_user_scram_credentials(alterations)
+                upsertion, deletion = ScramUpsertion("there", SHA_256, "x"), ScramDeletion("gone", SHA_256)
+                return await Users(cluster).alter_user_scram_credentials([upsertion, deletion])
 
     results = asyncio.run(main())
     happened = {key.user: late.happened for key, late in results.items() if isinstance(late, TimedOutError)}

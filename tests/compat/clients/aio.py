@@ -22,6 +22,7 @@ from tests.compat.clients.common import (
     Closing,
     Consumer,
     Place,
+    Placed,
     Producer,
     Record,
     RefusedError,
@@ -104,15 +105,16 @@ class AioProducer(_InLoop):
         )
         self._futures.append(self.call(sent))
 
-    def flush(self) -> list[Place]:
+    def flush(self) -> list[Placed]:
         futures, self._futures = self._futures, []
 
-        async def answers() -> list[Place]:
+        async def answers() -> list[Placed]:
             await self._producer.flush()
             answered = [await future for future in futures]
             return [(each.partition, each.offset) for each in answered if each is not None]  # None: acks=0
 
-        return self.call(answers())
+        placed: list[Placed] = self.call(answers())
+        return placed
 
     def begin(self) -> None:
         self.call(self._producer.begin_transaction())
@@ -210,7 +212,7 @@ class AioConsumer(_InLoop):
         self.call(self._seek(place, offset))
 
     def is_at(self, place: Place, offset: int) -> bool:
-        return self.call(self._consumer.position(TopicPartition(*place))) == offset
+        return bool(self.call(self._consumer.position(TopicPartition(*place))) == offset)
 
     def pause(self, places: Iterable[Place]) -> None:
         async def pause() -> None:

@@ -14,6 +14,7 @@ POLL_S = 0.02
 BEGINNING, END = -2, -1
 
 Place = tuple[str, int]  # a topic and a partition
+Placed = tuple[int, int]  # a partition and the offset that a record got there
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
@@ -48,7 +49,7 @@ class Producer(Protocol):
     """Sends are acknowledged when `flush` returns, which raises what the node refused."""
 
     def send(self, topic: str, record: Record) -> None: ...
-    def flush(self) -> list[Place]: ...
+    def flush(self) -> list[Placed]: ...
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def abort(self) -> None: ...
@@ -137,7 +138,7 @@ def poll_until(consumers: Sequence[Consumer], condition: Callable[[], Any], what
     return received
 
 
-def sent(client: Client, bootstrap: str, topic: str, records: Iterable[Record], **settings: Any) -> list[Place]:
+def sent(client: Client, bootstrap: str, topic: str, records: Iterable[Record], **settings: Any) -> list[Placed]:
     """Send records with a producer of their own: where each has gone."""
     with client.producer(bootstrap, dotted(settings)) as producer:
         for record in records:

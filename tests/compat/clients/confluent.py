@@ -8,7 +8,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
-from tests.compat.clients.common import WAIT_S, Closing, Consumer, Place, Producer, Record, RefusedError
+from tests.compat.clients.common import WAIT_S, Closing, Consumer, Place, Placed, Producer, Record, RefusedError
 
 # librdkafka's own names for what Kafka calls otherwise
 _NAMES = {
@@ -54,29 +54,30 @@ def _refused(error: ck.KafkaError) -> RefusedError:
 
 class ConfluentProducer(Closing):
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._producer = ck.Producer(config)
-        self._placed: list[Place] = []
+        self._producer = ck.Producer(dict(config))
+        self._placed: list[Placed] = []
         self._errors: list[ck.KafkaError] = []
         if "transactional.id" in config:
             with _refusals():
                 self._producer.init_transactions(WAIT_S)
 
     def send(self, topic: str, record: Record) -> None:
-        where = {} if record.partition is None else {"partition": record.partition}
-        when = {} if record.timestamp_ms is None else {"timestamp": record.timestamp_ms}
-        headers = list(record.headers) or None
+        where: dict[str, Any] = {} if record.partition is None else {"partition": record.partition}
+        when: dict[str, Any] = {} if record.timestamp_ms is None else {"timestamp": record.timestamp_ms}
+        headers: Any = list(record.headers) or None
         with _refusals():
             self._producer.produce(
                 topic, record.value, record.key, on_delivery=self._delivered, headers=headers, **where, **when
             )
 
     def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
-        if error is None:
-            self._placed.append((message.partition(), message.offset()))
-        else:
+        partition, offset = message.partition(), message.offset()
+        if error is not None:
             self._errors.append(error)
+        elif partition is not None and offset is not None:  # None: acks=0
+            self._placed.append((partition, offset))
 
-    def flush(self) -> list[Place]:
+    def flush(self) -> list[Placed]:
         assert self._producer.flush(WAIT_S) == 0
         placed, errors = self._placed, self._errors
         self._placed, self._errors = [], []
@@ -144,7 +145,8 @@ class ConfluentConsumer(Closing):
         for each in messages:
             error = each.error()
             if error is not None and error.code() == ck.KafkaError._PARTITION_EOF:
-                self._ends[each.topic(), each.partition()] = each.offset()
+                topic, partition, offset = _place_of(each)
+                self._ends[topic, partition] = offset
             elif error is not None:
                 raise _refused(error)
         return [_record(each) for each in messages if each.error() is None]
@@ -201,15 +203,20 @@ def _places(partitions: Iterable[ck.TopicPartition]) -> frozenset[Place]:
     return frozenset((each.topic, each.partition) for each in partitions)
 
 
+def _place_of(message: ck.Message) -> tuple[str, int, int]:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None and partition is not None and offset is not None
+    return topic, partition, offset
+
+
 def _record(message: ck.Message) -> Record:
     kind, timestamp_ms = message.timestamp()
+    headers: Any = message.headers() or ()
     return Record(
         message.value(),
         message.key(),
-        tuple(message.headers() or ()),
+        tuple(headers),
         timestamp_ms,
-        message.topic(),
-        message.partition(),
-        message.offset(),
+        *_place_of(message),
         kind == ck.TIMESTAMP_LOG_APPEND_TIME,
     )

@@ -9,6 +9,8 @@ from queue import Empty, Queue
 from threading import Event, Lock, Thread
 from typing import Any
 
+from tests.compat.clients.common import Placed
+
 with warnings.catch_warnings():  # its own way to read its schemas is deprecated in Python 3.11
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka
@@ -99,7 +101,7 @@ class KafkaPythonProducer(Closing):
             )
         self._futures.append(future)
 
-    def flush(self) -> list[Place]:
+    def flush(self) -> list[Placed]:
         futures, self._futures = self._futures, []
         with _refusals():
             self._producer.flush(WAIT_S)
@@ -222,7 +224,7 @@ class KafkaPythonConsumer(Closing):
 
     def is_at(self, place: Place, offset: int) -> bool:
         with _refusals():
-            return self.consumer.position(TopicPartition(*place), WAIT_MS) == offset
+            return bool(self.consumer.position(TopicPartition(*place), WAIT_MS) == offset)
 
     def pause(self, places: Iterable[Place]) -> None:
         self.consumer.pause(*(TopicPartition(*place) for place in places))

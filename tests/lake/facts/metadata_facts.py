@@ -71,7 +71,7 @@ def fold(items: Sequence[Item], open_facts: Sequence[pa.RecordBatch] = (), *, sh
         for shard in metadata.destinations(item.record, shards):
             routed[shard].append(item)
     packed = [pack for batch in open_facts for pack in pack_facts(batch, METADATA, shards)]
-    made = []
+    made: list[pa.RecordBatch] = []
     for shard in range(shards):
         mine = [pack for pack in packed if pack.column("shard")[0].as_py() == shard]
         batches = [_with_record_columns(pack) for pack in mine]

@@ -370,7 +370,7 @@ def test_what_is_exact_in_a_compacted_log_was_so_in_the_whole_one(
 
 def _as_written(content: Any, is_modern: bool) -> list[Any]:
     """Records as coordinators write them: a group is of one type, goes without members, and a member goes with all it has."""
-    written = []
+    written: list[Any] = []
     for about, said, version in content:
         name = type(about).__name__
         if name == "GroupMetadataKey" if is_modern else name.startswith("Consumer"):

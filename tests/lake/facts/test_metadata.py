@@ -218,7 +218,7 @@ def test_codes_that_nobody_knows_keep_their_numbers_from_one_run_to_the_next() -
 
 
 def test_a_key_is_a_json_array() -> None:
-    parts = ['a"b\\c\n', 1, None, "ü", ""]
+    parts: list[str | int | None] = ['a"b\\c\n', 1, None, "ü", ""]
     assert json.loads(schema.key_text(*parts)) == parts
 
 

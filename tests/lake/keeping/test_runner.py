@@ -189,6 +189,7 @@ def test_a_failed_check_leaves_the_lake_as_it_was(words: SparkSession, tmp_path:
     put(source, LINES)
 
     def twice(records: DataFrame, open_facts: DataFrame, *, shards: int) -> DataFrame:
+        assert STREAM.fold is not None
         facts = STREAM.fold(records, open_facts, shards=shards)
         return facts.unionAll(facts)
 

@@ -112,7 +112,8 @@ def _config_history(rng: random.Random, topics: list[str], count: int) -> list[R
 
 def _availability(rng: random.Random, topics: list[str]) -> tuple[list[Row], list[Row]]:
     troubled = topics[: max(9, len(topics) // 20)]
-    trouble, by_topic = [], []
+    trouble: list[Row] = []
+    by_topic: list[Row] = []
     for rank, topic in enumerate(troubled):
         began = START + timedelta(days=4, hours=3, minutes=rank % 60)
         until = END if rank == 1 else began + timedelta(minutes=rng.uniform(2, 180) / (rank + 1))
@@ -153,7 +154,12 @@ def _availability(rng: random.Random, topics: list[str]) -> tuple[list[Row], lis
 
 
 def _fences() -> list[Row]:
-    spells = [(4, 1.2, 95, "silence"), (4, 4.13, 210, "silence"), (2, 4.2, 14, "shutdown"), (2, 4.21, 3, "start")]
+    spells = [
+        (4, 1.2, 95.0, "silence"),
+        (4, 4.13, 210.0, "silence"),
+        (2, 4.2, 14.0, "shutdown"),
+        (2, 4.21, 3.0, "start"),
+    ]
     spells += [(broker, 0.001 * broker, 1.5, "start") for broker in BROKERS]
     rows = []
     for n, (broker, day, minutes, cause) in enumerate(spells):
@@ -296,7 +302,8 @@ def _access(rng: random.Random, topics: list[str], count: int) -> tuple[list[Row
 
 
 def _traffic(rng: random.Random, topics: list[str]) -> dict[str, list[Row]]:
-    whole, plan = [], []
+    whole: list[Row] = []
+    plan: list[Row] = []
     for n, topic in enumerate(topics):
         size, partitions = int(9e11 / (n + 1) ** 1.2), 12 if n < 4 else 6
         peak = size / 3e5

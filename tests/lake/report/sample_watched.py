@@ -70,7 +70,7 @@ def watched_rows() -> dict[str, list[Row]]:
         for log_dir in (0, 1)
     }
     mean = sum(sizes.values()) / len(sizes)
-    disks = [
+    disks: list[Row] = [
         {
             "broker_id": broker,
             "log_dir": f"/var/lib/kafka/data-{log_dir}",
@@ -93,7 +93,7 @@ def watched_rows() -> dict[str, list[Row]]:
         "etl-nightly": "steady",
         "web": "none",
     }
-    groups = [
+    groups: list[Row] = [
         {
             "group_id": group,
             "state": "Empty" if verdict == "stopped" else "Stable",
@@ -130,7 +130,7 @@ def inventory_rows(topics: list[str]) -> dict[str, list[Row]]:
         }
         for broker in BROKERS
     ]
-    found = [
+    found: list[Row] = [
         {
             "topic": topic,
             "topic_id": f"id-{n}",

@@ -50,7 +50,9 @@ def lake(spark: SparkSession) -> SparkSession:
     from pyspark.sql.types import StructType
 
     def view(name: str, schema: str, found: list[dict[str, Any]]) -> None:
-        table = pa.Table.from_pylist(found, to_arrow_schema(StructType.fromDDL(schema), timezone="UTC"))
+        struct = StructType.fromDDL(schema)
+        assert isinstance(struct, StructType)
+        table = pa.Table.from_pylist(found, to_arrow_schema(struct, timezone="UTC"))
         spark.createDataFrame(table).createOrReplaceTempView(name)
 
     rows = {**sample.all_rows(), "quorum_lag": sample_watched.quorum_lag()}
@@ -59,7 +61,7 @@ def lake(spark: SparkSession) -> SparkSession:
         mine = rows.get(name, [{"valid_from_offset": 1, "fenced": True, "exact": True}] * 2)
         view(name, ddl(columns), [{"cluster_id": cluster, **row} for cluster in ("a", "b") for row in mine])
     assert {"cluster_id", "offset", "append_time"} <= {column.name for column in metadata.COLUMNS}
-    records = [("a", 0, sample.START), ("a", 9, sample.END), ("b", 3, sample.END)]
+    records = [("a", 0, sample_watched.START), ("a", 9, sample_watched.END), ("b", 3, sample_watched.END)]
     named = [dict(zip(("cluster_id", "offset", "append_time"), record, strict=True)) for record in records]
     view("metadata_records", "cluster_id string, offset bigint, append_time timestamp", named)
     return spark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from barnabas.lake.reading.decoding import metadata_columns
 from barnabas.lake.reading.decoding.metadata_columns import Columns, decode_columns, raw
 from barnabas.lake.reading.decoding.metadata_records import KEY_COLUMNS, TYPES, classify
 from barnabas.lake.reading.json_kernels import plan, write
-from barnabas.wire import Uuid, encode_record, message_class
+from barnabas.wire import Message, Uuid, encode_record, message_class
 from barnabas.wire.records.metadata import (
     AccessControlEntryRecord,
     ConfigRecord,
@@ -80,7 +81,7 @@ def test_damage_is_judged_as_without_compiled_code(data: st.DataObject) -> None:
 
 def test_rows_of_all_kinds_stay_in_their_order_and_secrets_are_masked() -> None:
     source = random.Random(1)
-    makers = [
+    makers: list[Callable[[int], Message]] = [
         lambda number: TopicRecord(name=f"topic {number}", topic_id=Uuid(source.randbytes(16))),
         lambda number: TopicRecord(name=f'"\\é{number}'),
         lambda number: PartitionChangeRecord(partition_id=number, isr=list(range(number % 5)), leader=number % 3),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_a_change_of_leader_names_what_happened_beside_it(histories: Histories) 
         {**broker(1, 81, None, True, True), "valid_from_time": at(8.01)},  # fenced soon after it said that it goes
         broker(2, 0, 40, False), broker(2, 40, 50, True), broker(2, 50, None, False),
     )  # fmt: skip
-    chain = [
+    chain: list[tuple[int, dict[str, Any]]] = [
         (0, {"leader": 1}),
         (20, {"leader": 2, "isr": [2]}),  # broker 1 fenced
         (40, {"leader": -1, "isr": [2]}),  # broker 2 fenced

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_balance_and_racks_are_those_of_the_end_of_the_log(histories: Histories)
 
 
 def test_reassignments_have_an_outcome_and_the_quorum_leaders_a_time(histories: Histories) -> None:
-    moving = {"replicas": [1, 2, 3], "adding_replicas": [3], "removing_replicas": [2]}
+    moving: dict[str, Any] = {"replicas": [1, 2, 3], "adding_replicas": [3], "removing_replicas": [2]}
     partitions = histories.table(
         "partitions",
         histories.partition(0, 10),
