@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -92,17 +91,15 @@ def test_a_consumer_that_waits_long_gets_a_record_at_once(
     node: Barnabas, make_topic: MakeTopic, client: Client
 ) -> None:
     topic = make_topic()
-    settings = {"fetch.max.wait.ms": 50_000}
-    if client.name != "confluent":
-        settings["request.timeout.ms"] = 60_000
+    longer_than_take_ms = int(2_000 * WAIT_S)
+    timeout = "socket.timeout.ms" if client.name == "confluent" else "request.timeout.ms"
+    settings = {"fetch.max.wait.ms": longer_than_take_ms, timeout: longer_than_take_ms + 10_000}
     with client.consumer(node.bootstrap, settings) as consumer, client.producer(node.bootstrap) as producer:
         consumer.assign({(topic, 0): 0})
         for number in range(5):
             producer.send(topic, Record(b"%d" % number))
             producer.flush()
-            began_s = time.monotonic()
             assert [each.value for each in take(consumer, 1)] == [b"%d" % number]
-            assert time.monotonic() - began_s < 40
 
 
 def test_a_consumer_waits_for_as_many_bytes_as_it_wants(node: Barnabas, make_topic: MakeTopic, client: Client) -> None:

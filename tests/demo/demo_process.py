@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 TIMEOUT_S = 90
+HANGS_S = 600  # with Spark, a line may take minutes
 READY = "reach it with bootstrap.servers="
 
 
@@ -27,10 +29,15 @@ class Demo:
     def until(self, text: str) -> str:
         """The line with this text in it."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip())
-            if text in line:
-                return self.lines[-1]
+        hangs = threading.Timer(HANGS_S, self.process.kill)
+        hangs.start()
+        try:
+            for line in self.process.stdout:
+                self.lines.append(line.rstrip())
+                if text in line:
+                    return self.lines[-1]
+        finally:
+            hangs.cancel()
         raise AssertionError("\n".join(self.lines))
 
     @property

@@ -37,9 +37,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the demo has left behind, stopped with Ctrl-C when it was done."""
     directory = tmp_path_factory.mktemp("demo") / "data"
     with running("--data", directory, "--no-lake") as demo:
-        began_s = time.monotonic()
         demo.until("done in")
-        assert time.monotonic() - began_s < 60
         assert "  the node stopped and started again" in demo.lines
         assert demo.stop() == 0, demo.lines
         assert not any("Traceback" in line or "WARNING" in line for line in demo.lines), demo.lines

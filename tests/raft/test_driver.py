@@ -157,6 +157,7 @@ def test_a_single_voter_leads_appends_and_commits() -> None:
             assert (driver.is_leader, driver.epoch, driver.leader_id) == (True, 1, 1)
             await until(lambda: ("gained", 1, 3) in listener.events)
             assert (driver.high_watermark, driver.end_offset) == (3, 3)
+            before_ms = int(time.time() * 1000)
             offset = driver.append(1, [topic("a"), topic("b")])
             assert (offset, driver.end_offset, driver.high_watermark) == (4, 5, 3)
             await driver.wait_committed(offset)
@@ -168,7 +169,7 @@ def test_a_single_voter_leads_appends_and_commits() -> None:
                 (0, 2, 1, 0),
                 (3, 4, 1, 2),
             ]
-            assert abs(listener.batches[1].timestamp_ms - time.time() * 1000) < 60_000
+            assert before_ms <= listener.batches[1].timestamp_ms <= time.time() * 1000
             await driver.wait_committed(0)
 
     run(test)
@@ -252,9 +253,10 @@ def test_anybody_may_fetch_the_log_and_wait_for_more() -> None:
         async with started(driver):
             await driver.wait_committed(2)
             assert decode_records(records_of(await fetch(driver, 0)))[0].offset == 0
-            began = time.monotonic()
-            assert records_of(await fetch(driver, 3, wait_ms=100)) == b""
-            assert 0.05 < time.monotonic() - began < 5
+            in_vain = asyncio.create_task(fetch(driver, 3, wait_ms=100))
+            await asyncio.sleep(0.02)
+            assert not in_vain.done()
+            assert records_of(await in_vain) == b""
             waiting = asyncio.create_task(fetch(driver, 3, wait_ms=10_000))
             await asyncio.sleep(0.02)
             assert not waiting.done()
