@@ -34,6 +34,13 @@ def node(request: pytest.FixtureRequest) -> Iterator[ApacheKafka]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def without_entries(node: ApacheKafka) -> Iterator[None]:
+    """The node is shared: whatever a test creates is gone after it."""
+    yield
+    restore(node, set())
+
+
 def ask(node: ApacheKafka, question: Callable[[Acls], Coroutine[Any, Any, T]], by: str = "servers") -> T:
     addresses = {"servers": node.bootstrap, "controllers": node.controller}
 

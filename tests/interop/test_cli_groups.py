@@ -127,7 +127,8 @@ def test_kafka_consumer_groups_lists_and_describes(compare: Compared) -> None:
     ):
         classic.commit(offsets=[Committed("listed", 2, 1)], asynchronous=False)
         groups = "kafka-consumer-groups"
-        assert len(compare(groups, "--list").split()) == 4
+        named = {"empty-group", "another-group-with-a-long-name", "classic-group", "consumer-group"}
+        assert named <= set(compare(groups, "--list").split())
         compare(groups, "--list", "--state", "--type")
         compare(groups, "--list", "--state", "stable,Empty")
         described = compare(groups, "--describe", "--all-groups")
@@ -206,7 +207,8 @@ def test_kafka_transactions_lists_describes_and_aborts(compare: Compared) -> Non
     second = transaction(server, "second-of-a-long-name", ("paid", 0))
     second.commit_transaction(WAIT_S)
     listed = compare(tool, "list")
-    assert [line.split("\t")[3].strip() for line in listed.splitlines()[1:]].count("Ongoing") == 1
+    states = {cells[0].strip(): cells[3].strip() for cells in (line.split("\t") for line in listed.splitlines()[1:])}
+    assert (states["first"], states["second-of-a-long-name"]) == ("Ongoing", "CompleteCommit")
     compare(tool, "list", "--transactional-id-pattern", "sec.*")
     compare(tool, "list", "--transactional-id-pattern", "sec[", code=1)
     compare(tool, "list", "--duration-filter", "3600000")
@@ -243,7 +245,8 @@ def test_groups_are_listed_described_and_changed(which: str, request: pytest.Fix
         consumer.commit(offsets=[Committed("admin", 0, 3)], asynchronous=False)
         listed = {row["groupId"]: row for row in rows("groups", "list", "-b", server)}
         assert (listed["idle"]["state"], listed["busy"]["state"]) == ("Empty", "Stable")
-        assert [row["groupId"] for row in rows("groups", "list", "-b", server, "--state", "stable")] == ["busy"]
+        stable = {row["groupId"] for row in rows("groups", "list", "-b", server, "--state", "stable")}
+        assert stable & {"busy", "idle"} == {"busy"}
         before_ms = int(time.time() * 1000)
         (at_0, at_1) = rows("groups", "describe", "busy", "-b", server)
         assert (at_0["currentOffset"], at_0["logEndOffset"], at_0["lag"]) == (3, 5, 2)

@@ -152,7 +152,7 @@ def test_the_commands_about_topics(any_kafka: ApacheKafka) -> None:
     first = rows(node, "topics describe cmd")[0]
     assert (first["leader"], first["status"], first["configs"]) == (1, "ok", {"retention.ms": "1000"})
     assert rows(node, f"topics describe --id {made['topicId']}")[0]["topic"] == "cmd"
-    assert rows(node, "topics describe --under-replicated --unavailable --under-min-isr --exit-code") == []
+    assert rows(node, "topics describe cmd --under-replicated --unavailable --under-min-isr --exit-code") == []
     assert "cmd" in [row["topic"] for row in rows(node, "topics describe --at-min-isr --exit-code", code=2)]
     assert rows(node, "topics alter cmd --partitions 4 --yes")[0]["error"] is None
     assert rows(node, "topics alter cmd --partitions 3 --yes", code=1)[0]["error"] == "INVALID_PARTITIONS"

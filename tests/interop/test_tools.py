@@ -72,10 +72,10 @@ def test_kafka_configs_changes_client_metrics(both: SideBySide) -> None:
         " --alter --add-config interval.ms=1000,metrics=org.apache"
     )
     both.same("kafka-configs {server} --entity-type client-metrics --describe")
-    assert both.same("kafka-client-metrics {server} --list").split() == ["watched"]
+    assert "watched" in both.same("kafka-client-metrics {server} --list").split()
     both.same("kafka-client-metrics {server} --describe")
     both.same("kafka-client-metrics {server} --delete --name watched")
-    assert both.same("kafka-client-metrics {server} --list").split() == []
+    assert "watched" not in both.same("kafka-client-metrics {server} --list").split()
 
 
 def test_kafka_configs_changes_quotas(both: SideBySide) -> None:
