@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +25,7 @@ from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartit
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.records.metadata import FeatureLevelRecord, PartitionRecord, TopicRecord
 from tests.broker.clients import ask
+from tests.command_line import Process
 
 CLUSTER_ID = "IAAAAAAAQACAAAAAAAAAAA"
 DIRECTORY_ID = Uuid.parse("EAAAAAAAQACAAAAAAAAAAA")
@@ -230,17 +229,10 @@ def test_topic_ids_of_partitions_are_read_in_every_form(form: str, tmp_path: Pat
 
 def test_the_command_starts_on_a_bare_directory(tmp_path: Path) -> None:
     bare = make(tmp_path, log_from_one())
-    command = [sys.executable, "-m", "barnabas", "serve", str(bare.properties)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        try:
-            lines = [process.stdout.readline() for _ in range(5)]
-            assert "reach it with bootstrap.servers=" in lines[-1], lines
-            check(bare, *asyncio.run(described(bare)))
-        finally:
-            process.terminate()
-            process.wait(20)
-    assert process.returncode == 0
+    with Process("serve", bare.properties) as process:
+        process.until("reach it with bootstrap.servers=")
+        check(bare, *asyncio.run(described(bare)))
+        assert process.stop().exit_code == 0
 
 
 def test_what_is_written_to_a_log_with_gaps_follows_its_end(tmp_path: Path) -> None:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +31,7 @@ from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequ
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from tests.broker.clients import ask
+from tests.command_line import Process
 from tests.metadata import golden
 from tests.storage.looking import state
 
@@ -400,23 +396,12 @@ def test_log_dirs_of_two_clusters_are_refused(directory: Path, tmp_path: Path) -
 
 def test_the_command_serves_a_directory_until_it_is_told_to_stop(directory: Path) -> None:
     before = state(directory)
-    command = [sys.executable, "-m", "barnabas", "serve", "--read-only", str(directory)]
-    command += ["--as-of", str(SHOWN.offset), "--override", f"listeners={LISTENERS}"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None
-        try:
-            lines = [process.stdout.readline() for _ in range(5)]
-            port = re.search(r"bootstrap.servers=127.0.0.1:(\d+)", lines[-1])
-            assert port is not None, (lines, process.stderr)
-            response = asyncio.run(ask(("127.0.0.1", int(port[1])), MetadataRequest(topics=None), 12))
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(20)
-    assert f"cluster {CLUSTER_ID} as node 1 left it, read-only" in lines[0]
-    assert "up to offset 4878" in lines[1]
+    how = ("--as-of", SHOWN.offset, "--override", f"listeners={LISTENERS}")
+    with Process("serve", "--read-only", directory, *how) as process:
+        port = process.until("bootstrap.servers=127.0.0.1:").partition("127.0.0.1:")[2].partition(";")[0]
+        response = asyncio.run(ask(("127.0.0.1", int(port)), MetadataRequest(topics=None), 12))
+        assert process.stop().exit_code == 0
+    assert f"cluster {CLUSTER_ID} as node 1 left it, read-only" in process.lines[0]
+    assert "up to offset 4878" in process.lines[1]
     assert len(response.topics) == len(golden.expected()["topics"])
-    assert process.returncode == 0
     assert state(directory) == before

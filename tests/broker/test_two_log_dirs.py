@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -17,7 +15,7 @@ import pytest
 from barnabas.batches import Record, build_batch, decode_records, iterate_batches
 from barnabas.broker.node import Node
 from barnabas.client.connection import Connection
-from barnabas.config import properties, server
+from barnabas.config import server
 from barnabas.replicas import moving
 from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
@@ -25,6 +23,7 @@ from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from tests.command_line import Process
 
 TIMEOUT_S = 30
 LIMIT_BYTES = 1 << 20
@@ -177,34 +176,18 @@ def test_a_replica_is_moved_while_it_is_written_to_and_stays_there(
 
 
 @contextmanager
-def serving(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+def serving(tmp_path: Path) -> Iterator[tuple[Process, tuple[str, int]]]:
     """A process that cannot write files larger than a limit, as on a disk that is full."""
     ready = tmp_path / "ready"
-    command = [sys.executable, "-m", "barnabas", "serve", "--port", "0", "--ready-file", str(ready)]
     settings = [f"log.dirs={tmp_path}/a,{tmp_path}/b", "log.index.size.max.bytes=100000"]
-    command += [part for each in settings for part in ("--override", each)]
+    overrides = [part for each in settings for part in ("--override", each)]
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
 
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=limit,  # noqa: PLW1509
-    )
-    try:
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while not ready.exists():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
-        host, _, port = properties.loads(ready.read_text())["bootstrap.servers"].rpartition(":")
+    with Process("serve", "--port", 0, "--ready-file", ready, *overrides, prepare=limit) as process:
+        host, _, port = process.until_ready(ready)["bootstrap.servers"].rpartition(":")
         yield process, (host, int(port))
-    finally:
-        process.kill()
-        process.communicate()
 
 
 async def fill(connection: Connection, name: str, index: int) -> int:
@@ -246,10 +229,9 @@ def test_a_full_disk_takes_its_log_dir_offline_and_the_rest_goes_on(tmp_path: Pa
 
     with serving(tmp_path) as (process, address):
         asyncio.run(run(address))
-        process.terminate()
-        _, err = process.communicate(timeout=TIMEOUT_S)
-        assert process.returncode == 0
-        assert "File too large" in err and "Traceback" not in err
+        done = process.stop()
+        assert done.exit_code == 0
+        assert "File too large" in done.stderr and "Traceback" not in done.stderr
     assert (tmp_path / "a" / ".kafka_cleanshutdown").exists()
     assert not (tmp_path / "b" / ".kafka_cleanshutdown").exists()
 
@@ -265,7 +247,7 @@ def test_a_node_does_not_outlive_the_log_dir_of_its_metadata(tmp_path: Path) -> 
 
     with serving(tmp_path) as (process, address):
         asyncio.run(run(address))
-        _, err = process.communicate(timeout=TIMEOUT_S)
-        assert process.returncode == 1
-        assert f"the log dir {tmp_path}/a has failed, and the metadata log is in it" in err
-        assert "Traceback" not in err
+        done = process.ended()
+        assert done.exit_code == 1
+        assert f"the log dir {tmp_path}/a has failed, and the metadata log is in it" in done.stderr
+        assert "Traceback" not in done.stderr

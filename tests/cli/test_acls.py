@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command
 
 WITH_ACLS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -27,24 +26,13 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def offline(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["acls", *map(str, arguments)])
-
-
-def run(broker: Broker, *arguments: object) -> Result:
-    return offline(*arguments, "-b", broker.bootstrap_servers)
-
-
-def rows(broker: Broker, *arguments: object) -> list[dict[str, Any]]:
-    result = run(broker, *arguments, "-o", "json")
-    assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return found
+run = Command("acls")
+rows = run.rows
+offline = partial(run, None)
 
 
 def create(broker: Broker, *arguments: object) -> None:
-    result = run(broker, "create", *arguments)
-    assert result.exit_code == 0, result.output
+    run(broker, "create", *arguments, code=0)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +97,7 @@ def test_lists_are_selected_by_every_field(some: Broker) -> None:
     assert len(rows(some, "list", "--resource", "topic:orders", "--pattern", "match")) == 3
     assert len(rows(some, "list", "--resource", "topic", "--host", "10.0.0.1", "--permission", "deny")) == 1
     assert [each["resourceName"] for each in rows(some, "list", "--pattern", "prefixed")] == ["or"]
-    assert rows(some, "list", "--resource", "group") == []
+    assert rows(some, "list", "--resource", "transactional-id") == []
 
 
 def test_entries_are_shown_by_principal_and_by_resource(some: Broker) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.client.admin.quorum import RaftEndpoint
 from barnabas.client.state import Partition, Topic
 from barnabas.operations.brokers import Effect, affected_by
@@ -19,6 +16,7 @@ from barnabas.operations.quorum.controllers import ControllerError, controller_o
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command, Done, invoke
 
 SOME_ID = "JEXY6aqzQY-32P5TStzaFg"
 
@@ -29,19 +27,12 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def run(*arguments: object, stdin: str | None = None) -> Result:
-    result = CliRunner().invoke(main, list(map(str, arguments)), input=stdin, env={"XDG_CONFIG_HOME": "/nowhere"})
-    assert "Traceback" not in result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+run = invoke
+ask = Command()
 
 
-def ask(broker: Broker, *arguments: object) -> Result:
-    return run(*arguments, "-b", broker.bootstrap_servers)
-
-
-def document(result: Result) -> Any:
-    return json.loads(result.stdout)
+def document(done: Done) -> Any:
+    return done.json
 
 
 # --- cluster

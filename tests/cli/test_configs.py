@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.connection.config_resources import complete_resource, parse_resource, resource_text
 from barnabas.cli.main import main
@@ -23,6 +20,7 @@ from barnabas.storage.snapshots import list_snapshots, snapshot_path
 from barnabas.testing import Broker
 from barnabas.wire.records.metadata import ConfigRecord
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command
 from tests.storage.golden import extract_node
 
 
@@ -32,17 +30,8 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def configs(broker: Broker | None, *args: str, code: int = 0) -> Result:
-    where = [] if broker is None else ["-b", broker.bootstrap_servers]
-    result = CliRunner(env={"XDG_CONFIG_HOME": "/nowhere"}).invoke(main, ["configs", args[0], *where, *args[1:]])
-    assert result.exit_code == code, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def rows(broker: Broker | None, *args: str, code: int = 0) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(configs(broker, *args, "-o", "json", code=code).stdout)
-    return found
+configs = Command("configs", code=0)
+rows = configs.rows
 
 
 # --- resources

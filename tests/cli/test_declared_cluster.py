@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command, Done, invoke
 
 WITH_ACLS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -58,20 +56,19 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cluster.yaml"
 
 
-def run(broker: Broker, *arguments: object, stdin: str = "") -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments), "-b", broker.bootstrap_servers], input=stdin)
+run = Command()
 
 
-def rows(result: Result) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(result.stdout)
+def rows(done: Done) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = done.json
     return found
 
 
-def plan(broker: Broker, text: str, *options: str) -> Result:
+def plan(broker: Broker, text: str, *options: str) -> Done:
     return run(broker, "plan", "-f", "-", *options, stdin=text)
 
 
-def apply(broker: Broker, text: str, *options: str) -> Result:
+def apply(broker: Broker, text: str, *options: str) -> Done:
     return run(broker, "apply", "-f", "-", *options, stdin=text)
 
 
@@ -251,7 +248,6 @@ def test_an_export_goes_to_a_file_and_keeps_descriptions(broker: Broker, file: P
 
 def test_controllers_do_not_know_enough(shared: Broker) -> None:
     for command in (["plan", "-f", "-"], ["export"]):
-        arguments = [*command, "--bootstrap-controller", shared.listeners["CONTROLLER"]]
-        result = CliRunner().invoke(main, arguments, input="topics: {}")
-        assert result.exit_code == 1
+        controller = ("--bootstrap-controller", shared.listeners["CONTROLLER"])
+        result = invoke(*command, *controller, stdin="topics: {}", code=1)
         assert "use --bootstrap-server" in result.stderr

@@ -6,16 +6,13 @@ import base64
 import json
 import random
 import struct
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas import batches, wire
-from barnabas.cli.main import main
 from barnabas.cli.protocol.byte_input import InputError, parse_base64, parse_hex
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -25,22 +22,22 @@ from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.records.group import OffsetCommitKey, OffsetCommitValue
 from barnabas.wire.records.metadata import FeatureLevelRecord, TopicRecord
+from tests.command_line import invoke, spawn
 
 HELLO = ApiVersionsRequest(client_software_name="me", client_software_version="1")
 HELLO_BODY = {"clientSoftwareName": "me", "clientSoftwareVersion": "1"}
 
 
-def decode(*arguments: str, stdin: bytes | None = None) -> Result:
-    return CliRunner().invoke(main, ["decode", *arguments], input=stdin)
+decode = partial(invoke, "decode")
 
 
-def shown(*arguments: str, stdin: bytes | None = None) -> Any:
+def shown(*arguments: str, stdin: bytes = b"") -> Any:
     result = decode(*arguments, stdin=stdin)
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     return json.loads(result.stdout)
 
 
-def failed(*arguments: str, stdin: bytes | None = None) -> str:
+def failed(*arguments: str, stdin: bytes = b"") -> str:
     result = decode(*arguments, stdin=stdin)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: ")
@@ -48,7 +45,7 @@ def failed(*arguments: str, stdin: bytes | None = None) -> str:
     return result.stderr
 
 
-def refused(*arguments: str, stdin: bytes | None = None) -> str:
+def refused(*arguments: str, stdin: bytes = b"") -> str:
     result = decode(*arguments, stdin=stdin)
     assert (result.exit_code, result.stdout) == (2, "")
     return result.stderr
@@ -419,23 +416,18 @@ def test_whatever_the_bytes_are_the_answer_is_json_or_one_line() -> None:
 # --- real processes --------------------------------------------------------------------------------------------------
 
 
-def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "barnabas", "decode", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, check=False)
-
-
 def test_a_pipe_of_bytes_is_decoded_by_a_process() -> None:
-    result = run("--request", stdin=request_bytes(HELLO, 3, framed=True))
-    assert (result.returncode, result.stderr) == (0, b"")
-    assert json.loads(result.stdout)["body"] == HELLO_BODY
+    result = spawn("decode", "--request", stdin=request_bytes(HELLO, 3, framed=True))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.json["body"] == HELLO_BODY
 
 
 def test_a_process_says_in_one_line_what_is_wrong() -> None:
-    result = run("ApiVersionsRequest", "3", stdin=b"\xff\xff\xff\xff\xff\xff")
-    assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr.startswith(b"Error: ApiVersionsRequest v3: a varint is longer than five bytes")
-    assert result.stderr.count(b"\n") == 1
-    assert b"Traceback" not in result.stderr
+    result = spawn("decode", "ApiVersionsRequest", "3", stdin=b"\xff\xff\xff\xff\xff\xff")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ApiVersionsRequest v3: a varint is longer than five bytes")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
 
 
 # --- hex and base64 --------------------------------------------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from click.testing import CliRunner
-
 from barnabas.cli.kafka.drop_in import written_out
-from barnabas.cli.main import main
 from barnabas.testing import Broker
+from tests.command_line import invoke
 
 KNOWN = ("--topic", "--topics-with-overrides", "--describe", "--bootstrap-server")
 
@@ -23,10 +21,10 @@ def test_the_beginning_of_an_option_will_do_if_no_other_begins_so() -> None:
 
 def test_a_script_with_short_options_is_understood() -> None:
     with Broker({"orders": 1}) as broker:
-        result = CliRunner().invoke(main, ["kafka-topics", "--boot", broker.bootstrap_servers, "--li"])
+        result = invoke("kafka-topics", "--boot", broker.bootstrap_servers, "--li")
     assert (result.exit_code, result.stdout) == (0, "orders\n")
 
 
 def test_help_says_nothing_of_kafkas_version_and_version_does() -> None:
-    result = CliRunner().invoke(main, ["kafka-topics", "--vers"])
+    result = invoke("kafka-topics", "--vers")
     assert (result.exit_code, result.stdout) == (0, "4.3.1\n")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.files.log_files import file_kind
-from barnabas.cli.main import main
 from tests.cli.dump_log_cases import BASE, prepare
+from tests.command_line import invoke
 from tests.storage.golden import extract_node
 
 
@@ -22,14 +22,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["dump", *map(str, arguments)])
+run = partial(invoke, "dump")
 
 
 def rows(*arguments: object) -> list[dict[str, Any]]:
-    result = run(*arguments, "--output", "json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)  # type: ignore[no-any-return]
+    found: list[dict[str, Any]] = run(*arguments, "--output", "json", code=0).json
+    return found
 
 
 def test_every_file_of_a_node_is_known_and_whole(directory: Path) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from barnabas.cli.main import main
 from barnabas.client import sync
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.client.records import TopicPartition
 from barnabas.testing import Broker
 from tests.client.admin.group_scenes import WAIT_S, commit, fill, transaction
+from tests.command_line import Command
 
 HOUR_S = 3600
 
@@ -27,17 +25,14 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def describe(broker: Broker, *arguments: str) -> list[dict[str, Any]]:
-    result = CliRunner().invoke(main, ["groups", "describe", *arguments, "-o", "json", "-b", broker.bootstrap_servers])
-    assert result.exit_code == 0, result.output
-    rows: list[dict[str, Any]] = json.loads(result.stdout)
-    return rows
+describe = Command("groups", "describe").rows
 
 
 def lag_of(broker: Broker, topic: str, offset: int, *arguments: str) -> dict[str, Any]:
     """The row of a group that has committed the offset."""
     group = f"{topic}-at-{offset}"
     commit(broker.bootstrap_servers, group, {(topic, 0): offset})
+    row: dict[str, Any]
     (row,) = describe(broker, group, *arguments)
     return row
 

@@ -7,17 +7,15 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.client.cluster import Cluster
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.testing import Broker
 from barnabas.wire.messages.create_acls import CreateAclsRequest
 from tests.client.admin.group_scenes import commit, committed, fill, member
+from tests.command_line import Command
 
 TOPICS = {"orders": 2, "stock": 1, "empty": 1}
 
@@ -35,15 +33,8 @@ def last_ms(broker: Broker) -> int:
     return fill(broker.bootstrap_servers, "orders", 0, 10, age_s=600)
 
 
-def run(broker: Broker, *arguments: object) -> Result:
-    return CliRunner().invoke(main, ["groups", *map(str, arguments), "-b", broker.bootstrap_servers])
-
-
-def rows(broker: Broker, *arguments: object) -> list[dict[str, Any]]:
-    result = run(broker, *arguments, "-o", "json")
-    assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return found
+run = Command("groups")
+rows = run.rows
 
 
 def reset(broker: Broker, group: str, *arguments: object) -> dict[tuple[str, int], int]:
@@ -215,9 +206,7 @@ def test_a_refused_connection_is_said_without_a_traceback() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-    options = ["-X", "default.api.timeout.ms=300"]
-    result = CliRunner().invoke(main, ["groups", "list", "-b", address, *options])
-    assert result.exit_code == 1
+    result = run(address, "list", "-X", "default.api.timeout.ms=300", code=1)
     assert result.stderr.startswith(f"Error: {address} (--bootstrap-server): ")
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.kafka.kafka_acls.lines import Options, parse_principals, to_add
-from barnabas.cli.main import main
 from barnabas.testing import Broker
+from tests.command_line import Script
 
 WITH_ACLS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -25,8 +24,7 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def run(broker: Broker, *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["kafka-acls", "--bootstrap-server", broker.bootstrap_servers, *arguments])
+run = Script("kafka-acls")
 
 
 def test_adding_says_what_is_added_and_what_is_there(broker: Broker) -> None:
@@ -171,8 +169,7 @@ def test_a_node_that_is_not_there_is_named_as_by_kafka(tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-        arguments = ["--bootstrap-server", address, "--command-config", str(config), "--list"]
-        result = CliRunner().invoke(main, ["kafka-acls", *arguments])
+        result = run(address, "--command-config", config, "--list")
     assert (result.exit_code, result.stdout) == (
         1,
         "Error while executing ACL command: org.apache.kafka.common.errors.TimeoutException:"
@@ -191,13 +188,13 @@ def test_options_that_there_are_not_are_refused_in_the_same_words(broker: Broker
 
 def test_controllers_are_asked_as_well(broker: Broker) -> None:
     run(broker, "--add", "--allow-principal", "User:ctl", "--topic", "ctl")
-    arguments = ["kafka-acls", "--bootstrap-controller", broker.listeners["CONTROLLER"]]
-    assert "User:ctl" in CliRunner().invoke(main, [*arguments, "--list", "--topic", "ctl"]).stdout
-    removed = CliRunner().invoke(main, [*arguments, "--remove", "--topic", "ctl", "--force"])
+    controller = ("--bootstrap-controller", broker.listeners["CONTROLLER"])
+    assert "User:ctl" in run(None, *controller, "--list", "--topic", "ctl").stdout
+    removed = run(None, *controller, "--remove", "--topic", "ctl", "--force")
     assert (removed.exit_code, run(broker, "--list", "--topic", "ctl").stdout) == (0, "")
 
 
 def test_without_arguments_it_shows_its_help_and_fails() -> None:
-    result = CliRunner().invoke(main, ["kafka-acls"])
+    result = run(None)
     assert result.exit_code == 1
     assert "--resource-pattern-type" in result.stderr

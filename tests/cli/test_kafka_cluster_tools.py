@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.kafka.kafka_broker_api_versions import versions_text
 from barnabas.cli.kafka.kafka_metadata_quorum.lines import nodes_text, replication_lines, status_lines, table_lines
-from barnabas.cli.main import main
 from barnabas.client.admin.quorum import QuorumInfo, RaftEndpoint, ReplicaState
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID, Uuid
 from barnabas.wire.schema import Versions
+from tests.command_line import Script, invoke
 
 SOME_ID = "JEXY6aqzQY-32P5TStzaFg"
 
@@ -26,14 +25,8 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(main, arguments)
-    assert "Traceback" not in result.output
-    return result
-
-
-def tool(broker: Broker, name: str, *arguments: str) -> Result:
-    return run(name, "--bootstrap-server", broker.bootstrap_servers, *arguments)
+tool = Script()
+run = invoke
 
 
 # --- kafka-metadata-quorum

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.kafka.kafka_configs.rules import failed_line, quota_lines, to_add
-from barnabas.cli.main import main
 from barnabas.client.admin.quotas import DEFAULT, quota_entity
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Done, invoke
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +22,10 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def kafka_configs(broker: Broker, line: str, code: int = 0) -> Result:
+def kafka_configs(broker: Broker, line: str, code: int = 0) -> Done:
     server, controller = f"--bootstrap-server {broker.bootstrap_servers}", broker.listeners["CONTROLLER"]
     line = line.replace("{s}", server).replace("{c}", f"--bootstrap-controller {controller}")
-    result = CliRunner().invoke(main, ["kafka-configs", *shlex.split(line)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
+    return invoke("kafka-configs", *shlex.split(line), code=code)
 
 
 def out(broker: Broker, line: str) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.kafka.kafka_consumer_groups.lines import ToolProblem, members_text, parse_datetime_ms
-from barnabas.cli.main import main
 from barnabas.client.admin.groups import GroupDescription, GroupMember
 from barnabas.client.records import TopicPartition
 from barnabas.testing import Broker
 from tests.client.admin.group_scenes import commit, committed, fill, member
+from tests.command_line import Done, Script
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +25,11 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def tool(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["kafka-consumer-groups", *map(str, arguments)])
+run = Script("kafka-consumer-groups")
+tool = partial(run, None)
 
 
-def run(broker: Broker, *arguments: object) -> Result:
-    return tool("--bootstrap-server", broker.bootstrap_servers, *arguments)
-
-
-def lines(result: Result) -> list[str]:
+def lines(result: Done) -> list[str]:
     assert result.exit_code == 0, result.output
     return [re.sub(" +", " ", line).strip() for line in result.stdout.splitlines()]
 

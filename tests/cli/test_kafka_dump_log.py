@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from tests.cli.dump_log_cases import CASES, essence, expected, prepare
+from tests.command_line import invoke
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +18,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["kafka-dump-log", *arguments])
+run = partial(invoke, "kafka-dump-log")
 
 
 @pytest.mark.parametrize("case", CASES)

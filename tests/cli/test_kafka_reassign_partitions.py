@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.client.admin.log_dirs import Replica
 from barnabas.client.admin.part import checked
 from barnabas.client.admin.reassignments import PartitionReassignment, Reassignments
@@ -28,6 +26,7 @@ from barnabas.operations.reassignments.files import (
 from barnabas.operations.reassignments.throttles import PartitionMove, brokers_of, proposed_moves, throttled_replicas
 from barnabas.testing import Broker
 from tests.client.admin.absent_brokers import create_topic, with_absent_brokers
+from tests.command_line import Command, Script
 
 REASSIGN, ELECTION, LOG_DIRS = "kafka-reassign-partitions", "kafka-leader-election", "kafka-log-dirs"
 
@@ -44,8 +43,7 @@ def alone() -> Iterator[Broker]:
         yield running
 
 
-def run(broker: Broker, tool: str, *arguments: object) -> Result:
-    return CliRunner().invoke(main, [tool, "--bootstrap-server", broker.bootstrap_servers, *map(str, arguments)])
+run = Script()
 
 
 def begin(broker: Broker, targets: dict[tuple[str, int], tuple[int, ...]]) -> None:
@@ -101,11 +99,7 @@ def test_a_reassignment_is_executed_verified_and_cancelled(alone: Broker, tmp_pa
 def test_a_reassignment_that_goes_on_is_listed_and_refuses_another(broker: Broker, tmp_path: Path) -> None:
     create_topic(broker, "going", [1])
     grow = plan(tmp_path / "grow.json", ("going", 0, [1, 2]))
-    begun = CliRunner().invoke(
-        main,
-        ["reassign", "run", str(grow), "--yes", "-b", broker.bootstrap_servers, "-X", "default.api.timeout.ms=300"],
-    )
-    assert begun.exit_code == 0, begun.output
+    Command("reassign", "run")(broker, grow, "--yes", "-X", "default.api.timeout.ms=300", code=0)
     assert run(broker, REASSIGN, "--list").stdout.splitlines() == [
         "Current partition reassignments:",
         "going-0: replicas: 1,2. adding: 2.",

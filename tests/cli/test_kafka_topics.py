@@ -6,18 +6,16 @@ That the lines are Kafka's own is shown beside Kafka, in tests/interop/test_cli_
 from __future__ import annotations
 
 import json
-import shlex
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
 from barnabas.cli.kafka.kafka_topics import lines as topic_command
-from barnabas.cli.main import main
 from barnabas.testing import Broker
+from tests.command_line import Script
 
 T0_MS = 1_700_000_000_000
 
@@ -32,9 +30,7 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def run(broker: Broker, line: str) -> Result:
-    name, *rest = shlex.split(line)
-    return CliRunner().invoke(main, [name, "--bootstrap-server", broker.bootstrap_servers, *rest])
+run = Script().split
 
 
 def test_a_topic_is_created_described_altered_and_deleted(broker: Broker) -> None:
@@ -84,8 +80,7 @@ def test_a_node_that_is_not_there_is_what_kafka_calls_it(tmp_path: Path) -> None
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-        arguments = ["--bootstrap-server", address, "--list", "--command-config", str(settings)]
-        result = CliRunner().invoke(main, ["kafka-topics", *arguments])
+        result = run(address, f"kafka-topics --list --command-config {settings}")
     said = "Error while executing topic command : Timed out waiting for a node assignment. Call: listTopics\n"
     assert (result.exit_code, result.stdout) == (1, said)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.testing import Broker
 from tests.client.admin.group_scenes import WITHOUT_VERIFICATION, hang, transaction
+from tests.command_line import Script
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +19,8 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def tool(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["kafka-transactions", *map(str, arguments)])
-
-
-def run(broker: Broker, *arguments: object) -> Result:
-    return tool("--bootstrap-server", broker.bootstrap_servers, *arguments)
+run = Script("kafka-transactions")
+tool = partial(run, None)
 
 
 def test_a_transaction_is_listed_described_and_terminated(broker: Broker) -> None:

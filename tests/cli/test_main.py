@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
-from click.testing import CliRunner
 
 import barnabas
 from barnabas.cli.main import COMMANDS, main
+from tests.command_line import invoke, spawn
 
 
 def run_python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -22,18 +22,18 @@ def run_python(*arguments: str, env: dict[str, str] | None = None) -> subprocess
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    result = CliRunner().invoke(main, ["--version"])
+    result = invoke("--version")
     assert (result.exit_code, result.stdout) == (0, f"barnabas {barnabas.__version__}\n")
 
 
 def test_python_m_barnabas_is_the_same_command() -> None:
-    result = run_python("-m", "barnabas", "--version")
-    assert (result.returncode, result.stdout) == (0, f"barnabas {barnabas.__version__}\n")
+    result = spawn("--version")
+    assert (result.exit_code, result.stdout) == (0, f"barnabas {barnabas.__version__}\n")
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_lists_every_command_and_examples(option: str) -> None:
-    result = CliRunner().invoke(main, [option])
+    result = invoke(option)
     assert result.exit_code == 0
     assert "barnabas decode ApiVersionsRequest 3" in result.stdout
     for name, entry in COMMANDS.items():
@@ -70,27 +70,27 @@ def test_decode_imports_no_broker_and_no_event_loop() -> None:
 def test_every_command_of_the_table_exists_and_has_help(name: str) -> None:
     if find_spec(COMMANDS[name].target.partition(":")[0]) is None:
         pytest.fail(f"{COMMANDS[name].target} does not exist")
-    result = CliRunner().invoke(main, [name, "--help"])
+    result = invoke(name, "--help")
     assert result.exit_code == 0, result.output
     assert f"Usage: main {name}" in result.stdout
 
 
 def test_a_misspelt_command_is_a_usage_error_with_a_suggestion() -> None:
-    result = CliRunner().invoke(main, ["decod"])
+    result = invoke("decod")
     assert result.exit_code == 2
     assert "No such command 'decod'. Did you mean 'decode'?" in result.stderr
-    result = CliRunner().invoke(main, ["xyzzy"])
+    result = invoke("xyzzy")
     assert result.exit_code == 2
     assert "Error: No such command 'xyzzy'.\n" in result.stderr
 
 
 def test_an_unknown_option_is_a_usage_error() -> None:
-    assert CliRunner().invoke(main, ["--nothing"]).exit_code == 2
+    assert invoke("--nothing").exit_code == 2
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_completion_script_says_how_to_install_it(shell: str) -> None:
-    result = CliRunner().invoke(main, ["completion", shell])
+    result = invoke("completion", shell)
     assert result.exit_code == 0
     assert "_BARNABAS_COMPLETE" in result.stdout
     last = result.stdout.splitlines()[-1]
@@ -100,12 +100,12 @@ def test_a_completion_script_says_how_to_install_it(shell: str) -> None:
 
 def test_a_completion_script_is_one_that_bash_takes(tmp_path: Path) -> None:
     script = tmp_path / "completion.bash"
-    script.write_text(CliRunner().invoke(main, ["completion", "bash"]).stdout)
+    script.write_text(invoke("completion", "bash").stdout)
     assert subprocess.run(["bash", "-n", str(script)], capture_output=True, check=False).returncode == 0
 
 
 def test_completion_of_another_shell_is_a_usage_error() -> None:
-    result = CliRunner().invoke(main, ["completion", "csh"])
+    result = invoke("completion", "csh")
     assert result.exit_code == 2
     assert "'bash', 'zsh', 'fish'" in result.stderr
 
@@ -132,5 +132,5 @@ def test_commands_options_messages_and_versions_are_completed() -> None:
 
 def test_a_shell_gets_its_completions_from_the_command() -> None:
     env = {"_BARNABAS_COMPLETE": "bash_complete", "COMP_WORDS": "barnabas com", "COMP_CWORD": "1"}
-    result = run_python("-m", "barnabas", env=env)
+    result = spawn(env=env)
     assert result.stdout == "plain,completion\n"

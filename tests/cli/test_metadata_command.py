@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Done, invoke
 from tests.storage.golden import extract_node
 
 
@@ -20,8 +20,7 @@ def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return extract_node(tmp_path_factory.mktemp("metadata")) / "d0"
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["metadata", *map(str, arguments)])
+run = partial(invoke, "metadata")
 
 
 def test_ls_lists_names_with_or_without_the_root(log_dir: Path) -> None:
@@ -100,7 +99,7 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def live(broker: Broker, *arguments: object) -> Result:
+def live(broker: Broker, *arguments: object) -> Done:
     return run(arguments[0], "--bootstrap-controller", broker.listeners["CONTROLLER"], *arguments[1:])
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.connection import profiles
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output
+from tests.command_line import Done, invoke
 
 CONFIG = """
 default = "local"
@@ -44,8 +44,8 @@ def show(connection: Connection, output: Output) -> None:
     click.echo(f"{output.format.value}|{connection.values()}|{connection.address}")
 
 
-def run(env: dict[str, str], *arguments: str) -> Result:
-    return CliRunner(env={"XDG_CONFIG_HOME": "/nowhere", **env}).invoke(show, list(arguments))
+def run(env: dict[str, str], *arguments: str) -> Done:
+    return invoke(*arguments, env=env, command=show)
 
 
 def test_without_anything_it_is_the_node_of_this_machine() -> None:

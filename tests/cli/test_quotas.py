@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +17,8 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def quotas(broker: Broker, *args: str, code: int = 0) -> Result:
-    line = ["quotas", args[0], "-b", broker.bootstrap_servers, *args[1:]]
-    result = CliRunner(env={"XDG_CONFIG_HOME": "/nowhere"}).invoke(main, line)
-    assert result.exit_code == code, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def rows(broker: Broker, *args: str, code: int = 0) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(quotas(broker, *args, "-o", "json", code=code).stdout)
-    return found
+quotas = Command("quotas", code=0)
+rows = quotas.rows
 
 
 def test_quotas_are_set_shown_and_removed(broker: Broker) -> None:

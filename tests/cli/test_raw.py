@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas import wire
-from barnabas.cli.main import main
 from barnabas.cli.protocol.raw_requests import (
     RawError,
     best_request,
@@ -24,6 +22,7 @@ from barnabas.cli.protocol.raw_requests import (
 from barnabas.client.routing import AnyBroker, Controller, Coordinator, CoordinatorType, Leader, NodeId
 from barnabas.testing import Broker
 from barnabas.wire.schema import Versions
+from tests.command_line import Command, Done
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +31,12 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def raw(broker: Broker, *arguments: str, stdin: str | None = None) -> Result:
-    result = CliRunner().invoke(main, ["raw", *arguments, "-b", broker.bootstrap_servers], input=stdin)
-    assert "Traceback" not in result.output
-    return result
+raw = Command("raw")
 
 
-def body(result: Result) -> Any:
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)["body"]
+def body(done: Done) -> Any:
+    assert done.exit_code == 0, done.output
+    return done.json["body"]
 
 
 def test_a_request_goes_out_in_the_newest_common_version(broker: Broker) -> None:

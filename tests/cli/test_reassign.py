@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.operations.reassignments.progress import Look, Progress, progress_of, sum_of
 from barnabas.testing import Broker
 from tests.client.admin.absent_brokers import create_topic, with_absent_brokers
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command, Done, invoke
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +30,11 @@ def broker(dirs: tuple[str, str]) -> Iterator[Broker]:
         yield running
 
 
-def run(broker: Broker, *arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments), "-b", broker.bootstrap_servers])
+run = Command()
 
 
-def rows(result: Result) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(result.stdout)
+def rows(done: Done) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = done.json
     return found
 
 
@@ -116,15 +114,15 @@ def test_a_throttle_is_set_for_those_that_take_part(tmp_path: Path) -> None:
         file.write_text('{"partitions": [{"topic": "alone", "partition": 0, "replicas": [1]}]}')
         script = ("kafka-reassign-partitions", "--bootstrap-server", alone.bootstrap_servers)
         plan = ("--reassignment-json-file", str(file))
-        done = CliRunner().invoke(main, [*script, *plan, "--execute", "--throttle", "5000"])
+        done = invoke(*script, *plan, "--execute", "--throttle", "5000")
         assert "The inter-broker throttle limit was set to 5000 B/s" in done.stdout.splitlines()
         settings = ["kafka-configs", *script[1:], "--describe", "--entity-type", "brokers", "--entity-name", "1"]
-        assert "leader.replication.throttled.rate=5000" in CliRunner().invoke(main, settings).stdout
+        assert "leader.replication.throttled.rate=5000" in invoke(*settings).stdout
         cleared = run(alone, "reassign", "throttle", "--clear")
         assert "clear the throttles of topics (alone) and brokers 1" in cleared.stderr
         again = run(alone, "reassign", "throttle", "--clear", "--dry-run")
         assert "topics (none)" in again.stderr
-        assert "throttled.rate" not in CliRunner().invoke(main, settings).stdout
+        assert "throttled.rate" not in invoke(*settings).stdout
 
 
 @pytest.mark.parametrize(
@@ -187,7 +185,7 @@ def test_nobody_at_the_address_and_nobody_who_may() -> None:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
         for command in (("reassign", "status"), ("log-dirs", "describe"), ("elect-leaders", "--all")):
-            result = CliRunner().invoke(main, [*command, "-b", address, "-X", "default.api.timeout.ms=200"])
+            result = invoke(*command, "-b", address, "-X", "default.api.timeout.ms=200")
             assert result.exit_code == 1
             assert f"Error: {address} (--bootstrap-server): " in result.stderr
     with guarded_broker() as guarded:
@@ -199,11 +197,11 @@ def test_nobody_at_the_address_and_nobody_who_may() -> None:
 
 def test_controllers_list_and_cancel_but_do_not_plan(broker: Broker) -> None:
     given = ("--bootstrap-controller", broker.listeners["CONTROLLER"])
-    listed = CliRunner().invoke(main, ["reassign", "status", *given])
+    listed = invoke("reassign", "status", *given)
     assert (listed.exit_code, listed.stderr) == (0, "nothing is being reassigned\n")
-    assert CliRunner().invoke(main, ["reassign", "cancel", "--all", "--yes", *given]).exit_code == 0
+    assert invoke("reassign", "cancel", "--all", "--yes", *given).exit_code == 0
     for command in (("reassign", "plan", "--rebalance"), ("log-dirs", "describe"), ("elect-leaders", "--all")):
-        result = CliRunner().invoke(main, [*command, *given])
+        result = invoke(*command, *given)
         assert result.exit_code == 1
         assert result.stderr == (
             "Error: only brokers can answer that, and these are controllers\nTry: use --bootstrap-server\n"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from barnabas.cli.kafka.console_tools import LineReader, ToolError, default_formatter
-from barnabas.cli.main import main
 from barnabas.client.records import ConsumerRecord
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command, Process, Script, invoke
 
 T0_MS = 1_700_000_000_000
 
@@ -28,8 +25,8 @@ def broker() -> Iterator[Broker]:
         yield started
 
 
-def run(broker: Broker, *arguments: object, stdin: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments), "-b", broker.bootstrap_servers], input=stdin or b"")
+run = Command()
+tool = Script()
 
 
 def produce(broker: Broker, topic: str, stdin: str | bytes, *arguments: object) -> list[dict[str, Any]]:
@@ -47,11 +44,6 @@ def consume(broker: Broker, *arguments: object) -> list[dict[str, Any]]:
 
 def values(broker: Broker, *arguments: object) -> list[Any]:
     return [row["value"] for row in consume(broker, *arguments)]
-
-
-def tool(broker: Broker, name: str, *arguments: object, stdin: str | bytes = b"") -> Result:
-    whole = [name, "--bootstrap-server", broker.bootstrap_servers, *map(str, arguments)]
-    return CliRunner().invoke(main, whole, input=stdin)
 
 
 # --- produce
@@ -150,15 +142,11 @@ def test_what_cannot_be_written_is_said_with_its_line(
 )
 def test_a_line_that_comes_slowly_is_written_at_once(broker: Broker, command: list[str]) -> None:
     before = len(broker.records("slowly"))
-    arguments = [sys.executable, "-m", "barnabas", *command, broker.bootstrap_servers]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        assert process.stdin is not None
+    with Process(*command, broker.bootstrap_servers) as process:
         for number in range(1, 3):
-            process.stdin.write(b"line %d\n" % number)
-            process.stdin.flush()
+            process.write(f"line {number}\n")
             assert broker.records("slowly", before + number, timeout_s=20)[-1].value == b"line %d" % number
-        process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.ended().exit_code == 0
 
 
 # --- consume
@@ -425,7 +413,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
     ],
 )
 def test_the_console_tools_refuse_in_kafkas_words(arguments: list[str], says: str) -> None:
-    result = CliRunner().invoke(main, arguments)
+    result = invoke(*arguments)
     assert result.exit_code == 1
     assert result.stderr.splitlines()[0].startswith(says)
 

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.client.cluster import Cluster
 from barnabas.client.state import Partition
 from barnabas.declared.difference import ChangeReplicationFactor, difference
@@ -19,6 +17,7 @@ from barnabas.declared.document import read_document
 from barnabas.declared.observe import observe
 from barnabas.testing import Broker
 from tests.client.admin.absent_brokers import create_topic, take_out_of_sync, with_absent_brokers
+from tests.command_line import Command, Done
 
 LAGGING = 2
 
@@ -29,10 +28,10 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def run(broker: Broker, *arguments: object, stdin: str = "") -> Result:
-    result = CliRunner().invoke(main, [*map(str, arguments), "-b", broker.bootstrap_servers], input=stdin)
-    assert result.exit_code in (0, 2), result.output
-    return result
+def run(broker: Broker, *arguments: object, stdin: str = "") -> Done:
+    done = Command()(broker, *arguments, stdin=stdin)
+    assert done.exit_code in (0, 2), done.output
+    return done
 
 
 def partition(broker: Broker, topic: str, replica_count: int) -> Partition:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.raft.voters import VoterSet
 from barnabas.storage import SnapshotReader
 from barnabas.storage.log_dirs import MetaProperties, read_meta_properties
 from barnabas.wire import Uuid, decode_record
 from barnabas.wire.records.metadata import FeatureLevelRecord, UserScramCredentialRecord
+from tests.command_line import Done, invoke
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 
 
-def storage(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["storage", *arguments])
+storage = partial(invoke, "storage")
 
 
 def settings(tmp_path: Path, *lines: str, dirs: tuple[str, ...] = ("data",)) -> str:
@@ -34,7 +33,7 @@ def settings(tmp_path: Path, *lines: str, dirs: tuple[str, ...] = ("data",)) -> 
     return str(path)
 
 
-def formatted(tmp_path: Path, *options: str, dirs: tuple[str, ...] = ("data",)) -> Result:
+def formatted(tmp_path: Path, *options: str, dirs: tuple[str, ...] = ("data",)) -> Done:
     return storage("format", "-t", CLUSTER_ID, "-c", settings(tmp_path, dirs=dirs), *options)
 
 

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
-from barnabas.cli.main import main
 from barnabas.cli.terminal.times import parse_time_ms
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.admin.topics import PartitionDescription
@@ -20,6 +18,7 @@ from barnabas.operations.topics.facts import PartitionFacts
 from barnabas.operations.topics.partition_count import Load, plan_partitions
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command
 
 T0_MS = 1_700_000_000_000
 
@@ -30,14 +29,8 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def topics(broker: Broker, *arguments: object) -> Result:
-    return CliRunner().invoke(main, ["topics", *map(str, arguments), "-b", broker.bootstrap_servers])
-
-
-def rows(broker: Broker, *arguments: object, code: int = 0) -> Any:
-    result = topics(broker, *arguments, "-o", "json")
-    assert result.exit_code == code, result.output
-    return json.loads(result.stdout)
+topics = Command("topics")
+rows = topics.rows
 
 
 def write(broker: Broker, topic: str, *times_ms: int) -> None:
@@ -296,9 +289,7 @@ def test_a_cluster_that_is_not_there_is_a_failure_without_a_traceback() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
-        arguments = ["topics", "list", "-b", address, "-X", "default.api.timeout.ms=200"]
-        result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 1
+        result = topics(address, "list", "-X", "default.api.timeout.ms=200", code=1)
     assert result.stderr.startswith(f"Error: {address} (--bootstrap-server): ")
 
 

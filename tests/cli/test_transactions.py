@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.testing import Broker
 from tests.client.admin.group_scenes import WAIT_S, WITHOUT_VERIFICATION, hang, transaction
+from tests.command_line import Command
 
 
 @pytest.fixture(scope="module")
@@ -22,15 +20,8 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def run(broker: Broker, *arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments), "-b", broker.bootstrap_servers])
-
-
-def rows(broker: Broker, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
-    result = run(broker, *arguments, "-o", "json")
-    assert result.exit_code == code, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return found
+run = Command()
+rows = run.rows
 
 
 def test_an_open_transaction_is_listed_and_described(broker: Broker) -> None:

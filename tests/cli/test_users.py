@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from barnabas.cli.main import main
 from barnabas.metadata.scram import ScramUser
 from barnabas.offline.metadata import load
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
+from tests.command_line import Command, Done, environment, program
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +23,17 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def users(broker: Broker, *args: str, code: int = 0, stdin: str = "") -> Result:
-    line = ["users", args[0], "-b", broker.bootstrap_servers, *args[1:]]
-    result = CliRunner(env={"XDG_CONFIG_HOME": "/nowhere"}).invoke(main, line, input=stdin)
-    assert result.exit_code == code, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert "hunter2" not in result.output
-    return result
+def users(broker: Broker, *arguments: object, code: int = 0, stdin: str = "") -> Done:
+    done = Command("users")(broker, *arguments, code=code, stdin=stdin)
+    assert "hunter2" not in done.output
+    return done
 
 
-def rows(broker: Broker, *args: str, **how: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(users(broker, *args, "-o", "json", **how).stdout)
-    return found
+def rows(broker: Broker, *arguments: object, code: int = 0) -> Any:
+    return users(broker, *arguments, "-o", "json", code=code).json
 
 
-def create(broker: Broker, name: str, *args: str) -> Result:
+def create(broker: Broker, name: str, *args: str) -> Done:
     return users(broker, "set", name, "--password-stdin", *args, stdin="hunter2\n")
 
 
@@ -76,10 +69,9 @@ def test_where_nobody_can_type_a_password_the_option_is_named(broker: Broker) ->
 
 def test_a_password_is_asked_for_twice_on_a_terminal_and_not_echoed(broker: Broker) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "barnabas", "users", "set", "typed", "-b", broker.bootstrap_servers]
-    env = {**os.environ, "XDG_CONFIG_HOME": "/nowhere"}
+    command = program("users", "set", "typed", "-b", broker.bootstrap_servers)
     with subprocess.Popen(
-        command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=env, start_new_session=True
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment(), start_new_session=True
     ) as running:
         os.close(theirs)
         said = b""

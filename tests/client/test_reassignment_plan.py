@@ -10,7 +10,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.reassignment_plan import Key, PlanError, ReassignmentPlan, plan
+from barnabas.client.reassignment_plan import PlanError, ReassignmentPlan, plan
+from barnabas.client.replication_factor import Key
 
 PROPERTIES = settings(max_examples=80, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 

@@ -20,7 +20,7 @@ from barnabas.client.records import TopicPartition
 from barnabas.demo import shop
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.testing import Broker
-from tests.demo.demo_process import TIMEOUT_S, running
+from tests.demo.demo_process import Demo
 
 
 def ends(admin: sync.Admin) -> dict[str, int]:
@@ -36,16 +36,16 @@ def ends(admin: sync.Admin) -> dict[str, int]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the demo has left behind, stopped with Ctrl-C when it was done."""
     directory = tmp_path_factory.mktemp("demo") / "data"
-    with running("--data", directory, "--no-lake") as demo:
+    with Demo("--data", directory, "--no-lake") as demo:
         demo.until("done in")
         assert "  the node stopped and started again" in demo.lines
-        assert demo.stop() == 0, demo.lines
+        assert demo.interrupt() == 0, demo.lines
         assert not any("Traceback" in line or "WARNING" in line for line in demo.lines), demo.lines
     return directory
 
 
 def test_the_shop_is_there_as_planted_and_a_second_start_does_not_repeat_it(data: Path) -> None:
-    with running("--data", data, "--no-lake") as demo:
+    with Demo("--data", data, "--no-lake") as demo:
         demo.until("the example shop was loaded before")
         with sync.Admin({"bootstrap.servers": demo.servers}) as admin:
             topics = {topic.name: topic.num_partitions for topic in admin.list_topics()}
@@ -71,8 +71,8 @@ def test_the_shop_is_there_as_planted_and_a_second_start_does_not_repeat_it(data
             assert lag[shop.RECOMMENDATIONS] > 500
             ledger = checked(admin.describe_consumer_groups([shop.LEDGER]))[shop.LEDGER]
             assert len(ledger.members) == 4
-        assert demo.stop() == 0
-    with running("--data", data, "--no-lake") as demo:
+        assert demo.interrupt() == 0
+    with Demo("--data", data, "--no-lake") as demo:
         demo.until("the example shop was loaded before")
         with sync.Admin({"bootstrap.servers": demo.servers}) as admin:
             assert ends(admin) == written
@@ -110,7 +110,7 @@ def test_what_is_not_the_demos_is_left_alone_and_without_java_the_node_says_so_a
     (programs / "sh").symlink_to(shutil.which("sh") or "/bin/sh")
     without_java = {"PATH": str(programs), "JAVA_HOME": ""}
     prepare = ("--prepare", "echo fetching Spark; echo ERROR: no network >&2; echo and more >&2; exit 1")
-    with running("--data", tmp_path / "data", *prepare, **without_java) as demo:
+    with Demo("--data", tmp_path / "data", *prepare, **without_java) as demo:
         said = demo.until("no report:")
         assert re.fullmatch(r"no report: there is no Java\. Spark needs Java 17 .*openjdk.*", said)
         assert f"{tmp_path}/data has other data and is served unchanged" in "\n".join(demo.lines)
@@ -119,7 +119,7 @@ def test_what_is_not_the_demos_is_left_alone_and_without_java_the_node_says_so_a
         with sync.Admin({"bootstrap.servers": demo.servers}) as admin:
             assert [topic.name for topic in admin.list_topics()] == ["mine"]
             assert admin.describe_acls() == []
-        assert demo.stop() == 0
+        assert demo.interrupt() == 0
         assert not any("Traceback" in line for line in demo.lines), demo.lines
 
 
@@ -129,10 +129,10 @@ def test_without_spark_it_says_how_to_get_it(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden" / "pyspark"
     hidden.mkdir(parents=True)
     (hidden / "__init__.py").write_text("raise ModuleNotFoundError('there is no pyspark', name='pyspark')\n")
-    with running("--data", tmp_path / "data", PYTHONPATH=str(hidden.parent)) as demo:
+    with Demo("--data", tmp_path / "data", PYTHONPATH=str(hidden.parent)) as demo:
         said = demo.until("no report:")
         assert said == "no report: pyspark is not installed, and the lake needs it; try: pip install 'barnabas[lake]'"
-        assert demo.stop() == 0
+        assert demo.interrupt() == 0
 
 
 def alive(group: int) -> list[str]:
@@ -146,17 +146,17 @@ def test_it_stops_while_something_runs_beside_it_and_leaves_nothing_behind(tmp_p
     with Broker({"mine": 1}, data_dir=tmp_path / "data"):
         pass
     prepare = "echo beside $$; sleep 300; echo never"
-    with running("--data", tmp_path / "data", "--prepare", prepare) as demo:
+    with Demo("--data", tmp_path / "data", "--prepare", prepare) as demo:
         pid = int(demo.until("beside ").removeprefix("beside "))
         assert alive(pid)
-        assert demo.stop() == 0
+        assert demo.interrupt() == 0
         assert not any("never" in line for line in demo.lines)
         assert not alive(pid)
 
 
 def test_a_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
-    with Broker() as other, running("--data", tmp_path / "data", "--no-lake", "--port", other.port) as demo:
-        out, _ = demo.process.communicate(timeout=TIMEOUT_S)
-        assert demo.process.returncode == 1
+    with Broker() as other, Demo("--data", tmp_path / "data", "--no-lake", "--port", other.port) as demo:
+        code, out, *_ = demo.ended()
+        assert code == 1
         assert f"cannot listen on 127.0.0.1:{other.port}" in out
         assert "Traceback" not in out

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from click.testing import CliRunner, Result
 from tools.apache_kafka import OLD_VERSION, VERSION, ApacheKafka
 
-from barnabas.cli.main import main
 from barnabas.client.admin.acls import Acls, only
 from barnabas.client.admin.part import checked
 from barnabas.client.cluster import Cluster
 from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from tests.command_line import Command, Script
 from tests.interop.conftest import jars
 from tests.interop.side_by_side import WITH_ACLS
 
@@ -58,8 +57,8 @@ def entry(name: str, **others: Any) -> AclEntry:
     return made._replace(**others)
 
 
-def barnabas(node: ApacheKafka, *arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments), "-b", node.bootstrap])
+barnabas = Command()
+kafka_acls = Script("kafka-acls")
 
 
 @pytest.mark.parametrize("by", ["servers", "controllers"])
@@ -142,10 +141,6 @@ REFUSED = """
 --add --topic
 --remove --topic other
 """
-
-
-def kafka_acls(node: ApacheKafka, *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["kafka-acls", "--bootstrap-server", node.bootstrap, *arguments])
 
 
 def entries(node: ApacheKafka) -> set[AclEntry]:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
 from tools.apache_kafka import HOST, OLD_VERSION, VERSION, ApacheKafka, free_ports, new_cluster_id, run_tool
 
-from barnabas.cli.main import main
 from barnabas.wire.primitives import Uuid
+from tests.command_line import Done, invoke
 from tests.interop.conftest import jars
 
 pytestmark = pytest.mark.interop
@@ -45,12 +44,7 @@ def any_node(request: pytest.FixtureRequest) -> ApacheKafka:
     return found
 
 
-def barnabas(*arguments: str, stdin: str | None = None) -> Result:
-    result = CliRunner().invoke(
-        main, arguments, input=stdin, env={"BARNABAS_CONFIG": "", "XDG_CONFIG_HOME": "/nowhere"}
-    )
-    assert "Traceback" not in result.output
-    return result
+barnabas = invoke
 
 
 def document(*arguments: str) -> dict[str, Any]:
@@ -382,7 +376,7 @@ def test_a_controller_is_added_to_a_quorum_updated_and_removed(tmp_path: Path) -
             node.close()
 
 
-def _retried(*arguments: str, timeout_s: float = 60) -> Result:
+def _retried(*arguments: str, timeout_s: float = 60) -> Done:
     """Until it is done: a controller has to have fetched before it may vote, and one change waits for the one before."""
     deadline = time.monotonic() + timeout_s
     while (result := barnabas(*arguments)).exit_code:

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from click.testing import CliRunner, Result
 from tools.apache_kafka import ApacheKafka
 
-from barnabas.cli.main import main
 from barnabas.client import Cluster, UnsupportedByNodeError
 from barnabas.client.admin.configs import (
     AlterConfigOp,
@@ -31,6 +29,7 @@ from barnabas.client.admin.users import ScramDeletion, ScramMechanism, ScramUpse
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from tests.command_line import Command, Done, invoke
 from tests.interop.tool_process import ToolProcess
 
 pytestmark = pytest.mark.interop
@@ -67,16 +66,12 @@ def create(node: ApacheKafka, name: str) -> ConfigResource:
     return ConfigResource.topic(name)
 
 
-def barnabas(node: ApacheKafka, line: str, code: int | None = 0, stdin: str = "") -> Result:
-    group, command, *rest = shlex.split(line)
-    where = ["-b", node.bootstrap] if "--bootstrap-controller" not in rest else []
-    result = CliRunner(env={"XDG_CONFIG_HOME": "/nowhere"}).invoke(main, [group, command, *where, *rest], input=stdin)
-    assert code is None or result.exit_code == code, result.output
-    return result
+def barnabas(node: ApacheKafka, line: str, code: int | None = 0, stdin: str = "") -> Done:
+    return Command().split(None if "--bootstrap-controller" in line else node, line, code=code, stdin=stdin)
 
 
 def rows(node: ApacheKafka, line: str, code: int = 0) -> Any:
-    return json.loads(barnabas(node, f"{line} -o json", code).stdout)
+    return barnabas(node, f"{line} -o json", code).json
 
 
 async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) -> T:
@@ -317,9 +312,7 @@ def test_users_and_quotas_are_managed(any_kafka: ApacheKafka) -> None:
 
 
 def ours(args: list[str]) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["kafka-configs", *args])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.stdout, result.stderr
+    return invoke("kafka-configs", *args)[:3]
 
 
 def with_addresses(node: ApacheKafka, line: str) -> list[str]:

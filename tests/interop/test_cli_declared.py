@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from tools.apache_kafka import HOST, OLD_VERSION, VERSION, ApacheKafka, free_ports
 
-from barnabas.cli.main import main
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import AuthenticationError
+from tests.command_line import Command, Done
 from tests.interop.conftest import jars
 from tests.interop.side_by_side import WITH_ACLS, ok
 
@@ -70,11 +69,10 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cluster.yaml"
 
 
-def run(node: ApacheKafka, *arguments: object, stdin: str = "") -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments), "-b", node.bootstrap], input=stdin)
+run = Command()
 
 
-def done(result: Result) -> Result:
+def done(result: Done) -> Done:
     assert result.exit_code == 0, result.output
     return result
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from confluent_kafka import TopicPartition as Committed
 from confluent_kafka.admin import AdminClient, NewTopic
 from tools.apache_kafka import VERSION, ApacheKafka, run_tool
 
-from barnabas.cli.main import main
 from barnabas.client import Cluster
 from barnabas.client.admin.groups import GroupDescription, Groups, MemberToRemove
 from barnabas.client.admin.part import checked
@@ -34,6 +31,7 @@ from tests.client.admin.group_scenes import (
     member,
     transaction,
 )
+from tests.command_line import invoke
 from tests.interop.conftest import jars
 from tests.interop.side_by_side import IN_A_HURRY
 
@@ -56,21 +54,11 @@ def create(bootstrap: str, **topics: int) -> None:
         future.result(WAIT_S)
 
 
-class Printed(NamedTuple):
-    code: int
-    out: str
-    err: str
+ours = invoke
 
 
-def ours(*args: str) -> Printed:
-    done = CliRunner().invoke(main, args, catch_exceptions=False)
-    return Printed(done.exit_code, done.stdout, done.stderr)
-
-
-def rows(*args: str) -> list[dict[str, Any]]:
-    done = ours(*args, "-o", "json")
-    assert done.code == 0, done
-    found: list[dict[str, Any]] = json.loads(done.out)
+def rows(*arguments: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = invoke(*arguments, "-o", "json", code=0).json
     return found
 
 
@@ -87,11 +75,11 @@ class Compared:
     def __call__(self, tool: str, *args: str, normal: Callable[[str], str] = str, code: int = 0) -> str:
         theirs = run_tool(tool, "--bootstrap-server", self.bootstrap, *args, timeout_s=120)
         mine = ours(tool, "--bootstrap-server", self.bootstrap, *args)
-        self._note((args, normal(mine.out), mine.code), (args, normal(theirs.stdout), theirs.returncode))
-        self._note((args, mine.code), (args, code))
+        self._note((args, normal(mine.stdout), mine.exit_code), (args, normal(theirs.stdout), theirs.returncode))
+        self._note((args, mine.exit_code), (args, code))
         if code:
-            self._note((args, _first_line(mine.err)), (args, _first_line(theirs.stderr)))
-        return mine.out
+            self._note((args, _first_line(mine.stderr)), (args, _first_line(theirs.stderr)))
+        return mine.stdout
 
     def _note(self, mine: Any, theirs: Any) -> None:
         if mine != theirs:
@@ -189,8 +177,8 @@ def test_kafka_consumer_groups_resets_and_deletes(compare: Compared, tmp_path: P
         groups, "--bootstrap-server", server, "--delete", "--group", "gone-1", "--group", "nope", timeout_s=120
     )
     mine = ours(groups, "--bootstrap-server", server, "--delete", "--group", "gone-2", "--group", "nope")
-    assert mine.out == theirs.stdout.replace("gone-1", "gone-2")
-    assert ours(groups, "--bootstrap-server", server, "--delete", "--group", "gone-3").out == (
+    assert mine.stdout == theirs.stdout.replace("gone-1", "gone-2")
+    assert ours(groups, "--bootstrap-server", server, "--delete", "--group", "gone-3").stdout == (
         "Deletion of requested consumer groups ('gone-3') was successful.\n"
     )
 
@@ -224,11 +212,13 @@ def test_kafka_transactions_lists_describes_and_aborts(compare: Compared) -> Non
     assert "4711" in compare(tool, "find-hanging", "--topic", "hung")
     theirs = run_tool(tool, *abort, "0", "--start-offset", offsets[0], timeout_s=120)
     mine = ours(tool, *abort, "1", "--start-offset", offsets[1])
-    assert (mine.code, mine.out) == (theirs.returncode, theirs.stdout) == (0, "")
+    assert (mine.exit_code, mine.stdout) == (theirs.returncode, theirs.stdout) == (0, "")
     assert compare(tool, "find-hanging", "--topic", "hung").count("\n") == 1
     compare(tool, "abort", "--topic", "paid", "--partition", "0", "--start-offset", "4711", code=1)
     compare(tool, "forceTerminateTransaction", "--transactionalId", "first")
-    assert re.search(r"^first +\t1 +\t\d+ +\tEmpty", ours(tool, "--bootstrap-server", server, "list").out, re.MULTILINE)
+    assert re.search(
+        r"^first +\t1 +\t\d+ +\tEmpty", ours(tool, "--bootstrap-server", server, "list").stdout, re.MULTILINE
+    )
     del first
 
 
@@ -255,7 +245,7 @@ def test_groups_are_listed_described_and_changed(which: str, request: pytest.Fix
         (found,) = rows("groups", "members", "busy", "-b", server)
         assert found["assignment"] == [{"topic": "admin", "partitions": [0, 1]}]
         refused = ours("groups", "reset", "busy", "--topic", "admin", "--to-latest", "--yes", "-b", server)
-        assert (refused.code, "is Stable, with 1 member" in refused.err) == (1, True)
+        assert (refused.exit_code, "is Stable, with 1 member" in refused.stderr) == (1, True)
         removed = rows("groups", "remove-members", "busy", "--all", "--yes", "-b", server)
         assert [row["error"] for row in removed] == [None]
     (reset,) = rows(
@@ -266,9 +256,9 @@ def test_groups_are_listed_described_and_changed(which: str, request: pytest.Fix
     assert deleted["error"] is None
     commit(server, "ended", {("admin", 0): 2})
     done = ours("groups", "delete", "ended", "nobody", "--yes", "-b", server, "-o", "tsv")
-    assert (done.code, done.out.splitlines()[0]) == (1, "ended\t\t")
-    assert done.out.splitlines()[1].startswith("nobody\tGROUP_ID_NOT_FOUND\t")
-    assert ours("groups", "describe", "ended", "-b", server).err.startswith("Error: group ended: GROUP_ID_NOT_FOUND")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "ended\t\t")
+    assert done.stdout.splitlines()[1].startswith("nobody\tGROUP_ID_NOT_FOUND\t")
+    assert ours("groups", "describe", "ended", "-b", server).stderr.startswith("Error: group ended: GROUP_ID_NOT_FOUND")
 
 
 @pytest.mark.parametrize("which", ["node", "old_kafka"])
@@ -288,9 +278,9 @@ def test_transactions_are_found_and_ended(which: str, request: pytest.FixtureReq
     done = ours(
         "transactions", "abort", "--topic", "ledger", "--partition", "0", "--start-offset", "0", "--yes", "-b", server
     )
-    assert done.code == 0, done
+    assert done.exit_code == 0, done
     assert rows("producers", "list", "ledger", "--open", "-b", server) == []
-    assert ours("transactions", "abort", "--transactional-id", "ledger-1", "--yes", "-b", server).code == 0
+    assert ours("transactions", "abort", "--transactional-id", "ledger-1", "--yes", "-b", server).exit_code == 0
     (listed,) = rows("transactions", "list", "--transactional-id-pattern", "ledger.*", "-b", server)
     assert listed["transactionState"] == "Empty"
     del open_one

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import pytest
-from click.testing import CliRunner
 from tools.apache_kafka import VERSION, ApacheKafka, run_tool
 
-from barnabas.cli.main import main
 from barnabas.client import Cluster, UnsupportedByNodeError
 from barnabas.client.admin.elections import Elections, ElectionType
 from barnabas.client.admin.log_dirs import LogDirs, Replica, ReplicaLogDir
@@ -27,6 +25,7 @@ from barnabas.client.admin.part import checked
 from barnabas.client.admin.reassignments import Reassignments
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from tests.command_line import Command, Script, invoke
 from tests.interop.conftest import jars
 from tests.interop.tool_process import ToolProcess
 
@@ -54,8 +53,7 @@ class Three:
         return Printed(*self.tools.run(tool, *args))
 
     def ours(self, *args: str) -> Printed:
-        done = CliRunner().invoke(main, list(args), catch_exceptions=False)
-        return Printed(done.exit_code, done.stdout, done.stderr)
+        return Printed(*invoke(*args)[:3])
 
     def both(self, tool: str, *args: str) -> tuple[Printed, Printed]:
         line = [arg.format(server=self.bootstrap, controller=self.controller) for arg in args]
@@ -223,11 +221,10 @@ def test_the_parts_of_admin_against_an_old_kafka(old_kafka: ApacheKafka) -> None
 
     ask(old_kafka.bootstrap, work)
     for line in ("log-dirs describe", "log-dirs describe old-parts", "reassign status", "elect-leaders --all"):
-        done = CliRunner().invoke(main, [*line.split(), "-b", old_kafka.bootstrap])
-        assert done.exit_code == 0, done.output
+        Command().split(old_kafka, line, code=0)
     for tool, *args in ((LOG_DIRS, "--describe", "--topic-list", "old-parts"), (REASSIGN, "--list")):
         theirs = run_tool(tool, "--bootstrap-server", old_kafka.bootstrap, *args)
-        ours = CliRunner().invoke(main, [tool, "--bootstrap-server", old_kafka.bootstrap, *args])
+        ours = Script(tool)(old_kafka, *args)
         assert (ours.exit_code, ours.stdout) == (theirs.returncode, theirs.stdout)
 
 

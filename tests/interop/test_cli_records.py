@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from tools.apache_kafka import VERSION, ApacheKafka
 
-from barnabas.cli.main import main
 from barnabas.client.producer import Producer
 from tests.client import record_scenes as scenes
+from tests.command_line import Command, Script, invoke
 from tests.interop.conftest import jars
 from tests.interop.tool_process import ToolProcess
 
@@ -46,8 +45,7 @@ def run(scene: Any, bootstrap: str, prefix: str, **settings: Any) -> None:
     asyncio.run(asyncio.wait_for(scene(bootstrap, prefix, **settings), 90))
 
 
-def cli(node: ApacheKafka, *arguments: object, stdin: str = "") -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments), "-b", node.bootstrap], input=stdin)
+cli = Command()
 
 
 # --- the client
@@ -139,15 +137,7 @@ def test_the_console_producers_write_the_same_records(kafka: ApacheKafka) -> Non
             topic = f"reader-{number}-{who}"
             asyncio.run(scenes.create(kafka.bootstrap, topic))
             if who == "ours":
-                arguments = [
-                    "kafka-console-producer",
-                    "--bootstrap-server",
-                    kafka.bootstrap,
-                    "--topic",
-                    topic,
-                    *options,
-                ]
-                done = CliRunner().invoke(main, arguments, input=text)
+                done = Script("kafka-console-producer")(kafka, "--topic", topic, *options, stdin=text)
                 assert (done.exit_code, done.stdout) == (0, ""), done.output
             else:
                 theirs = kafka.tool("kafka-console-producer", "--topic", topic, *options, stdin=text)
@@ -160,8 +150,7 @@ def test_the_console_producers_write_the_same_records(kafka: ApacheKafka) -> Non
 def test_a_line_that_cannot_be_split_ends_both_console_producers(kafka: ApacheKafka) -> None:
     arguments = ["--topic", "reader-bad", "--reader-property", "parse.key=true"]
     theirs = kafka.tool("kafka-console-producer", *arguments, stdin="x\n")
-    whole = ["kafka-console-producer", "--bootstrap-server", kafka.bootstrap, *arguments]
-    ours = CliRunner().invoke(main, whole, input="x\n")
+    ours = Script("kafka-console-producer")(kafka, *arguments, stdin="x\n")
     assert (ours.exit_code, ours.stdout) == (theirs.returncode, theirs.stdout)
     assert ours.stderr.splitlines()[0] == theirs.stderr.splitlines()[0]
 
@@ -227,7 +216,7 @@ def written(kafka: ApacheKafka) -> str:
 def beside(kafka: ApacheKafka, tools: ToolProcess, arguments: list[str]) -> None:
     whole = ["--bootstrap-server", kafka.bootstrap, *arguments]
     theirs = tools.run("kafka-console-consumer", *whole)
-    ours = CliRunner().invoke(main, ["kafka-console-consumer", *whole])
+    ours = invoke("kafka-console-consumer", *whole)
     assert (ours.exit_code, ours.stdout) == (theirs.code, theirs.out), (arguments, ours.stderr, theirs.err)
     if theirs.code:
         assert ours.stderr.splitlines()[0] == theirs.err.splitlines()[0], arguments
@@ -263,7 +252,7 @@ def test_the_console_consumers_show_kafkas_own_topics_alike(
             arguments = ["--bootstrap-server", kafka.bootstrap, "--topic", topic, "--formatter", PACKAGE + name]
             how = ["--from-beginning", "--timeout-ms", "5000", "--command-property", "exclude.internal.topics=false"]
             theirs = tools.run("kafka-console-consumer", *arguments, *how)
-            ours = CliRunner().invoke(main, ["kafka-console-consumer", *arguments, *how])
+            ours = invoke("kafka-console-consumer", *arguments, *how)
             found = _documents(ours.stdout)
             assert found == _documents(theirs.out), name
             assert found

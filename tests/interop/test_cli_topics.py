@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 from tools.apache_kafka import ApacheKafka
 
-from barnabas.cli.main import main
 from barnabas.client import Cluster
 from barnabas.client.admin.part import checked
 from barnabas.client.admin.records import (
@@ -30,6 +28,7 @@ from barnabas.client.admin.records import (
 from barnabas.client.admin.topics import NewPartitions, NewTopic, TopicDescription, Topics
 from barnabas.client.records import TopicPartition
 from barnabas.wire import ErrorCode, KafkaError
+from tests.command_line import Command, invoke
 from tests.interop.tool_process import ToolProcess
 
 pytestmark = pytest.mark.interop
@@ -59,14 +58,11 @@ def with_cluster(node: ApacheKafka, scenario: Callable[[Cluster], Coroutine[Any,
     asyncio.run(whole())
 
 
-def barnabas(node: ApacheKafka, line: str) -> Result:
-    return CliRunner().invoke(main, [*shlex.split(line), "-b", node.bootstrap])
+barnabas = Command().split
 
 
 def rows(node: ApacheKafka, line: str, code: int = 0) -> Any:
-    result = barnabas(node, f"{line} -o json")
-    assert result.exit_code == code, result.output
-    return json.loads(result.stdout)
+    return barnabas(node, f"{line} -o json", code=code).json
 
 
 def code_of(result: object) -> ErrorCode:
@@ -213,8 +209,7 @@ class Tools:
         """The same lines from both; `{name}` is another word for each, `{server}` the option with the address."""
         for line in lines:
             theirs = printed(*self.process.run(*self._words(line, THEIRS)))
-            done = CliRunner().invoke(main, self._words(line, OURS))
-            ours = printed(done.exit_code, done.stdout, done.stderr)
+            ours = printed(*invoke(*self._words(line, OURS))[:3])
             assert (line, ours._replace(out=order(ours.out))) == (line, theirs._replace(out=order(theirs.out)))
 
     def _words(self, line: str, name: str) -> list[str]:

@@ -7,11 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from tools.apache_kafka import TOOL_JVM, VERSION, java_command, tool_class
 
-from barnabas.cli.main import main
 from tests.cli.dump_log_cases import CASES, essence, prepare
+from tests.command_line import invoke
 from tests.interop.conftest import jars
 
 pytestmark = pytest.mark.interop
@@ -29,7 +28,7 @@ def test_both_print_the_same(case: str, tmp_path: Path, monkeypatch: pytest.Monk
         timeout=120, check=False,
     )  # fmt: skip
     monkeypatch.chdir(tmp_path / "ours")
-    ours = CliRunner().invoke(main, ["kafka-dump-log", *CASES[case]])
+    ours = invoke("kafka-dump-log", *CASES[case])
     assert ours.stdout == theirs.stdout
     assert ours.exit_code == theirs.returncode
     assert essence(ours.stderr) == essence(theirs.stderr.replace("/theirs/", "/ours/"))

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tools.apache_kafka import ApacheKafka, run_tool
 
-from barnabas.cli.main import main
 from barnabas.storage import SnapshotReader
+from tests.command_line import invoke
 
 pytestmark = pytest.mark.interop
 
@@ -98,8 +97,7 @@ def kafka_storage(*arguments: str) -> tuple[int, str, str]:
 
 
 def barnabas_storage(*arguments: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(main, ["storage", *arguments])
-    return done.exit_code, done.stdout, done.stderr
+    return invoke("storage", *arguments)[:3]
 
 
 def files(tmp_path: Path) -> dict[str, Any]:

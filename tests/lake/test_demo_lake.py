@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.demo import shop
 from barnabas.security.acl_text import entry_text
-from tests.demo.demo_process import running
+from tests.demo.demo_process import Demo
 from tests.lake.commands import run
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def test_what_is_planted_in_the_shop_is_in_the_tables(spark: SparkSession, tmp_path: Path) -> None:
     from barnabas import lake
 
-    with running("--data", tmp_path / "data", "--no-lake") as demo:
+    with Demo("--data", tmp_path / "data", "--no-lake") as demo:
         demo.until("done in")
-        assert demo.stop() == 0
+        assert demo.interrupt() == 0
     result = run("run", tmp_path / "data", "--traffic", "--lake", tmp_path / "lake")
     assert result.exit_code == 0, result.stderr
     tables = lake.open(tmp_path / "lake", spark)

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import barnabas.lake
 from barnabas.client import sync
 from barnabas.lake.keeping.store import Lake, Writer
 from barnabas.testing import Broker
+from tests.command_line import spawn
 from tests.lake import metadata_golden
 from tests.lake.commands import SECRET, rows, run
 from tests.metadata import golden
@@ -182,18 +182,16 @@ def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) ->
     ]
     for arguments, message in cases:
         result = run(*arguments)
-        assert result.exit_code in (1, 2) and message in result.stderr, (arguments, result.stderr, result.exception)
+        assert result.exit_code in (1, 2) and message in result.stderr, (arguments, result.stderr)
     with Writer(lake):
         assert f"written by pid {os.getpid()}" in run("run", "--lake", lake).stderr
 
 
 def test_without_java_or_pyspark_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "barnabas", "lake", "run", str(tmp_path), "--lake", str(tmp_path / "lake")]
     (tmp_path / "__cluster_metadata-0").mkdir()
     (tmp_path / "meta.properties").write_text("version=1\ncluster.id=some\nnode.id=1\n")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stdout) == (1, "")
+    done = spawn("lake", "run", tmp_path, "--lake", tmp_path / "lake", env={"JAVA_HOME": str(tmp_path)}, timeout_s=120)
+    assert (done.exit_code, done.stdout) == (1, "")
     assert "there is no Java in JAVA_HOME" in done.stderr and "openjdk-17-jre-headless" in done.stderr
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     result = run("run", tmp_path, "--lake", tmp_path / "lake")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,42 +11,26 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from barnabas.config import properties
 from barnabas.testing import Broker
+from tests.command_line import Process, spawn
 
 TIMEOUT_S = 30
 
 
-def serve(*arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "barnabas", "serve", *map(str, arguments), "--log-level", "warning"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def wait_ready(path: Path, process: subprocess.Popen[str]) -> dict[str, str]:
-    """What is in the file when it first is there."""
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < deadline_s:
-        try:
-            return properties.loads(path.read_text())
-        except FileNotFoundError:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.002)
-    raise TimeoutError(path)
+QUIET = ("--log-level", "warning")
 
 
 @contextmanager
-def running(path: Path, *arguments: object) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
-    process = serve("--ready-file", path, *arguments)
-    try:
-        yield process, wait_ready(path, process)
-    finally:
-        process.kill()
-        process.communicate()
+def running(path: Path, *arguments: object) -> Iterator[tuple[Process, dict[str, str]]]:
+    with Process("serve", "--ready-file", path, *arguments, *QUIET) as process:
+        yield process, process.until_ready(path)
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    _, err = process.communicate(timeout=TIMEOUT_S)
-    return process.returncode, err
+def refused(code: int, *arguments: object) -> str:
+    """What it says when it does not start."""
+    done = spawn("serve", *arguments, *QUIET)
+    assert done.exit_code == code, done.stderr
+    return done.stderr
 
 
 def data_in(directory: Path) -> tuple[str, str]:
@@ -64,7 +45,8 @@ def test_the_file_says_where_the_node_is_and_is_there_only_while_it_answers(tmp_
         assert list(found.brokers) == [int(ready["node.id"])]
         assert ready["listeners"].startswith(f"PLAINTEXT://{ready['bootstrap.servers']},CONTROLLER://127.0.0.1:")
         os.kill(int(ready["pid"]), signal.SIGTERM)
-        assert ended(process) == (0, "")
+        done = process.ended()
+        assert (done.exit_code, done.stderr) == (0, "")
     assert [each.name for each in tmp_path.iterdir()] == ["data"]
 
 
@@ -81,35 +63,28 @@ def test_several_do_not_meet(tmp_path: Path) -> None:
 def test_what_a_killed_node_left_is_replaced_by_the_next_one(tmp_path: Path) -> None:
     path = tmp_path / "ready"
     with running(path, "--port", 0, *data_in(tmp_path)) as (process, killed):
-        process.kill()
-        process.wait(TIMEOUT_S)
+        process.stop(signal.SIGKILL)
     assert path.exists()
-    next_process = serve("--ready-file", path, "--port", 0, *data_in(tmp_path))
-    try:
-        ready = killed
+    with running(path, "--port", 0, *data_in(tmp_path)) as (next_process, found):
+        ready = found
         while ready["pid"] == killed["pid"]:
-            ready = wait_ready(path, next_process)
-        assert ready["pid"] == str(next_process.pid)
+            ready = next_process.until_ready(path)
+        assert ready["pid"] == str(next_process.popen.pid)
         assert ready["cluster.id"] == killed["cluster.id"]
-    finally:
-        next_process.kill()
-        next_process.communicate()
 
 
 def test_a_node_that_does_not_start_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "ready"
     path.write_text("of an earlier one")
     with Broker() as other:
-        code, err = ended(serve("--ready-file", path, "--port", other.port, *data_in(tmp_path)))
-        assert code == 1
-        assert f"cannot listen on {other.bootstrap_servers}" in err
+        said = refused(1, "--ready-file", path, "--port", other.port, *data_in(tmp_path))
+        assert f"cannot listen on {other.bootstrap_servers}" in said
     assert not path.exists()
 
 
 def test_a_place_where_no_file_can_be_is_an_error_before_anything_starts(tmp_path: Path) -> None:
-    code, err = ended(serve("--ready-file", tmp_path / "nowhere" / "ready", "--port", 0, *data_in(tmp_path)))
-    assert code == 2
-    assert "--ready-file" in err and "nowhere" in err
+    said = refused(2, "--ready-file", tmp_path / "nowhere" / "ready", "--port", 0, *data_in(tmp_path))
+    assert "--ready-file" in said and "nowhere" in said
     assert not (tmp_path / "data").exists()
 
 
@@ -144,13 +119,9 @@ def test_a_controller_alone_has_nothing_for_clients(tmp_path: Path) -> None:
     with running(tmp_path / "ready", *alone, *data_in(tmp_path)) as (_, ready):
         assert "bootstrap.servers" not in ready
         assert ready["listeners"].startswith("CONTROLLER://127.0.0.1:")
-    code, err = ended(serve("--port", 0, *alone, *data_in(tmp_path)))
-    assert code == 1
-    assert "listeners" in err
+    assert "listeners" in refused(1, "--port", 0, *alone, *data_in(tmp_path))
 
 
 @pytest.mark.parametrize("port", [-1, 65536, "x"])
 def test_a_port_that_is_none_is_refused(port: object) -> None:
-    code, err = ended(serve("--port", port))
-    assert code == 2
-    assert "--port" in err
+    assert "--port" in refused(2, "--port", port)

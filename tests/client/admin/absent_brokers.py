@@ -103,7 +103,7 @@ async def _register_one(controllers: Cluster, broker: Broker, broker_id: int, ra
         )
     )
     assert registered.error_code == 0, registered
-    return registered.broker_epoch
+    return int(registered.broker_epoch)
 
 
 async def _beat(controllers: Cluster, broker_id: int, epoch: int, *, want_fence: bool) -> bool:
@@ -114,7 +114,7 @@ async def _beat(controllers: Cluster, broker_id: int, epoch: int, *, want_fence:
         )
     )
     assert answer.error_code == 0, answer
-    return answer.is_fenced
+    return bool(answer.is_fenced)
 
 
 def take_out_of_sync(broker: Broker, broker_id: int, topics: Collection[str]) -> None:

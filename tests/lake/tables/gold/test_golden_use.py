@@ -147,7 +147,8 @@ def _clock(text: str) -> datetime:
 def test_lag_is_what_is_between_the_last_commit_and_the_end(tables: dict[str, Rows]) -> None:
     def age(topic: str, partition: int, offset: int) -> float:
         """In minutes, of the record at the offset: those of a partition are two seconds apart, so its place tells its time."""
-        return (history().last_time - _written()[topic][partition][offset]["time"]).total_seconds() / 60
+        minutes: float = (history().last_time - _written()[topic][partition][offset]["time"]).total_seconds() / 60
+        return minutes
 
     ends = {"d-none": 30, "d-snappy": 60, "d-lz4": 60, "d-zstd": 60, "d-gzip": 60}
     same(
