@@ -26,7 +26,7 @@ from tests.broker.topic_captures import ALICE, AUTHORIZER, Capture, allow, param
 from tests.replicated.memory_log import MemoryLog
 from tests.transactions.world import topic_records
 
-LOGS = Path(__file__).parent.parent / "transactions" / "data"
+LOGS = Path(__file__).parents[2] / "transactions" / "data"
 LEADERS = [2, 3, 1]  # of the transaction log's partitions in the golden cluster
 TX_OPEN_ABORTED = 15  # where tx-open was aborted, in the log of partition 0
 CAPTURED_MS = 1_794_771_830_000

@@ -17,7 +17,7 @@ from barnabas.wire.records.metadata import ConfigRecord, PartitionRecord, Regist
 from tests.broker.harness import MemoryNode, register_broker
 from tests.storage.made import validated
 
-with gzip.open(Path(__file__).parent / "data" / "Produce.jsonl.gz", "rt") as lines:
+with gzip.open(Path(__file__).parents[1] / "data" / "Produce.jsonl.gz", "rt") as lines:
     CAPTURES: list[dict[str, Any]] = [json.loads(line) for line in lines]
 RACKS = {1: "a", 2: "b", 3: "a", 4: "b"}
 
