@@ -23,6 +23,7 @@ from barnabas.broker.services import NodeServices
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import activation
 from barnabas.controller.features import SHOWN_ORDER
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-COORDINATORS_TOPICS = ("__consumer_offsets", "__transaction_state")
+COORDINATORS_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
 
 
 class NodeError(Exception):

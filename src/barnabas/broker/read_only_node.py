@@ -40,6 +40,7 @@ from barnabas.broker.services import NodeServices
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import properties, server
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import Heartbeats
 from barnabas.controller.situation import Situation
@@ -432,5 +433,5 @@ def describe_quorum(metadata: OfflineMetadata, node_id: int) -> DescribeQuorumRe
         high_watermark=end_offset,
         current_voters=voters,
     )
-    topic = response.TopicData(topic_name="__cluster_metadata", partitions=[partition])
+    topic = response.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
     return response(topics=[topic], nodes=nodes)

@@ -11,12 +11,11 @@ import asyncio
 from collections.abc import Sequence
 
 from barnabas.broker.context import Services
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.replicas.partition import Partition
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.transactions.markers import EndedTransaction
 from barnabas.wire import ErrorCode, KafkaError
-
-CONSUMER_OFFSETS = "__consumer_offsets"
 
 # The transaction coordinator handles errors of partition leaders, not those of group coordinators.
 _NOT_READY = frozenset(
@@ -33,7 +32,7 @@ async def write_markers(
     for name in partitions:
         try:
             partition = services.replicas.partition(*name)
-            if name.topic == CONSUMER_OFFSETS:
+            if name.topic == GROUP_METADATA_TOPIC:
                 machine = services.groups.machines.machine(name.partition)
                 await machine.write_marker(ended.producer, ended.marker, ended.transaction_version)
                 errors[name] = ErrorCode.NONE

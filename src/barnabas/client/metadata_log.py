@@ -19,11 +19,12 @@ from typing import NamedTuple, TypeAlias
 
 from barnabas.batches import BatchError, BatchHeader, Record, check_crc, decode_records, iterate_batches
 from barnabas.client.admin.part import failed
-from barnabas.client.admin.quorum import METADATA_TOPIC, Quorum
+from barnabas.client.admin.quorum import Quorum
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import UnsupportedByNodeError
 from barnabas.client.retry import NOT_DONE
 from barnabas.client.routing import controller
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
@@ -142,7 +143,7 @@ def decode_batches(data: bytes) -> Iterator[LogBatch]:
             check_crc(header, data, position)
             yield LogBatch(header, tuple(decode_records(data, position, header)))
     except BatchError as error:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{METADATA_TOPIC}: {error}") from error
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{CLUSTER_METADATA_TOPIC}: {error}") from error
 
 
 async def _leader_epoch(cluster: Cluster, timeout_ms: float | None) -> int:
@@ -160,7 +161,7 @@ async def _fetch(
         last_fetched_epoch=min(epoch, leader_epoch),
         partition_max_bytes=max_bytes,
     )
-    topic = FetchRequest.FetchTopic(topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition])
+    topic = FetchRequest.FetchTopic(topic=CLUSTER_METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition])
     response: FetchResponse = await cluster.call(
         FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=max_bytes, topics=[topic]),
         controller(),
@@ -196,7 +197,7 @@ async def _snapshot_of(
             snapshot_id=FetchSnapshotRequest.SnapshotId(end_offset=end_offset, epoch=epoch),
             position=len(data),
         )
-        topic = FetchSnapshotRequest.TopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
+        topic = FetchSnapshotRequest.TopicSnapshot(name=CLUSTER_METADATA_TOPIC, partitions=[partition])
         response: FetchSnapshotResponse = await cluster.call(
             FetchSnapshotRequest(max_bytes=max_bytes, topics=[topic]),
             controller(),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from barnabas.batches.format import Compression
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import replay
 from barnabas.groups.classic.settings import ClassicSettings
@@ -26,7 +27,7 @@ from barnabas.wire import ErrorCode, KafkaError
 
 R = TypeVar("R")
 
-TOPIC = "__consumer_offsets"
+TOPIC = GROUP_METADATA_TOPIC
 
 
 class Shards:

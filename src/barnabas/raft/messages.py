@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.raft.log import OffsetAndEpoch
 from barnabas.raft.voters import Endpoint, Endpoints, Node, ReplicaKey
 from barnabas.wire import ErrorCode, Message, Uuid
@@ -20,7 +21,7 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSna
 from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 
-TOPIC = "__cluster_metadata"
+TOPIC = CLUSTER_METADATA_TOPIC
 TOPIC_ID = Uuid(bytes(15) + b"\x01")
 PARTITION = 0
 NO_LEADER = -1

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from barnabas.config import properties
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.config.values import ConfigError
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.errors import StorageError, disk_errors
@@ -29,7 +30,7 @@ from barnabas.wire.primitives import Uuid
 META_PROPERTIES = "meta.properties"
 LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
-CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
+CLUSTER_METADATA = TopicPartition(CLUSTER_METADATA_TOPIC, 0)
 MAX_DIRECTORY_NAME = 255
 
 _CLEAN_SHUTDOWN_VERSION = 0

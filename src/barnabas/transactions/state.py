@@ -10,6 +10,7 @@ from collections.abc import Collection
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from barnabas.config.internal_topics import TRANSACTION_STATE_TOPIC
 from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import KeyValue
 from barnabas.replicated.loop import Batch
@@ -17,7 +18,7 @@ from barnabas.storage.checkpoints import TopicPartition
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.records.transaction import TransactionLogKey, TransactionLogValue
 
-TOPIC: Final = "__transaction_state"
+TOPIC: Final = TRANSACTION_STATE_TOPIC
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 MAX_EPOCH: Final = (1 << 15) - 1

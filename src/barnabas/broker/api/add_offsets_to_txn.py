@@ -7,7 +7,7 @@ version 2 do not need it. Needs WRITE on the transactional id and READ on the gr
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.broker.txn_markers import CONSUMER_OFFSETS
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.replicated.decision import Producer
 from barnabas.replicated.placement import partition_for
 from barnabas.security.acl import AclOperation, ResourceType
@@ -22,9 +22,9 @@ async def handle(context: Context, request: AddOffsetsToTxnRequest) -> AddOffset
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    topic = context.image.topics.get(CONSUMER_OFFSETS)
+    topic = context.image.topics.get(GROUP_METADATA_TOPIC)
     count = context.config.get_int("offsets.topic.num.partitions") if topic is None else len(topic.partitions)
-    partition = TopicPartition(CONSUMER_OFFSETS, partition_for(request.group_id, count))
+    partition = TopicPartition(GROUP_METADATA_TOPIC, partition_for(request.group_id, count))
     producer = Producer(request.producer_id, request.producer_epoch)
     try:
         await context.services.transactions.add_partitions(transactional_id, producer, [partition], 0)

@@ -16,6 +16,12 @@ from typing import Any, NamedTuple
 
 from barnabas import wire
 from barnabas.batches import BatchError, ControlType, Record, decode_control_key, decode_end_txn_marker
+from barnabas.config.internal_topics import (
+    CLUSTER_METADATA_TOPIC,
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+)
 from barnabas.wire.apis import RECORD_NAMES
 from barnabas.wire.codec import Reader, reader
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
@@ -37,10 +43,10 @@ class LogKind(Enum):
 
 
 TOPICS = {
-    "__cluster_metadata": LogKind.METADATA,
-    "__consumer_offsets": LogKind.OFFSETS,
-    "__transaction_state": LogKind.TRANSACTIONS,
-    "__share_group_state": LogKind.SHARE_GROUPS,
+    CLUSTER_METADATA_TOPIC: LogKind.METADATA,
+    GROUP_METADATA_TOPIC: LogKind.OFFSETS,
+    TRANSACTION_STATE_TOPIC: LogKind.TRANSACTIONS,
+    SHARE_GROUP_STATE_TOPIC: LogKind.SHARE_GROUPS,
     "__remote_log_metadata": LogKind.REMOTE_LOGS,
 }
 COORDINATORS = (LogKind.OFFSETS, LogKind.TRANSACTIONS, LogKind.SHARE_GROUPS)

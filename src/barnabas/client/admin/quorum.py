@@ -12,6 +12,7 @@ from typing import NamedTuple
 from barnabas.client.admin.part import Part, change_one, failed
 from barnabas.client.routing import controller
 from barnabas.config.endpoints import address_text
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
@@ -19,7 +20,6 @@ from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
 from barnabas.wire.primitives import Uuid
 
-METADATA_TOPIC = "__cluster_metadata"
 _UNKNOWN = -1
 
 
@@ -86,11 +86,11 @@ class Quorum(Part):
     async def describe_quorum(self, *, timeout_ms: float | None = None) -> QuorumInfo:
         """Return the leader, the voters and the observers, with their end offsets."""
         partition = DescribeQuorumRequest.PartitionData(partition_index=0)
-        topic = DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+        topic = DescribeQuorumRequest.TopicData(topic_name=CLUSTER_METADATA_TOPIC, partitions=[partition])
         response: DescribeQuorumResponse = await self.cluster.call(
             DescribeQuorumRequest(topics=[topic]), controller(), feature="describing the quorum", timeout_ms=timeout_ms
         )
-        rows = [row for each in response.topics if each.topic_name == METADATA_TOPIC for row in each.partitions]
+        rows = [row for each in response.topics if each.topic_name == CLUSTER_METADATA_TOPIC for row in each.partitions]
         if not rows:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response to DescribeQuorum has no row for the quorum")
         if (error := failed(rows[0].error_code, rows[0].error_message)) is not None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from barnabas.storage.log_dirs import CLUSTER_METADATA
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-METADATA_LOG: Final = "__cluster_metadata-0"
+METADATA_LOG: Final = str(CLUSTER_METADATA)
 _END_OF_BATCH: Final = "if(is_snapshot, snapshot_end_offset - 1, last_offset)"
 
 

@@ -31,6 +31,7 @@ from barnabas.metadata.replay import REPLAY, apply
 from barnabas.metadata.scram import ScramUser
 from barnabas.metadata.topics import TopicDraft
 from barnabas.metadata.versions import KRAFT_VERSION
+from barnabas.storage.log_dirs import CLUSTER_METADATA
 from barnabas.wire import codec
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
 from barnabas.wire.message import Message
@@ -40,7 +41,7 @@ from barnabas.wire.records import metadata as records
 
 _log = logging.getLogger(__name__)
 
-LOG: Final = "__cluster_metadata-0"
+LOG: Final = str(CLUSTER_METADATA)
 PENDING: Final = "_pending"
 """Internal kind: a record of an open transaction; `state` has its bytes."""
 POSITION: Final = "_position"

@@ -20,7 +20,7 @@ from barnabas.lake.reading.log_files import OpenSegment, SegmentPlace, list_segm
 from barnabas.lake.reading.options import OptionError
 from barnabas.storage import StorageError
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, read_epoch_checkpoint
-from barnabas.storage.log_dirs import read_meta_properties
+from barnabas.storage.log_dirs import CLUSTER_METADATA, read_meta_properties
 from barnabas.storage.quorum_state import read_quorum_state
 from barnabas.storage.snapshots import (
     BOOTSTRAP_CHECKPOINT,
@@ -34,7 +34,7 @@ from barnabas.wire import decode_record
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.records.control import LeaderChangeMessage, VotersRecord
 
-METADATA_DIRECTORY = "__cluster_metadata-0"
+METADATA_DIRECTORY = str(CLUSTER_METADATA)
 MAX_BATCH_BYTES = 256 << 20
 _HEAD = struct.Struct(">qiib4xhi")  # base offset, length, epoch, magic, attributes, last offset delta
 _CHUNK_BYTES = 1 << 20

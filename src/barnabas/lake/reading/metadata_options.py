@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from barnabas.lake.reading.options import EARLIEST, LATEST, OptionError, Options, ReadOptions, read_options
+from barnabas.storage.log_dirs import CLUSTER_METADATA
 
 _OPTIONS = (
     "path",
@@ -31,7 +32,6 @@ _OPTIONS = (
     "bootstrap.controllers",
 )
 _CLIENT = "kafka."
-_TOPIC = ("__cluster_metadata", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def parse_options(given: Mapping[str, str]) -> MetadataOptions:
         client={} if controllers is None else {**client, "bootstrap.controllers": controllers},
         merged=options.choice("copies", ("all", "merged"), "all") == "merged",
         voters=options.numbers("voters"),
-        start=options.offsets("startingOffsets", EARLIEST).of(*_TOPIC),
-        end=options.offsets("endingOffsets", LATEST).of(*_TOPIC),
+        start=options.offsets("startingOffsets", EARLIEST).of(*CLUSTER_METADATA),
+        end=options.offsets("endingOffsets", LATEST).of(*CLUSTER_METADATA),
         variant=options.choice("payload", ("json", "variant"), "json") == "variant",
         include_uncommitted=options.boolean("includeUncommitted", False),
         include_bootstrap=options.boolean("includeBootstrap", False),
