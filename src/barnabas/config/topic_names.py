@@ -7,12 +7,12 @@ from typing import Final
 
 from barnabas.wire import ErrorCode, KafkaError
 
-NAME_LENGTH_MAX: Final = 249
+MAX_LENGTH: Final = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_valid(name: str) -> bool:
-    return bool(_LEGAL.fullmatch(name)) and len(name) <= NAME_LENGTH_MAX and name not in (".", "..")
+    return bool(_LEGAL.fullmatch(name)) and len(name) <= MAX_LENGTH and name not in (".", "..")
 
 
 def check(name: str) -> None:
@@ -26,6 +26,6 @@ def _why(name: str) -> str:
         return "the empty string is not allowed"
     if name in (".", ".."):
         return f"'{name}' is not allowed"
-    if len(name) > NAME_LENGTH_MAX:
-        return f"the length of '{name}' is longer than the max allowed length {NAME_LENGTH_MAX}"
+    if len(name) > MAX_LENGTH:
+        return f"the length of '{name}' is longer than the max allowed length {MAX_LENGTH}"
     return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"

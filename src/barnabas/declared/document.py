@@ -33,12 +33,12 @@ cluster.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from barnabas.config import topic_names
 from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, FilePosition, Node, Problem, Reader, is_null, kind
 from barnabas.security import acl_text
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
@@ -57,7 +57,6 @@ Credential: TypeAlias = tuple[str, str]
 """A user and a mechanism."""
 
 _ENTITY_TYPES = ("user", "client-id", "ip")
-_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +183,10 @@ def _topics(reader: Reader, node: Node) -> dict[str, DeclaredTopic]:
     topics = {}
     for name, key, value in reader.entries(node, "topics"):
         what = f"topic {name}"
-        if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
-            reader.wrong(key, f"{what}: a name has up to 249 letters, digits, dots, underscores and hyphens")
+        if not topic_names.is_valid(name):
+            reader.wrong(
+                key, f"{what}: a name has up to {topic_names.MAX_LENGTH} letters, digits, dots, underscores and hyphens"
+            )
         if is_null(value):
             topics[name] = DeclaredTopic(name, place=reader.place(key))
             continue

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
     from barnabas.testing.settings import Setting
 
-_READABLE_LENGTH = 100  # of the 249 characters of a topic name
+_READABLE_LENGTH = 100  # well below topic_names.MAX_LENGTH
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from barnabas.client.admin.config_values import ConfigEntry, ConfigResource
-from barnabas.config import quotas
+from barnabas.config import quotas, topic_names
 from barnabas.config.hash_order import hash_order, text_hash
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigError, ConfigType, format_value, parse_value
+from barnabas.wire import KafkaError
 
 TOPICS, CLIENTS, USERS, BROKERS, IPS = "topics", "clients", "users", "brokers", "ips"
 CLIENT_METRICS, GROUPS, BROKER_LOGGERS = "client-metrics", "groups", "broker-loggers"
@@ -52,7 +53,6 @@ _TYPES: Final = (TOPICS, CLIENTS, USERS, BROKERS, IPS, CLIENT_METRICS, GROUPS, B
 _WITH_DEFAULT: Final = {USERS, CLIENTS, BROKERS, IPS}
 _OUTSIDE_BRACKETS: Final = r"(?=[^\]]*(?:\[|$))"
 _SECRET: Final = re.compile(r"""(password=)("[^"]*"|[^\],\s]*)""", re.IGNORECASE)
-_MAX_TOPIC_NAME: Final = 249
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 
 
@@ -172,17 +172,10 @@ def _check_alter(options: Options, types: list[str], has_name: bool, has_default
 
 def check_topic_name(name: str) -> None:
     """Check the name of a topic as Kafka's client does, before any request. Raises RefusedError."""
-    if not name:
-        wrong = "the empty string is not allowed"
-    elif name in (".", ".."):
-        wrong = f"'{name}' is not allowed"
-    elif len(name) > _MAX_TOPIC_NAME:
-        wrong = f"the length of '{name}' is longer than the max allowed length {_MAX_TOPIC_NAME}"
-    elif not re.fullmatch(r"[a-zA-Z0-9._-]+", name):
-        wrong = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-    else:
-        return
-    raise RefusedError(f"Topic name is invalid: {wrong}")
+    try:
+        topic_names.check(name)
+    except KafkaError as error:
+        raise RefusedError(str(error.message)) from None
 
 
 def is_host(name: str) -> bool:
