@@ -29,7 +29,7 @@ VERSION = "4.3.1"
 OLD_VERSION = "3.9.1"  # the last version that supports old request versions
 ROOT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
-LEAST_JAVA = 17
+MIN_JAVA = 17
 
 # The JVM options of kafka-server-start and kafka-run-class, without GC log and JMX, which only cost time.
 KAFKA_JVM = (
@@ -156,12 +156,12 @@ def _copy_jars(artifacts: Sequence[tuple[str, str, str]], folder: Path) -> None:
 
 @functools.cache  # called before every tool, and each call starts a JVM
 def _check_java() -> None:
-    wanted = f"Java {LEAST_JAVA} or newer is needed to run Apache Kafka: install the package openjdk-17-jre-headless"
+    wanted = f"Java {MIN_JAVA} or newer is needed to run Apache Kafka: install the package openjdk-17-jre-headless"
     if shutil.which("java") is None:
         raise Missing(f"java is missing. {wanted}")
     text = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     found = re.search(r'version "(\d+)', text)
-    if found is None or int(found[1]) < LEAST_JAVA:
+    if found is None or int(found[1]) < MIN_JAVA:
         raise Missing(f"java is too old or broken ({text.splitlines()[0] if text else 'no answer'}). {wanted}")
 
 

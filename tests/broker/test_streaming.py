@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from barnabas import wire
-from barnabas.broker.connection import STREAMED_BYTES_MAX
+from barnabas.broker.connection import MAX_STREAMED_BYTES
 from barnabas.broker.context import Listener
 from barnabas.broker.server import Limits, Server
 from barnabas.replicas.reading import CHUNK_BYTES
@@ -107,7 +107,7 @@ def test_what_a_client_does_not_take_is_not_read(node: ReadingNode) -> None:
             client.send(framed(EVERYTHING))
             await asyncio.sleep(0.3)
             (connection,) = server.connections
-            assert 0 < connection.transport.get_write_buffer_size() < STREAMED_BYTES_MAX + 2 * CHUNK_BYTES
+            assert 0 < connection.transport.get_write_buffer_size() < MAX_STREAMED_BYTES + 2 * CHUNK_BYTES
             client.transport.resume_reading()
             assert [values(row) for row in rows(decoded(await client.frame()))] == [VALUES] * PARTITIONS
             await client.close()

@@ -21,19 +21,19 @@ DEFAULT_MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 
 _GZIP_WBITS = 31
 # A match of 258 bytes needs at least two bits, and a block of them a few bytes.
-_GZIP_MAX_RATIO = 1032
+_MAX_GZIP_RATIO = 1032
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_SIZE = 32 * 1024
 # Three bytes of snappy copy at most 64 bytes.
-_SNAPPY_MAX_RATIO = 22
+_MAX_SNAPPY_RATIO = 22
 
 _LZ4_MAGIC = 0x184D2204
 # In Java, level 9 means the fast compressor. Every other level means the slow one, whose levels start at 3 here.
 _LZ4_DEFAULT_LEVEL = 9
 _LZ4_FAST, _LZ4_FIRST_SLOW = 1, 3
-_LZ4_MAX_RATIO = 255
+_MAX_LZ4_RATIO = 255
 
 _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_DEFAULT_LEVEL = 3
@@ -137,7 +137,7 @@ def _decompress_snappy_block(data: bytes, limit: int) -> bytes:
     length = cramjam.snappy.decompress_raw_len(data)
     if length > limit:
         raise _too_much(limit)
-    if length > len(data) * _SNAPPY_MAX_RATIO:
+    if length > len(data) * _MAX_SNAPPY_RATIO:
         raise BatchError(f"{len(data)} bytes of snappy data cannot decompress to {length}")
     return bytes(cramjam.snappy.decompress_raw(data))
 
@@ -202,7 +202,7 @@ def _most_of_lz4_frame(data: Buffer, position: int) -> tuple[int, int]:
         if word == 0:
             return most, position + (4 if has_content_checksum else 0)
         size = word & 0x7FFF_FFFF
-        most += min(block_size, size * _LZ4_MAX_RATIO)
+        most += min(block_size, size * _MAX_LZ4_RATIO)
         position += size + (4 if has_block_checksum else 0)
 
 
@@ -228,8 +228,8 @@ def _most_of_zstd_frame(data: Buffer, position: int) -> tuple[int, int]:
 
 _MAX_RATIOS = {
     Compression.NONE: 1,
-    Compression.GZIP: _GZIP_MAX_RATIO,
-    Compression.SNAPPY: _SNAPPY_MAX_RATIO,
+    Compression.GZIP: _MAX_GZIP_RATIO,
+    Compression.SNAPPY: _MAX_SNAPPY_RATIO,
 }
 _LEVELS = {
     Compression.GZIP: (1, 9),

@@ -39,7 +39,7 @@ from barnabas.batches.reader import check_record_lengths, decode_payload, decode
 from barnabas.batches.stamping import stamp_max_timestamp
 from barnabas.wire.errors import EncodeError, ErrorCode
 
-_FIRST_ZSTD_VERSION = 7
+_FIRST_WITH_ZSTD = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def check_produce(data: Buffer | None, version: int, header: BatchHeader | None 
     try:
         if header is None:
             header = decode_whole_header(data or b"")
-        if version < _FIRST_ZSTD_VERSION and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
+        if version < _FIRST_WITH_ZSTD and header.attributes & COMPRESSION_MASK == Compression.ZSTD:
             return InvalidBatch(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} does not support zstd"
             )

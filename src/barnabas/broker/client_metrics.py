@@ -26,7 +26,7 @@ from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, random_uuid
 
 log = logging.getLogger(__name__)
 
-INSTANCES_MAX: Final = 16384
+MAX_INSTANCES: Final = 16384
 FORGET_AFTER_MS: Final = 60_000
 DEFAULT_PUSH_INTERVAL_MS: Final = 300_000
 COMPRESSION_TYPES: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
@@ -186,7 +186,7 @@ class ClientMetrics:
         information = context.peer.information
         instance = Instance(attributes, metrics, push_interval_ms, subscription_id, self._generation, information)
         self._instances[instance_id] = instance
-        while len(self._instances) > INSTANCES_MAX:
+        while len(self._instances) > MAX_INSTANCES:
             self._instances.popitem(last=False)
         return instance
 

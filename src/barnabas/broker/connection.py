@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WAITING_BYTES_MAX = 1 << 20  # limit on bytes waiting behind the request in progress
-JOINED_BYTES_MAX = 1 << 16  # a larger response has records, which are not copied again
-STREAMED_BYTES_MAX = 1 << 22  # of a response, read ahead of the client
+MAX_WAITING_BYTES = 1 << 20  # limit on bytes waiting behind the request in progress
+MAX_JOINED_BYTES = 1 << 16  # a larger response has records, which are not copied again
+MAX_STREAMED_BYTES = 1 << 22  # of a response, read ahead of the client
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -73,7 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         self.buffer.received(size)
         if self.under_way is None and not self.write_paused:
             self._serve()
-        elif len(self.buffer) > WAITING_BYTES_MAX:
+        elif len(self.buffer) > MAX_WAITING_BYTES:
             self._pause_reading()
 
     def pause_writing(self) -> None:
@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
             self._serve()
 
     def _write(self, pieces: Pieces) -> None:
-        if sum(map(len, pieces)) > JOINED_BYTES_MAX:
+        if sum(map(len, pieces)) > MAX_JOINED_BYTES:
             self.transport.writelines(pieces)
         else:
             self.transport.write(b"".join(pieces))
@@ -156,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
                     return
                 self.transport.writelines([*ready, data])
                 ready = []
-                if self.transport.get_write_buffer_size() > STREAMED_BYTES_MAX and not self.closing:
+                if self.transport.get_write_buffer_size() > MAX_STREAMED_BYTES and not self.closing:
                     self._writable = self.endpoint.loop.create_future()
                     await self._writable
                 if self.closing:

@@ -22,9 +22,9 @@ from barnabas.wire.primitives import encode_unsigned_varint
 NO_OPERATIONS: Final = -(2**31)
 """Value of authorized operations if the request did not ask for them."""
 
-_VIEWS_MAX: Final = 8
-_TOPICS_MAX: Final = 250_000
-_TOLD_MAX: Final = 100_000
+_MAX_VIEWS: Final = 8
+_MAX_TOPICS: Final = 250_000
+_MAX_TOLD: Final = 100_000
 _LAST_FORM: Final = 10  # later versions of Metadata encode topics in the same way
 
 _BOOLEANS = (b"\0", b"\1")
@@ -64,7 +64,7 @@ class EncodedTopics:
         if view is None or view.brokers is not brokers:
             view = TopicsView(form, listener, brokers)
         self._views[key] = view
-        if len(self._views) > _VIEWS_MAX:
+        if len(self._views) > _MAX_VIEWS:
             del self._views[next(iter(self._views))]
         return view
 
@@ -107,7 +107,7 @@ class TopicsView:
         name = topic.name
         if self._topics.get(name) is topic:
             return self._encoded[name]
-        if len(self._topics) >= _TOPICS_MAX:
+        if len(self._topics) >= _MAX_TOPICS:
             self._topics.clear()
             self._encoded.clear()
         encoded = self._encoded[name] = self.page(topic, 0, len(topic.partitions))
@@ -159,7 +159,7 @@ class TopicsView:
         return b"".join((_INT16.pack(code), size, text, _BOOLEANS[internal] if version else b""))
 
     def _tell(self, key: tuple[object, ...], partition: Partition) -> _Told:
-        if len(self._told) >= _TOLD_MAX:
+        if len(self._told) >= _MAX_TOLD:
             self._told.clear()
         replicas, isr = partition.replicas, partition.isr
         if self.form.version == 0:  # it leaves out unreachable brokers and sets an error

@@ -16,7 +16,7 @@ _ALSO_ON_ITEMS = frozenset(
 )
 
 # Before this version, while topics have names, Fetch has its error at the top level and on every partition.
-_FETCH_IDS_SINCE = 13
+_FIRST_FETCH_WITH_TOPIC_IDS = 13
 
 # Values of a failed item's fields that are no keys, where the default would mean something else.
 _UNKNOWN = {"high_watermark": -1, "low_watermark": -1}
@@ -29,7 +29,7 @@ def error_response(api: Api, version: int, request: Message, code: ErrorCode, me
     is_marked = _mark(response, schema.root, version, code, message)
     if schema.key == ApiKey.FETCH:
         response.session_id = request.session_id  # type: ignore[attr-defined]
-    has_items = schema.key in _ALSO_ON_ITEMS or (schema.key == ApiKey.FETCH and version < _FETCH_IDS_SINCE)
+    has_items = schema.key in _ALSO_ON_ITEMS or (schema.key == ApiKey.FETCH and version < _FIRST_FETCH_WITH_TOPIC_IDS)
     if not is_marked or has_items:
         _mark_items(schema, schema.root, response, request, version, code, message)
     return response

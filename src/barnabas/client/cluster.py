@@ -88,7 +88,7 @@ T = TypeVar("T")
 Subscriber = Callable[[ClusterState, ClusterState], None]
 
 TICK_S = 30.0
-LEAST_AGE_S = 0.01
+MIN_AGE_S = 0.01
 _PASSING = (OSError, TimeoutError, KafkaError, MalformedError)
 _MAY_PASS = (ErrorCode.BROKER_NOT_AVAILABLE, ErrorCode.REBOOTSTRAP_REQUIRED, ErrorCode.UNKNOWN_SERVER_ERROR)
 _NODES_ONLY: Asked = frozenset()
@@ -543,7 +543,7 @@ class Cluster:
     async def _keep_fresh(self) -> None:
         """Refresh the state before it is too old, and drop unused topics and connections."""
         failures = 0
-        age_s = max(self.settings.get_int("metadata.max.age.ms") / 1000, LEAST_AGE_S)
+        age_s = max(self.settings.get_int("metadata.max.age.ms") / 1000, MIN_AGE_S)
         while True:
             due_s = max(self._state.updated_at_s + age_s - asyncio.get_running_loop().time(), 0.0)
             await self._pause(min(due_s, TICK_S))

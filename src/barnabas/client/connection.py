@@ -27,7 +27,7 @@ __all__ = ["Connection", "ConnectionLostError"]
 
 MAX_RESPONSE_BYTES = 1 << 30
 MAX_FIRST_RESPONSE_BYTES = 0x15000000 - 1  # a TLS alert or ASCII text, read as a size, is above this
-ABANDONED_MAX = 1 << 16
+MAX_ABANDONED = 1 << 16
 CLOSE_TIMEOUT_S = 5.0
 _SIZE = struct.Struct(">i")
 _UNSUPPORTED_VERSION = struct.pack(">h", ErrorCode.UNSUPPORTED_VERSION)
@@ -204,8 +204,8 @@ class Connection(asyncio.Protocol):
 
     def _abandon(self, correlation_id: int) -> None:
         self._abandoned[correlation_id] = None
-        if len(self._abandoned) > ABANDONED_MAX:
-            self._break(ConnectionLostError(f"{self.address} did not answer {ABANDONED_MAX} requests"))
+        if len(self._abandoned) > MAX_ABANDONED:
+            self._break(ConnectionLostError(f"{self.address} did not answer {MAX_ABANDONED} requests"))
 
     # --- called by the transport
 

@@ -17,7 +17,7 @@ Ask = Callable[[CoordinatorType, Sequence[str]], Awaitable[Found]]
 _FIRST_WITH_MANY = 4
 _FIRST_WITH_TYPES = 1
 _FIRST_WITH_SHARE = 6
-KNOWN_MAX = 100_000
+MAX_KNOWN = 100_000
 
 
 class Coordinators:
@@ -43,7 +43,7 @@ class Coordinators:
     async def _learn(self, type: CoordinatorType, wanted: list[Coordinator]) -> Found:
         try:
             found = await self._ask(type, [each.key for each in wanted])
-            if len(self.known) > KNOWN_MAX:
+            if len(self.known) > MAX_KNOWN:
                 self.known.clear()
             self.known.update((each, node_id) for each, node_id in found.items() if isinstance(node_id, int))
             return found

@@ -34,7 +34,7 @@ METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")
 MAX_BYTES = 8 * 1024 * 1024
 MAX_WAIT_MS = 500
 
-_LEAST_FETCH = 13  # the first version with topic ids, which controllers require
+_FIRST_WITH_TOPIC_IDS = 13  # controllers require them
 _ATTEMPTS = 10
 _MOVED = NOT_DONE | {ErrorCode.SNAPSHOT_NOT_FOUND}  # the leader changed, or made a newer snapshot
 _LANE = "metadata-log"
@@ -165,7 +165,7 @@ async def _fetch(
     response: FetchResponse = await cluster.call(
         FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=max_bytes, topics=[topic]),
         controller(),
-        least_version=_LEAST_FETCH,
+        least_version=_FIRST_WITH_TOPIC_IDS,
         feature="reading the metadata log",
         give_up_on=NOT_DONE,
         timeout_ms=timeout_ms,

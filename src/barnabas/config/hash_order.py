@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_LEAST_CAPACITY = 16
+_MIN_CAPACITY = 16
 
 
 def text_hash(text: str) -> int:
@@ -40,7 +40,7 @@ def hash_order(
     A `sized` table was created for their number. `hash_of` returns the 32-bit hash of names that are not strings.
     """
     given = list(names)
-    least = 1 if sized else _LEAST_CAPACITY
+    least = 1 if sized else _MIN_CAPACITY
     mask = (_capacity_at_once(len(given)) if at_once else _capacity(len(given), least)) - 1
     return sorted(given, key=lambda name: _spread(hash_of(name)) & mask)
 

@@ -14,7 +14,7 @@ from barnabas.config.endpoints import ANY_ADDRESS
 from barnabas.config.server_config import ServerConfig
 
 _CODEC_NUMBERS = range(5)
-_CLEANER_THREAD_MIN_BYTES = 1024 * 1024
+_MIN_CLEANER_THREAD_BYTES = 1024 * 1024
 _HOST = r"[0-9a-zA-Z\-%._:]*"
 
 
@@ -134,7 +134,7 @@ def _check_logs(config: ServerConfig) -> None:
     threads = config.get_int("log.cleaner.threads")
     _require(threads >= 1, "log.cleaner.threads", "log.cleaner.threads must be greater than or equal to 1")
     _require(
-        config.get_int("log.cleaner.dedupe.buffer.size") // threads > _CLEANER_THREAD_MIN_BYTES,
+        config.get_int("log.cleaner.dedupe.buffer.size") // threads > _MIN_CLEANER_THREAD_BYTES,
         "log.cleaner.dedupe.buffer.size",
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )

@@ -48,7 +48,7 @@ T = TypeVar("T")
 DEFAULT = "<default>"
 """The name that stands for the default of users, clients, IP addresses or brokers."""
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-LEAST_ITERATIONS = 4096
+MIN_ITERATIONS = 4096
 SECTIONS = ("topics", "acls", "quotas", "users", "brokers")
 
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
@@ -375,7 +375,7 @@ def _user(reader: Reader, user: str, mechanism: str, node: Node) -> DeclaredUser
     fields = reader.fields(node, what, ("iterations", "password", "state"))
     iterations = None
     if "iterations" in fields:
-        iterations = reader.integer(fields["iterations"], f"{what}: iterations", LEAST_ITERATIONS)
+        iterations = reader.integer(fields["iterations"], f"{what}: iterations", MIN_ITERATIONS)
     password = _password(reader, fields["password"], f"{what}: password") if "password" in fields else None
     return DeclaredUser(user, mechanism, iterations, password, _is_absent(reader, fields, node, what), place)
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-REGEX_REFRESH_MIN_INTERVAL_MS: Final = 10_000
+MIN_REGEX_REFRESH_INTERVAL_MS: Final = 10_000
 
 
 class ConsumerSituation(NamedTuple):
@@ -151,7 +151,7 @@ class Draft:
             return update
         resolved = list(group.regular_expressions.values())
         last_ms = max((expression.timestamp_ms for expression in resolved), default=None)
-        if last_ms is not None and now_ms <= last_ms + REGEX_REFRESH_MIN_INTERVAL_MS:
+        if last_ms is not None and now_ms <= last_ms + MIN_REGEX_REFRESH_INTERVAL_MS:
             return update
         patterns = patterns_with(group, member, updated)
         last_version = max((expression.version for expression in resolved), default=0)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from barnabas.groups.assignors import Assignment
 from barnabas.groups.consumer_group import NOT_OWNED, ConsumerGroup, Member, MemberState, PartitionEpochs
 from barnabas.groups.hash_tables import (
-    LEAST_CAPACITY,
+    MIN_CAPACITY,
     HashTable,
     copied,
     number_hash,
@@ -132,7 +132,7 @@ def _with(member: Member, kept: PartitionEpochs, gained: Mapping[Uuid, Collectio
     assigned = dict(kept)
     for topic_id, partitions in gained.items():
         topics.compute(topic_id)
-        capacity = room_for(len(member.assigned[topic_id])) if topic_id in kept else LEAST_CAPACITY
+        capacity = room_for(len(member.assigned[topic_id])) if topic_id in kept else MIN_CAPACITY
         before = kept.get(topic_id, {})
         table = HashTable(number_hash, capacity, [*before, *partitions])
         assigned[topic_id] = {partition: before.get(partition, epoch) for partition in table}

@@ -14,7 +14,7 @@ from barnabas.wire import Uuid
 
 T = TypeVar("T")
 
-LEAST_CAPACITY = 16
+MIN_CAPACITY = 16
 _FIBONACCI = -7046029254386353131 & 0xFFFFFFFFFFFFFFFF
 
 
@@ -36,7 +36,7 @@ class HashTable(Generic[T]):
 
     __slots__ = ("_capacity", "_hash_of", "_ranks", "_turn")
 
-    def __init__(self, hash_of: Callable[[T], int], capacity: int = LEAST_CAPACITY, members: Iterable[T] = ()) -> None:
+    def __init__(self, hash_of: Callable[[T], int], capacity: int = MIN_CAPACITY, members: Iterable[T] = ()) -> None:
         self._hash_of = hash_of
         self._capacity = 1 << (capacity - 1).bit_length() if capacity > 1 else 1
         self._ranks: dict[T, int] = {}  # order within a bucket
@@ -90,7 +90,7 @@ def room_for(count: int) -> int:
 def copied(hash_of: Callable[[T], int], members: Iterable[T]) -> HashTable[T]:
     """Return a set of these members, with the capacity of a Java set that copies a collection."""
     given = list(members)
-    return HashTable(hash_of, max(room_for(len(given)), LEAST_CAPACITY), given)
+    return HashTable(hash_of, max(room_for(len(given)), MIN_CAPACITY), given)
 
 
 def topic_order(topic_ids: Iterable[Uuid]) -> list[Uuid]:

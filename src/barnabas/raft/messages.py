@@ -28,8 +28,8 @@ NO_LEADER = -1
 UNKNOWN_OFFSET = -1
 
 # Since these versions a response contains the leader's address.
-_ENDPOINTS_VERSION = 1
-_FETCH_ENDPOINTS_VERSION = 17
+_FIRST_WITH_ENDPOINTS = 1
+_FIRST_FETCH_WITH_ENDPOINTS = 17
 
 P = TypeVar("P")
 
@@ -101,7 +101,7 @@ def vote_response(version: int, error: ErrorCode, leader: LeaderView, *, granted
         vote_granted=granted,
     )
     response = VoteResponse(topics=[VoteResponse.TopicData(topic_name=TOPIC, partitions=[partition])])
-    if version >= _ENDPOINTS_VERSION and leader.node is not None:
+    if version >= _FIRST_WITH_ENDPOINTS and leader.node is not None:
         response.node_endpoints = [_endpoint(VoteResponse.NodeEndpoint, leader.node)]
     return response
 
@@ -142,7 +142,7 @@ def begin_response(version: int, error: ErrorCode, leader: LeaderView) -> BeginQ
     )
     topic = BeginQuorumEpochResponse.TopicData(topic_name=TOPIC, partitions=[partition])
     response = BeginQuorumEpochResponse(topics=[topic])
-    if version >= _ENDPOINTS_VERSION and leader.node is not None:
+    if version >= _FIRST_WITH_ENDPOINTS and leader.node is not None:
         response.node_endpoints = [_endpoint(BeginQuorumEpochResponse.NodeEndpoint, leader.node)]
     return response
 
@@ -183,7 +183,7 @@ def end_response(version: int, error: ErrorCode, leader: LeaderView) -> EndQuoru
     )
     topic = EndQuorumEpochResponse.TopicData(topic_name=TOPIC, partitions=[partition])
     response = EndQuorumEpochResponse(topics=[topic])
-    if version >= _ENDPOINTS_VERSION and leader.node is not None:
+    if version >= _FIRST_WITH_ENDPOINTS and leader.node is not None:
         response.node_endpoints = [_endpoint(EndQuorumEpochResponse.NodeEndpoint, leader.node)]
     return response
 
@@ -250,7 +250,7 @@ def fetch_response(
     response = FetchResponse(
         responses=[FetchResponse.FetchableTopicResponse(topic=TOPIC, topic_id=TOPIC_ID, partitions=[partition])]
     )
-    if version >= _FETCH_ENDPOINTS_VERSION and leader.node is not None:
+    if version >= _FIRST_FETCH_WITH_ENDPOINTS and leader.node is not None:
         response.node_endpoints = [_endpoint(FetchResponse.NodeEndpoint, leader.node)]
     return response
 
@@ -302,7 +302,7 @@ def snapshot_response(
     if leader is not None:
         partition.current_leader.leader_id = leader.wire_id
         partition.current_leader.leader_epoch = leader.epoch
-        if version >= _ENDPOINTS_VERSION and leader.node is not None:
+        if version >= _FIRST_WITH_ENDPOINTS and leader.node is not None:
             response.node_endpoints = [_endpoint(FetchSnapshotResponse.NodeEndpoint, leader.node)]
     return response
 

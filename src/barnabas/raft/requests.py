@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from barnabas.raft.core import RaftCore
 
 MAX_FETCH_BYTES = 8 << 20
-_DIRECTORY_VERSION = 2
-_NODES_VERSION = 2
+_FIRST_WITH_DIRECTORY = 2
+_FIRST_WITH_NODES = 2
 _UNKNOWN_TOPIC_TEXT = "This server does not host this topic-partition."
 _NOT_LEADER_TEXT = (
     "For requests intended only for the leader, this error indicates that the broker is not the current leader. "
@@ -349,7 +349,7 @@ def describe_quorum(core: RaftCore, now_ms: int, version: int) -> DescribeQuorum
         error_message="",
         topics=[DescribeQuorumResponse.TopicData(topic_name=messages.TOPIC, partitions=[partition])],
     )
-    if version >= _NODES_VERSION:
+    if version >= _FIRST_WITH_NODES:
         response.nodes = [
             DescribeQuorumResponse.Node(
                 node_id=voter.id,
@@ -367,7 +367,7 @@ def _replica_state(progress: Progress, version: int) -> DescribeQuorumResponse.R
         last_fetch_timestamp=progress.last_fetch_ms,
         last_caught_up_timestamp=progress.last_caught_up_ms,
     )
-    if version >= _DIRECTORY_VERSION:
+    if version >= _FIRST_WITH_DIRECTORY:
         state.replica_directory_id = progress.key.wire_directory_id
     return state
 

@@ -22,7 +22,7 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 if TYPE_CHECKING:
     from barnabas.replicas.partition import Partition
 
-TOPIC_IDS_SINCE = 13  # since this Fetch version, topics are identified by id
+FIRST_WITH_TOPIC_IDS = 13  # since this Fetch version, topics are identified by id
 NO_SESSION = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
@@ -172,7 +172,7 @@ class FetchSessions:
         asked = wanted_by(request, version, name_of)
         if epoch == FINAL_EPOCH:
             return SessionlessFetch(asked.values())
-        return _FullFetch(self, asked, is_privileged=is_follower, uses_ids=version >= TOPIC_IDS_SINCE)
+        return _FullFetch(self, asked, is_privileged=is_follower, uses_ids=version >= FIRST_WITH_TOPIC_IDS)
 
     def create(self, partitions: dict[Key, Wanted], now_ms: int, *, is_privileged: bool, uses_ids: bool) -> int:
         """Create a session and return its id, or NO_SESSION if the cache is full and nothing can be evicted."""
@@ -192,7 +192,7 @@ class FetchSessions:
             return SessionlessFetch((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request.session_epoch:
             return SessionlessFetch((), ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        if session.uses_ids != (version >= TOPIC_IDS_SINCE):
+        if session.uses_ids != (version >= FIRST_WITH_TOPIC_IDS):
             return SessionlessFetch((), ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         partitions = session.partitions
         asked = wanted_by(request, version, name_of, partitions) if request.topics else {}
@@ -308,7 +308,7 @@ def wanted_by(
 
     A partition listed twice keeps its first position and takes its last values.
     """
-    uses_ids = version >= TOPIC_IDS_SINCE
+    uses_ids = version >= FIRST_WITH_TOPIC_IDS
     asked: dict[Key, Wanted] = {}
     remembered = asked if known is None else known
     for topic in request.topics:
@@ -327,6 +327,6 @@ def wanted_by(
 
 def _forgotten_by(request: FetchRequest, version: int) -> Iterable[Key]:
     for topic in request.forgotten_topics_data:
-        name: str | Uuid = topic.topic_id if version >= TOPIC_IDS_SINCE else topic.topic
+        name: str | Uuid = topic.topic_id if version >= FIRST_WITH_TOPIC_IDS else topic.topic
         for partition in topic.partitions:
             yield name, partition

@@ -27,7 +27,7 @@ from barnabas.security.acl import (
 from barnabas.security.acl_text import entry_order, entry_text, resource_text
 from barnabas.security.authorizer import SUPPORTED_OPERATIONS, allowed_by
 
-LEAST_REPLACED = 3
+MIN_REPLACED = 3
 _SEPARATORS = re.compile(r"[^a-zA-Z0-9]")
 
 
@@ -289,7 +289,7 @@ def _replaceable(
     for (principal, host, operation, permission), some in alike.items():
         resource_type = some[0].resource_type
         known = {ResourceType.TOPIC: topics, ResourceType.GROUP: groups}.get(resource_type)
-        if resource_type == ResourceType.CLUSTER or len(some) < LEAST_REPLACED:
+        if resource_type == ResourceType.CLUSTER or len(some) < MIN_REPLACED:
             continue
         by_name = {entry.resource_name: entry for entry in some}
         for prefix, names in common_prefixes(by_name, known or ()):
@@ -315,7 +315,7 @@ def common_prefixes(names: Iterable[str], existing: Sequence[str]) -> list[tuple
         if found and prefix.startswith(found[-1][0]):
             continue
         having = _having(wanted, prefix)
-        if len(having) >= LEAST_REPLACED and known.issuperset(_having(existing, prefix)):
+        if len(having) >= MIN_REPLACED and known.issuperset(_having(existing, prefix)):
             found.append((prefix, having))
     return found
 

@@ -26,7 +26,7 @@ FILE_MODE = 0o644
 MAX_OPEN_FILES = 2000
 MIN_OPEN_FILES = 16
 _CLOSED = -1
-_MOST_BUFFERS = 1024  # in one system call
+_MAX_BUFFERS = 1024  # in one system call
 _NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # not available on every system
 _READ_BYTES = 64 * 1024
 _READ = os.O_RDONLY | os.O_CLOEXEC
@@ -182,8 +182,8 @@ class File:
         """Write these buffers one after the other from `position` on."""
         descriptor = self._borrow()
         try:
-            for first in range(0, len(buffers), _MOST_BUFFERS):
-                some = buffers[first : first + _MOST_BUFFERS]
+            for first in range(0, len(buffers), _MAX_BUFFERS):
+                some = buffers[first : first + _MAX_BUFFERS]
                 size = sum(map(len, some))
                 written = os.pwritev(descriptor, some, position)
                 if written < size:

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas import wire
 from barnabas.broker import client_metrics
-from barnabas.broker.client_metrics import INSTANCES_MAX
+from barnabas.broker.client_metrics import MAX_INSTANCES
 from barnabas.broker.context import ClientInformation
 from barnabas.metadata.image import Provenance
 from barnabas.metadata.replay import replay
@@ -207,8 +207,8 @@ def test_a_client_is_forgotten_when_it_leaves_or_is_silent() -> None:
 
 
 def test_no_more_clients_are_known_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert INSTANCES_MAX == 16384
-    monkeypatch.setattr(client_metrics, "INSTANCES_MAX", 3)
+    assert MAX_INSTANCES == 16384
+    monkeypatch.setattr(client_metrics, "MAX_INSTANCES", 3)
     memory = node()
     ids = [Uuid(number.to_bytes(16)) for number in range(2, 6)]
     for each in ids[:3]:

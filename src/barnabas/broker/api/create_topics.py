@@ -26,7 +26,7 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopi
 Row = CreateTopicsResponse.CreatableTopicResult
 
 STRICT_FROM = 6
-_FIRST_VERSION_WITH_CONFIGS = 5
+_FIRST_WITH_CONFIGS = 5
 
 
 async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -67,7 +67,7 @@ def _refused(context: Context, times: Counter[str]) -> dict[str, Row]:
 
 
 def _describable(context: Context, accepted: list[CreateTopicsRequest.CreatableTopic]) -> frozenset[str]:
-    if context.version < _FIRST_VERSION_WITH_CONFIGS:
+    if context.version < _FIRST_WITH_CONFIGS:
         return frozenset()
     names = (topic.name for topic in accepted)
     return frozenset(n for n in names if context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, n))

@@ -33,10 +33,10 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 Topic = FetchResponse.FetchableTopicResponse
 
 READ_AT_ONCE_BYTES = 1 << 16
-_REPLICA_STATE_SINCE = 15
-_LEADERS_SINCE = 16
-_FOLLOWERS_ANSWER_SINCE = 11
-_STORAGE_ERROR_SINCE = 6
+_FIRST_WITH_REPLICA_STATE = 15
+_FIRST_WITH_LEADERS = 16
+_FIRST_WITH_FOLLOWER_FETCHING = 11
+_FIRST_WITH_STORAGE_ERROR = 6
 _LED_ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 _NO_DIVERGENCE = FetchResponse.EpochEndOffset()
 _NO_LEADER = FetchResponse.LeaderIdAndEpoch()
@@ -62,14 +62,14 @@ class Asked(NamedTuple):
 
 def _fetch(context: Context, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
     services, version = context.services, context.version
-    replica_id = request.replica_id if version < _REPLICA_STATE_SINCE else request.replica_state.replica_id
+    replica_id = request.replica_id if version < _FIRST_WITH_REPLICA_STATE else request.replica_state.replica_id
     max_bytes = min(request.max_bytes, context.config.get_int("fetch.max.bytes"))
     limits = Limits(
         isolation=reading.isolation_of(replica_id, request.isolation_level),
         max_bytes=max_bytes,
         min_bytes=min(request.min_bytes, max_bytes),
         replica_id=replica_id,
-        only_leader=replica_id >= 0 or (replica_id == reading.CONSUMER and version < _FOLLOWERS_ANSWER_SINCE),
+        only_leader=replica_id >= 0 or (replica_id == reading.CONSUMER and version < _FIRST_WITH_FOLLOWER_FETCHING),
     )
     fetch = services.fetch_sessions.begin(
         request,
@@ -197,7 +197,7 @@ def _records(asked: Asked, partition: Partition, batches: FileRange) -> bytes | 
 
 
 def _shown(asked: Asked, code: ErrorCode) -> ErrorCode:
-    if code is ErrorCode.KAFKA_STORAGE_ERROR and asked.context.version < _STORAGE_ERROR_SINCE:
+    if code is ErrorCode.KAFKA_STORAGE_ERROR and asked.context.version < _FIRST_WITH_STORAGE_ERROR:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER  # old clients know and retry this error
     return code
 
@@ -220,7 +220,7 @@ def _respond(asked: Asked, rows: Rows) -> FetchResponse:
             topic = Topic(topic=wanted.topic or "", topic_id=wanted.topic_id)
             topics.append(topic)
         topic.partitions.append(row)
-        if row.error_code in _LED_ELSEWHERE and context.version >= _LEADERS_SINCE:
+        if row.error_code in _LED_ELSEWHERE and context.version >= _FIRST_WITH_LEADERS:
             _tell_leader(asked, wanted, row, response)
     return response
 

@@ -41,8 +41,8 @@ FIRST_VERSIONS = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 DEBUGGING_REPLICA = -2
-_EPOCHS_SINCE = 4
-_OFFSET_NOT_AVAILABLE_SINCE = 5
+_FIRST_WITH_EPOCHS = 4
+_FIRST_WITH_OFFSET_NOT_AVAILABLE = 5
 
 
 class Search(NamedTuple):
@@ -130,14 +130,14 @@ def _is_lagging(partition: Partition) -> bool:
 
 
 def _not_available(context: Context) -> ErrorCode:
-    is_known = context.version >= _OFFSET_NOT_AVAILABLE_SINCE
+    is_known = context.version >= _FIRST_WITH_OFFSET_NOT_AVAILABLE
     return ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _fill(context: Context, row: Row, timestamp: int, offset: int, leader_epoch: int) -> None:
     row.timestamp = timestamp
     row.offset = offset
-    if context.version >= _EPOCHS_SINCE:
+    if context.version >= _FIRST_WITH_EPOCHS:
         row.leader_epoch = leader_epoch
 
 

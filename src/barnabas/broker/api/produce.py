@@ -39,8 +39,8 @@ Answer = ProduceResponse | None
 
 ACKS = (-1, 0, 1)
 ADMIN_CLIENT_ID = "__admin_client"
-FIRST_VERSION_WITH_IDS = 13
-FIRST_VERSION_WITH_LEADERS = 10
+FIRST_WITH_TOPIC_IDS = 13
+FIRST_WITH_LEADERS = 10
 # Kafka sends the log start offset with every error except these.
 _BARE = frozenset(
     {
@@ -107,7 +107,7 @@ def _handle(
                 failed.append(ErrorCode(row.error_code))
         topics.append(Topic(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=rows))
     response = ProduceResponse(responses=topics)
-    if failed and context.version >= FIRST_VERSION_WITH_LEADERS:
+    if failed and context.version >= FIRST_WITH_LEADERS:
         _tell_leaders(context, response)
     if request.acks == 0:
         if failed:
@@ -123,7 +123,7 @@ def _refused(context: Context, code: ErrorCode) -> Refused:
 
 
 def _name(context: Context, name: str, topic_id: Uuid) -> tuple[str, ErrorCode | None]:
-    if context.version >= FIRST_VERSION_WITH_IDS:
+    if context.version >= FIRST_WITH_TOPIC_IDS:
         topic = context.image.topics.by_id.get(topic_id)
         if topic is None:
             return "", ErrorCode.UNKNOWN_TOPIC_ID

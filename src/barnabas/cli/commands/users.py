@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Described = dict[str, tuple[ScramCredentialInfo, ...] | KafkaError]
 
 _MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-_LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 16384
+_MIN_ITERATIONS, _MAX_ITERATIONS = 4096, 16384
 
 
 @click.group(short_help="List and change SCRAM credentials of users.")
@@ -77,8 +77,8 @@ def describe(names: tuple[str, ...], connection: Connection, output: Output) -> 
 )
 @click.option(
     "--iterations",
-    type=click.IntRange(_LEAST_ITERATIONS, _MOST_ITERATIONS),
-    default=_LEAST_ITERATIONS,
+    type=click.IntRange(_MIN_ITERATIONS, _MAX_ITERATIONS),
+    default=_MIN_ITERATIONS,
     show_default=True,
     help="Number of hash iterations.",
 )

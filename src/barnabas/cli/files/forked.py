@@ -16,14 +16,14 @@ from typing import IO, NoReturn, TypeVar
 Chunk = TypeVar("Chunk")
 
 _SIZE = struct.Struct(">q")
-_MOST_PROCESSES = 4
+_MAX_PROCESSES = 4
 
 
 def processes() -> int:
     """Return the number of processes that can run at once."""
     if not hasattr(os, "fork") or not hasattr(os, "sched_getaffinity"):
         return 1
-    return min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+    return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
 
 
 Made = tuple[str, int] | None

@@ -12,7 +12,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 T = TypeVar("T")
 
-_LEAST_BUCKETS = 16
+_MIN_BUCKETS = 16
 
 
 def string_hash(text: str) -> int:
@@ -41,7 +41,7 @@ def hash_order(keys: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
     ['a', 'b', 'group-2', 'group-1']
     """
     wanted = list(dict.fromkeys(keys))
-    buckets = _LEAST_BUCKETS
+    buckets = _MIN_BUCKETS
     while len(wanted) > buckets * 3 // 4:
         buckets *= 2
 
@@ -107,7 +107,7 @@ def padded(cells: Sequence[object], widths: Sequence[int]) -> str:
     return " ".join(f"{cell!s:<{width}}" if width else str(cell) for cell, width in zip(cells, widths, strict=True))
 
 
-_MOST_UNQUOTED = 24
+_MAX_UNQUOTED = 24
 _FIRST_UNQUOTED = "-"
 
 
@@ -121,6 +121,6 @@ def csv_line(cells: Iterable[object]) -> str:
 
 
 def _csv_cell(text: str) -> str:
-    if len(text) > _MOST_UNQUOTED or any(char < _FIRST_UNQUOTED for char in text):
+    if len(text) > _MAX_UNQUOTED or any(char < _FIRST_UNQUOTED for char in text):
         return '"' + text.replace('"', '""') + '"'
     return text

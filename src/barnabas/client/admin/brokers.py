@@ -22,7 +22,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, Desc
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 
-_FENCED_SINCE = 2
+_FIRST_WITH_FENCED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Brokers(Part):
 
     async def can_list_fenced_brokers(self) -> bool:
         """Return whether the cluster supports `include_fenced_brokers`."""
-        return (await self.cluster.versions()).serves("DescribeCluster", _FENCED_SINCE)
+        return (await self.cluster.versions()).serves("DescribeCluster", _FIRST_WITH_FENCED)
 
     async def unregister_broker(self, broker_id: int, *, timeout_ms: float | None = None) -> None:
         """Remove the registration of a broker that was stopped for good. A running broker registers itself again.

@@ -20,7 +20,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 T = TypeVar("T")
 
-MOST_IN_A_REQUEST = 1_000
+MAX_IN_REQUEST = 1_000
 
 
 class Deadline:
@@ -56,7 +56,7 @@ async def ask_coordinators(
                 results[key] = where
             else:
                 asked.setdefault(where, []).append(key)
-        rounds = [few for known in asked.values() for few in pieces(known, MOST_IN_A_REQUEST)]
+        rounds = [few for known in asked.values() for few in pieces(known, MAX_IN_REQUEST)]
         for answers in await asyncio.gather(*(ask(few, deadline.left_ms) for few in rounds)):
             results.update(answers)
         waiting = [key for few in rounds for key in few if _is_elsewhere(results.get(key))]

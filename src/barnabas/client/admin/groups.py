@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from barnabas import wire
-from barnabas.client.admin.coordinators import MOST_IN_A_REQUEST, Deadline, ask_coordinators, coordinator_versions
+from barnabas.client.admin.coordinators import MAX_IN_REQUEST, Deadline, ask_coordinators, coordinator_versions
 from barnabas.client.admin.leaders import by_topic
 from barnabas.client.admin.part import Part, change, failed, pieces
 from barnabas.client.cluster import Cluster
@@ -269,7 +269,7 @@ class Groups(Part):
             best = versions.best("OffsetCommit")
             version = None if best is None else min(best, _LAST_WITH_NAMES)
             results: dict[TopicPartition, KafkaError | None] = {}
-            for some in pieces(values, MOST_IN_A_REQUEST):
+            for some in pieces(values, MAX_IN_REQUEST):
                 request = OffsetCommitRequest(group_id=group_id, topics=_offsets_to_commit(some, values))
                 response: OffsetCommitResponse = await self.cluster.call(
                     request, to, version=version, timeout_ms=deadline.left_ms

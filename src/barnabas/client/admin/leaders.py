@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 PATIENCE_MS = 5_000
 """How long to wait for a partition's leader before its absence is the result."""
-_MOST_IN_A_REQUEST = 5_000
+_MAX_IN_REQUEST = 5_000
 _ASKED_AGAIN = NOT_DONE | {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.OFFSET_NOT_AVAILABLE,
@@ -86,7 +86,7 @@ async def ask_leaders(
         state = await cluster.metadata({each.topic for each in waiting}, timeout_ms=left_ms)
         leaders, missing = by_leader(state, waiting)
         results.update(missing)
-        rounds = [(leader, few) for leader, led in leaders.items() for few in pieces(led, _MOST_IN_A_REQUEST)]
+        rounds = [(leader, few) for leader, led in leaders.items() for few in pieces(led, _MAX_IN_REQUEST)]
         for answers in await asyncio.gather(*(_asked(ask, *each, min(left_ms, longest_ms)) for each in rounds)):
             results.update(answers)
         waited_ms = 1000 * (clock() - started_s)

@@ -14,7 +14,7 @@ from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 
 _FEATURE = "describing producers"
-_MOST_IN_A_REQUEST = 1_000
+_MAX_IN_REQUEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Producers(Part):
         if broker_id is None:
             return await ask_leaders(self.cluster, wanted, ask, timeout_ms=timeout_ms)
         results: Answers[list[ProducerState]] = {}
-        for few in pieces(wanted, _MOST_IN_A_REQUEST):
+        for few in pieces(wanted, _MAX_IN_REQUEST):
             # The caller chose the broker, so retrying does not help if it has no replica.
             response = await self.cluster.call(
                 _request(few), node(broker_id), feature=_FEATURE, timeout_ms=timeout_ms, give_up_on=NOT_DONE

@@ -41,7 +41,7 @@ class IsolationLevel(IntEnum):
     READ_COMMITTED = 1
 
 
-_SINCE = {
+_FIRST_VERSIONS = {
     OffsetSpec.MAX_TIMESTAMP: (7, "the offset of the largest timestamp"),
     OffsetSpec.EARLIEST_LOCAL: (8, "the first offset on the broker's own disk"),
     OffsetSpec.LATEST_TIERED: (9, "the last offset in remote storage"),
@@ -50,7 +50,7 @@ _SINCE = {
 
 
 def _least_version(spec: int) -> tuple[int, str]:
-    return _SINCE.get(OffsetSpec(spec), (1, "")) if spec < 0 else (1, "")
+    return _FIRST_VERSIONS.get(OffsetSpec(spec), (1, "")) if spec < 0 else (1, "")
 
 
 class ListedOffset(NamedTuple):

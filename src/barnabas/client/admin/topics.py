@@ -33,10 +33,10 @@ K = TypeVar("K")
 PARTITIONS_IN_A_PAGE = 2_000
 """Default of the broker's max.request.partition.size.limit."""
 _DEFAULT = -1
-_MOST_RECORDS = 5_000  # controllers refuse requests that need more than 10,000 records
-_MOST_TOPICS = 1_000
+_MAX_RECORDS = 5_000  # controllers refuse requests that need more than 10,000 records
+_MAX_TOPICS = 1_000
 _FIRST_WITH_DEFAULTS = 4
-_FIRST_DELETE_BY_ID = 6
+_FIRST_DELETE_WITH_IDS = 6
 
 
 class TopicListing(NamedTuple):
@@ -151,7 +151,7 @@ class Topics(Part):
         """
         wanted = list(dict.fromkeys(topics))
         found: dict[str | Uuid, TopicDescription | KafkaError] = {}
-        for some in pieces(wanted, _MOST_TOPICS):
+        for some in pieces(wanted, _MAX_TOPICS):
             state = await self.cluster.metadata(
                 some, authorized_operations=include_authorized_operations, timeout_ms=timeout_ms
             )
@@ -189,7 +189,7 @@ class Topics(Part):
         If a creation is not confirmed in time, the result is a `TimedOutError`, which tells whether the topic exists.
         """
         results: dict[str, CreatedTopic | KafkaError] = {}
-        for some in _by_weight(topics, lambda topic: 1 + len(topic.configs) + _partition_count(topic), _MOST_RECORDS):
+        for some in _by_weight(topics, lambda topic: 1 + len(topic.configs) + _partition_count(topic), _MAX_RECORDS):
             results |= await self._create_some_topics(some, validate_only, timeout_ms)
         return results
 
@@ -227,7 +227,7 @@ class Topics(Part):
     ) -> dict[str | Uuid, KafkaError | None]:
         """Delete topics by name or id, with their records."""
         results: dict[str | Uuid, KafkaError | None] = {}
-        for some in pieces(dict.fromkeys(topics), _MOST_TOPICS):
+        for some in pieces(dict.fromkeys(topics), _MAX_TOPICS):
             results |= await self._delete_some(some, timeout_ms)
         return results
 
@@ -237,7 +237,7 @@ class Topics(Part):
         ids = {topic for topic in topics if isinstance(topic, bytes)}
         versions = await self.cluster.versions(controller())
         request = DeleteTopicsRequest(timeout_ms=_wait_ms(self.cluster, timeout_ms))
-        if ids or versions.serves("DeleteTopics", _FIRST_DELETE_BY_ID):
+        if ids or versions.serves("DeleteTopics", _FIRST_DELETE_WITH_IDS):
             state = DeleteTopicsRequest.DeleteTopicState
             request.topics = [state(topic_id=each) if isinstance(each, bytes) else state(name=each) for each in topics]
         else:
@@ -267,7 +267,7 @@ class Topics(Part):
         """Add partitions up to the given total. From then on, records with keys may go to other partitions than before."""
         wanted = {name: NewPartitions(new) if isinstance(new, int) else new for name, new in topics.items()}
         results: dict[str, KafkaError | None] = {}
-        for some in _by_weight(wanted, lambda name: wanted[name].total_count, _MOST_RECORDS):
+        for some in _by_weight(wanted, lambda name: wanted[name].total_count, _MAX_RECORDS):
             results |= await self._add_some_partitions({name: wanted[name] for name in some}, validate_only, timeout_ms)
         return results
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from barnabas.groups.assignors.specification import Assignment
-from barnabas.groups.hash_tables import LEAST_CAPACITY, HashTable, copied, number_hash, uuid_hash
+from barnabas.groups.hash_tables import MIN_CAPACITY, HashTable, copied, number_hash, uuid_hash
 from barnabas.wire import Uuid
 
 
@@ -44,7 +44,7 @@ class Draft:
             if not len(partitions):
                 self.remove_topic(topic_id)
 
-    def add(self, topic_id: Uuid, partition: int, capacity: int = LEAST_CAPACITY) -> None:
+    def add(self, topic_id: Uuid, partition: int, capacity: int = MIN_CAPACITY) -> None:
         """Add a partition. `capacity` is the size of the table if the topic is new to the member."""
         self.touch()
         self._order.compute(topic_id)

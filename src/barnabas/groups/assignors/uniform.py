@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from barnabas.groups.assignors import uniform_heterogeneous
 from barnabas.groups.assignors.drafts import Draft
 from barnabas.groups.assignors.specification import Assignment, AssignorError, GroupSpecification
-from barnabas.groups.hash_tables import LEAST_CAPACITY, HashTable, room_for, uuid_hash
+from barnabas.groups.hash_tables import MIN_CAPACITY, HashTable, room_for, uuid_hash
 from barnabas.wire import Uuid
 
 
@@ -21,7 +21,7 @@ def assign(group: GroupSpecification) -> dict[str, Assignment]:
     if not group.is_homogeneous:
         return uniform_heterogeneous.assign(group)
     first = next(iter(group.members.values()))
-    topic_ids = HashTable(uuid_hash, max(room_for(first.subscription_size), LEAST_CAPACITY), first.topic_ids)
+    topic_ids = HashTable(uuid_hash, max(room_for(first.subscription_size), MIN_CAPACITY), first.topic_ids)
     if not len(topic_ids):
         return {}
     unassigned = [

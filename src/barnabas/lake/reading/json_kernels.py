@@ -23,7 +23,7 @@ from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, is_tag
 
 NUMBER, BOOLEAN, UUID, STRING, NUMBERS, UUIDS = range(6)
 _KIND, _SIZE, _UNSIGNED, _NULLABLE, _TAG, _LITERAL, _LITERAL_SIZE, _KEY = range(8)
-MOST_FIELDS: Final = 32
+MAX_FIELDS: Final = 32
 ABSENT: Final = -2
 NULL: Final = -1
 _NO_DEFAULT: Final = -(1 << 62)
@@ -45,7 +45,7 @@ def plan(cls: type[Message], version: int, keys: Sequence[str]) -> KernelPlan | 
     """Return the plan of a type, or None if it is not flat. Results also have position or number of the fields `keys`."""
     schema = cls.schema()
     fields = [field for field in schema.root.fields if version in field.versions]
-    if version not in schema.flexible or len(fields) > MOST_FIELDS:
+    if version not in schema.flexible or len(fields) > MAX_FIELDS:
         return None
     rows, defaults, literals = [], [], b""
     for field in fields:
@@ -362,7 +362,7 @@ def write(data: Array, starts: Array, ends: Array, plan_of: Array, plans: Sequen
     defaults = np.concatenate([each.defaults for each in plans]) if plans else np.empty(0, dtype=np.int64)
     start, size = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int32)
     key_start, key_size = np.zeros((keys, count), dtype=np.int64), np.full((keys, count), -1, dtype=np.int32)
-    scratch = (np.empty(MOST_FIELDS, dtype=np.int64), np.empty(MOST_FIELDS, dtype=np.int64))
+    scratch = (np.empty(MAX_FIELDS, dtype=np.int64), np.empty(MAX_FIELDS, dtype=np.int64))
     out = np.empty(4096 + 4 * int((ends - starts).sum()) + 64 * count, dtype=np.uint8)
     row = end = 0
     while True:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PACKAGES = ("barnabas", "pyspark", "pyarrow", "numpy", "numba", "pandas")
 SAME_VERSION = ("barnabas", "pyspark")
 """Packages that must have the same version on the driver and on executors."""
-_MOST_TASKS = 1000
+_MAX_TASKS = 1000
 
 
 class ExecutorsError(RuntimeError):
@@ -43,7 +43,7 @@ def check(spark: SparkSession, paths: Iterable[str | Path] = ()) -> list[Executo
     """Return what each executor has. Raises ExecutorsError if anything is missing. All must be able to read `paths`."""
     look = looker([str(path) for path in paths], PACKAGES)
     context = spark.sparkContext
-    count = min(max(2 * context.defaultParallelism, 2), _MOST_TASKS)
+    count = min(max(2 * context.defaultParallelism, 2), _MAX_TASKS)
     try:
         told = context.parallelize(range(count), count).mapPartitions(look).collect()
     except Exception as error:

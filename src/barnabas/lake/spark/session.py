@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST_JAVA = 17
+MIN_JAVA = 17
 JAVA_PACKAGE = "openjdk-17-jre-headless"
 
 SETTINGS = {
@@ -58,14 +58,12 @@ def check_java() -> None:
     """Raise JavaMissingError, which says what to install, if there is no suitable Java."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    advice = (
-        f"Spark needs Java {LEAST_JAVA} or newer; on Debian: apt-get install {JAVA_PACKAGE}, elsewhere set JAVA_HOME"
-    )
+    advice = f"Spark needs Java {MIN_JAVA} or newer; on Debian: apt-get install {JAVA_PACKAGE}, elsewhere set JAVA_HOME"
     if java is None or not Path(java).exists():
         raise JavaMissingError(f"there is no Java{f' in JAVA_HOME ({home})' if home else ''}. {advice}")
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(\d+)', said)
-    if found is None or int(found[1]) < LEAST_JAVA:
+    if found is None or int(found[1]) < MIN_JAVA:
         raise JavaMissingError(f"{java} is {said.splitlines()[0] if said else 'not Java'}. {advice}")
 
 

@@ -52,7 +52,7 @@ _CONTROL_NAMES = {
     ControlType.KRAFT_VOTERS: "KRaftVoters",
 }
 _SNAPSHOT_NAME = re.compile(r"(\d{20})-(\d{10})")
-_LEAST_BATCH = LENGTH_OVERHEAD + 14
+_MIN_BATCH = LENGTH_OVERHEAD + 14
 
 
 class DumpError(Exception):
@@ -172,7 +172,7 @@ def _raise_unless_cut_off(file: File, path: Path, damage: CorruptLogError, end: 
     if len(head) <= MAGIC_POSITION:
         return
     size = int.from_bytes(head[LENGTH_OVERHEAD - 4 : LENGTH_OVERHEAD], "big", signed=True)
-    if size < _LEAST_BATCH - LENGTH_OVERHEAD:
+    if size < _MIN_BATCH - LENGTH_OVERHEAD:
         raise DumpError(f"Found record size {size} smaller than minimum record overhead (14) in file {path}.")
     if not damage.truncated:
         raise DumpError(str(damage))

@@ -38,7 +38,7 @@ from barnabas.wire.records.metadata import FeatureLevelRecord, UserScramCredenti
 
 Say = Callable[[str], None]
 
-_PORT_MAX = 65535
+_MAX_PORT = 65535
 
 
 class FormatError(Exception):
@@ -211,7 +211,7 @@ def _parse_voter(text: str, listener_name: str) -> Voter:
     port = _parse_int(port_text)
     if port is None:
         raise FormatError("Failed to parse port in dynamic voter string.")
-    if not 0 <= port <= _PORT_MAX:
+    if not 0 <= port <= _MAX_PORT:
         raise FormatError(f"Invalid port {port} in dynamic voter string.")
     try:
         directory_id = Uuid.parse(directory_text)
