@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
     from barnabas.broker.coordinators import Coordinators
     from barnabas.groups.coordinator import GroupCoordinator
     from barnabas.transactions.coordinator import TransactionCoordinator
-
-log = logging.getLogger(__name__)
 
 
 COORDINATORS_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)

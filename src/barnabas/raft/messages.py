@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.raft.log import OffsetAndEpoch
 from barnabas.raft.voters import Endpoint, Endpoints, Node, ReplicaKey
-from barnabas.wire import ErrorCode, Message, Uuid
+from barnabas.wire import ErrorCode, Uuid
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
@@ -367,12 +367,6 @@ def describe_errors(message: DescribeQuorumRequest, error: ErrorCode, text: str)
 
 def _endpoint(cls: type[P], node: Node) -> P:
     return cls(**{"node_id": node.id, "host": node.host, "port": node.port})
-
-
-def error_code(message: Message) -> ErrorCode:
-    """Return the top-level error of a response. An unknown code counts as UNKNOWN_SERVER_ERROR."""
-    code: int = getattr(message, "error_code", 0)
-    return as_error(code)
 
 
 def as_error(code: int) -> ErrorCode:

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from barnabas.wire.schema import Versions
 
-API_VERSIONS_KEY = 18
-
 
 class Api(NamedTuple):
     """One row of the protocol's table of APIs."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from barnabas.declared.difference import Change, Plan
     from barnabas.declared.document import Document
 
-F = TypeVar("F", bound=Callable[..., Any])
 
 STDIN = "-"
 _COLORS = {"create": "green", "alter": "yellow", "delete": "red"}

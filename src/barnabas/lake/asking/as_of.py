@@ -45,11 +45,6 @@ def at_offset(ends: DataFrame, offset: int) -> DataFrame:
     return at_end(ends.where(ends["offset"] <= offset))
 
 
-def at_time(ends: DataFrame, time: datetime) -> DataFrame:
-    """Return (cluster_id, log, offset, time) of the highest end of a batch appended at or before this time."""
-    return at_end(until_time(ends, "time", time))
-
-
 def at_end(ends: DataFrame) -> DataFrame:
     """Return (cluster_id, log, offset, time) of the end of each log."""
     from pyspark.sql import functions as f

@@ -7,14 +7,13 @@ has its own fields; a tombstone leaves them null. The metadata creates the membe
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from barnabas.lake.facts.log_facts import known, time_us
 from barnabas.lake.reading.decoding.coordinator_records import decode_member_bytes
 
 Fields = dict[str, Any]
-Piece = Callable[[Any], Fields]
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"

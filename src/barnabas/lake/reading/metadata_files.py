@@ -35,7 +35,6 @@ from barnabas.wire.errors import MalformedError
 from barnabas.wire.records.control import LeaderChangeMessage, VotersRecord
 
 METADATA_DIRECTORY = str(CLUSTER_METADATA)
-MAX_BATCH_BYTES = 256 << 20
 _HEAD = struct.Struct(">qiib4xhi")  # base offset, length, epoch, magic, attributes, last offset delta
 _CHUNK_BYTES = 1 << 20
 
