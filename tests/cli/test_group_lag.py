@@ -78,12 +78,13 @@ def test_control_records_are_nothing_to_read(broker: Broker) -> None:
     fill(server, "marked", 0, 1, age_s=600)
     transaction(server, "commits", ("marked", 0)).commit_transaction(WAIT_S)
     assert _lags(lag_of(broker, "marked", 2)) == (1, 0)  # record, record, marker
+    before_ms = int(time.time() * 1000)
     transaction(server, "aborts", ("marked", 0)).abort_transaction(WAIT_S)
     row = lag_of(broker, "marked", 4)
     assert _lags(row) == (1, 0)
     # What was aborted counts: the isolation level of a group is not known.
     lag, times = oldest_unread_ms(broker, "marked", 3)
-    assert (lag, times.stop > time.time() * 1000 - HOUR_S * 1000) == (2, True)
+    assert (lag, times.stop > before_ms) == (2, True)
     last_ms = fill(server, "marked", 0, 1, age_s=300)
     lag, times = oldest_unread_ms(broker, "marked", 4)
     assert (lag, last_ms in times) == (2, True)
