@@ -39,7 +39,7 @@ from barnabas.wire.primitives import Uuid
 from barnabas.wire.records import control
 from barnabas.wire.records import metadata as records
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 LOG: Final = str(CLUSTER_METADATA)
 PENDING: Final = "_pending"
@@ -477,7 +477,7 @@ class MetadataFold:
         if self._incoming is not None and self._snapshot_place is not None:
             raise ReplayError(f"the snapshot at offset {self._snapshot_place.offset} has no footer")
         if self.ignored:
-            log.warning("skipped metadata records by type: %s", dict(self.ignored))
+            _log.warning("skipped metadata records by type: %s", dict(self.ignored))
         for kind, facts in self.facts.items():
             for fact in facts.rows():
                 yield kind, fact

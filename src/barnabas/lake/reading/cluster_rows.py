@@ -34,7 +34,7 @@ from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 ROWS_IN_A_BATCH = 4096
 """Small, since a row may have a whole group with its members."""
@@ -124,7 +124,7 @@ def _is_wanted(row: Row, options: ClusterOptions, with_errors: bool) -> bool:
     text = f"in table {options.table} of {options.where}: {row[_ERROR]}"
     if options.is_failfast:
         raise ClusterReadError(text)
-    log.warning("skipped: %s; a schema with the column `error` shows it", text)
+    _log.warning("skipped: %s; a schema with the column `error` shows it", text)
     return False
 
 
@@ -414,7 +414,7 @@ def _position(listing: GroupListing, at: PartitionPosition) -> Row:
         row |= {"member_id": at.member.member_id, "client_id": at.member.client_id}
     if at.log_end_error is not None:
         # The committed offset is valid even if the end is unknown: the topic was deleted, or may not be described.
-        log.warning("the end of %s-%s is unknown: %s", at.topic, at.partition, at.log_end_error)
+        _log.warning("the end of %s-%s is unknown: %s", at.topic, at.partition, at.log_end_error)
     lag_minutes = None if at.lag_ms is None else at.lag_ms / 60_000
     return {**row, "end_offset": at.log_end_offset, "lag": at.lag, "lag_minutes": lag_minutes}
 

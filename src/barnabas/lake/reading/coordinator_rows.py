@@ -30,7 +30,7 @@ from barnabas.lake.reading.log_planning import PieceStart, Share
 from barnabas.lake.reading.log_reading import read_share
 from barnabas.lake.reading.log_rows import ERROR, MAX_BYTES, MAX_ROWS, LogReadError, describe, error_row
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _TIME = pa.timestamp("us", tz="UTC")
 _LAST_TIME_MS = 253_402_300_799_999
@@ -163,7 +163,7 @@ def _report(faults: Iterable[str], fail_fast: bool, has_error: bool) -> None:
         if fail_fast:
             raise LogReadError(fault)
         if not has_error:
-            log.warning("%s", fault)
+            _log.warning("%s", fault)
 
 
 def _parts(records: Records) -> Iterator[Records]:

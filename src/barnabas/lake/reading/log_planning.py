@@ -46,7 +46,7 @@ from barnabas.storage.log_dirs import (
 )
 from barnabas.storage.partition_metadata import PARTITION_METADATA
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 OPEN_COST_BYTES = 4 << 20
 """The cost of opening a piece, in bytes, when small pieces are combined for one task."""
@@ -261,7 +261,7 @@ def best_copies(partitions: Iterable[LogPartition]) -> list[LogPartition]:
 def _worth(partition: LogPartition, other: LogPartition) -> tuple[int, int, int]:
     made = 0
     if None not in (partition.place.topic_id, other.place.topic_id) and partition.place[4] != other.place[4]:
-        log.warning("%s and %s belong to different topics of the same name", partition.directory, other.directory)
+        _log.warning("%s and %s belong to different topics of the same name", partition.directory, other.directory)
         made = (partition.directory / PARTITION_METADATA).stat().st_mtime_ns
     epoch = partition.epoch_before(partition.end_offset)
     return made, -1 if epoch is None else epoch, partition.end_offset

@@ -19,7 +19,7 @@ from barnabas.lake.reading.batch_arrays import Array, Bad, Records
 from barnabas.lake.reading.log_planning import EVERYTHING, Bounds, PieceStart, Share
 from barnabas.lake.reading.log_reading import Read, Removed, read_share
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MAX_ROWS = 1 << 14
 """Rows of one Arrow batch: few enough for a processor's cache."""
@@ -59,7 +59,7 @@ def _report(read: Read, place: PieceStart, schema: pa.Schema, fail_fast: bool) -
     if ERROR in schema.names:
         yield error_row(read, place, schema, error)
     else:
-        log.warning("%s", error)
+        _log.warning("%s", error)
 
 
 def describe(read: Read, place: PieceStart) -> tuple[str, bool]:

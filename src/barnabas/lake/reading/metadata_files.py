@@ -38,7 +38,7 @@ METADATA_DIRECTORY = str(CLUSTER_METADATA)
 _HEAD = struct.Struct(">qiib4xhi")  # base offset, length, epoch, magic, attributes, last offset delta
 _CHUNK_BYTES = 1 << 20
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class MetadataLog(NamedTuple):
@@ -234,7 +234,7 @@ def walk(file: OpenSegment, position: int) -> Iterator[Head]:
         size = length + LENGTH_OVERHEAD
         if magic != MAGIC or length < _HEAD.size or size > end - position or delta < 0:
             if position + size <= end or magic != MAGIC:
-                log.warning("%s has no batch at byte %d: the log is read up to there", file.path, position)
+                _log.warning("%s has no batch at byte %d: the log is read up to there", file.path, position)
             return
         yield Head(position, size, base_offset, base_offset + delta + 1, epoch, bool(attributes & CONTROL_BIT))
         position += size

@@ -42,7 +42,7 @@ _TYPES = {
         ]
     ),
 }
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class BadDataError(RuntimeError):
@@ -234,7 +234,7 @@ def rows_of(items: Iterable[Chunk | Bad], piece: Piece, wanted: Wanted, form: Ro
             if "error" in form.schema.names:
                 yield _error_row(item, piece, form)
             else:
-                log.warning("skipped: %s: %s", place, item.reason)
+                _log.warning("skipped: %s: %s", place, item.reason)
             continue
         rows = _choose(item, piece, wanted)
         types, versions = classify(item.values)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from barnabas.lake.reading.log_planning import LogPartition, Share
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 RECOVERY = "`barnabas lake rebuild` reads everything anew; failOnDataLoss=false continues with the log as it is"
 
@@ -167,4 +167,4 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _lose(self, what: str) -> None:
         if self._options.fail_on_data_loss:
             raise DataLossError(f"data was lost: {what}. {RECOVERY}")
-        log.warning("data was lost: %s", what)
+        _log.warning("data was lost: %s", what)

@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: MetadataOptions, schema: StructType) -> None:
         self._options = options
         self._format = row_format(schema, options)
-        self.log: Log = log_of(options)
+        self._log: Log = log_of(options)
         self._target: StreamPosition | None = None
         """The end of the log for a query with the trigger available-now."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  (Spark's name)
         if self._options.start == LATEST:
-            return self._offset(self.log.end())
+            return self._offset(self._log.end())
         return self._offset(StreamPosition(0 if self._options.start == EARLIEST else self._options.start, -1))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -60,20 +60,20 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self.log.look()
-        self._target = self.log.end()
+        self._log.look()
+        self._target = self._log.end()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        self.log.look()
+        self._log.look()
         place = self._check(start)
-        end = self.log.end()
+        end = self._log.end()
         if self._target is not None and self._target.offset < end.offset:
             end = self._target
         if place is None or end.offset <= place.offset:
             return start if place is None or place == _place(start) else self._offset(place)
         limits = self._limits(limit)
         if limits != Limits(None, None):
-            end = self.log.cut(place.offset, end, limits)
+            end = self._log.cut(place.offset, end, limits)
         return self._offset(end)
 
     def _limits(self, limit: ReadLimit) -> Limits:
@@ -87,27 +87,27 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Limits(rows, size)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        return self._offset(self.log.end())
+        return self._offset(self._log.end())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         place = self._check(start) or _place(start)
         try:
-            return tasks_of(self.log.parts(place.offset, int(end["offset"]), wanted_of(self._options)))
+            return tasks_of(self._log.parts(place.offset, int(end["offset"]), wanted_of(self._options)))
         except DataLossError as error:
             self._lost(str(error))
-            until = min(int(end["offset"]), self.log.end().offset)
-            return tasks_of(self.log.parts(place.offset, until, wanted_of(self._options)))
+            until = min(int(end["offset"]), self._log.end().offset)
+            return tasks_of(self._log.parts(place.offset, until, wanted_of(self._options)))
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         return read_task(partition, self._options, self._format)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the log, which tasks do not need."""
-        return {**self.__dict__, "log": None}
+        return {**self.__dict__, "_log": None}
 
     def _offset(self, place: StreamPosition) -> dict[str, Any]:
         return {
-            "cluster_id": self.log.cluster_id,
+            "cluster_id": self._log.cluster_id,
             "topic_id": TOPIC_ID,
             "offset": place.offset,
             "leader_epoch": place.epoch,
@@ -117,10 +117,10 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the place to continue from: that of the stream, if the log still has what the stream has read."""
         place = _place(start)
         cluster_id = start.get("cluster_id")
-        if cluster_id != self.log.cluster_id and cluster_id is not None and self.log.cluster_id is not None:
-            self._lost(f"the log was that of the cluster {cluster_id} and is that of {self.log.cluster_id} now")
+        if cluster_id != self._log.cluster_id and cluster_id is not None and self._log.cluster_id is not None:
+            self._lost(f"the log was that of the cluster {cluster_id} and is that of {self._log.cluster_id} now")
             return StreamPosition(0, -1)
-        resumed = self.log.resume(place)
+        resumed = self._log.resume(place)
         if resumed is None or resumed == place:
             return resumed
         self._lost(
@@ -133,7 +133,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         text = f"kafka_metadata: the metadata log was re-created, truncated or has diverged: {what}"
         if self._options.fail_on_data_loss:
             raise DataLossError(f"{text}. Run `barnabas lake rebuild`, or go on with the option failOnDataLoss=false")
-        log.warning("%s; continuing", text)
+        _log.warning("%s; continuing", text)
 
 
 def _place(offset: dict[str, Any]) -> StreamPosition:
