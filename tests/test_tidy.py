@@ -98,8 +98,8 @@ def test_constants_for_versions_say_what_the_first_or_last_one_has() -> None:
 
 
 def test_loggers_have_one_name() -> None:
-    found = lines_with(written(), r"^(?!log = )\w+(: [\w.]+)? = (logging\.)?getLogger\(__name__\)")
-    assert found == [], "write log = logging.getLogger(__name__)"
+    found = lines_with(written(), r"^(?!_log = )\w+(: [\w.]+)? = (logging\.)?getLogger\(__name__\)")
+    assert found == [], "write _log = logging.getLogger(__name__)"
 
 
 # --- nothing unused

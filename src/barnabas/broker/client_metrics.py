@@ -24,7 +24,7 @@ from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata.configs import Config, Configs
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, random_uuid
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MAX_INSTANCES: Final = 16384
 FORGET_AFTER_MS: Final = 60_000
@@ -51,7 +51,7 @@ Receiver = Callable[[Context, Push], None]
 
 def log_push(context: Context, push: Push) -> None:
     """Receive a push by logging one line about it."""
-    log.info(
+    _log.info(
         "client %r at %s (instance %s) pushed %d bytes of metrics, compressed with %s%s",
         context.client_id,
         context.peer.host,
@@ -159,7 +159,7 @@ class ClientMetrics:
         try:
             self._receive(context, push)
         except Exception:
-            log.exception("receiving the metrics of client instance %s failed", push.client_instance_id)
+            _log.exception("receiving the metrics of client instance %s failed", push.client_instance_id)
             raise KafkaError(ErrorCode.INVALID_RECORD) from None
 
     def _instance(self, context: Context, instance_id: Uuid, now_ms: int) -> Instance:

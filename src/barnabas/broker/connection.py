@@ -23,7 +23,7 @@ from barnabas.wire.frame import FrameBuffer
 if TYPE_CHECKING:
     from barnabas.broker.server import Endpoint
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MAX_WAITING_BYTES = 1 << 20  # limit on bytes waiting behind the request in progress
 MAX_JOINED_BYTES = 1 << 16  # a larger response has records, which are not copied again
@@ -164,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.writelines(ready)
 
     def refuse(self, why: str) -> None:
-        log.warning("closing the connection from %s on %s: %s", self.host, self.endpoint.listener.name, why)
+        _log.warning("closing the connection from %s on %s: %s", self.host, self.endpoint.listener.name, why)
         self.close()
 
     def close(self) -> None:

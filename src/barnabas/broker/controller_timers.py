@@ -17,7 +17,7 @@ from barnabas.controller.situation import Situation
 from barnabas.replicated.decision import Result
 from barnabas.wire import ErrorCode, KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Decision = Callable[[Situation], Result[bool]]
 
@@ -51,6 +51,6 @@ class ControllerTimers:
                     pass
             except KafkaError as error:
                 if error.code is not ErrorCode.NOT_CONTROLLER:
-                    log.warning("%s failed and will be retried: %s", decision.__name__, error)
+                    _log.warning("%s failed and will be retried: %s", decision.__name__, error)
             except Exception:
-                log.exception("%s failed and will be retried", decision.__name__)
+                _log.exception("%s failed and will be retried", decision.__name__)

@@ -16,7 +16,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MAX_ASSIGNMENTS_PER_REQUEST = 2250
 GATHERING_S = 0.02
@@ -80,7 +80,7 @@ class DirectoryAssignments:
             try:
                 await self._send_some()
             except Exception:
-                log.exception("assigning replicas to their log dirs failed")
+                _log.exception("assigning replicas to their log dirs failed")
                 self._failures += 1
             if self._ready:
                 self._wanted.set()
@@ -101,7 +101,7 @@ class DirectoryAssignments:
         try:
             response = await self._send(_rows(sent))
         except (KafkaError, OSError, TimeoutError) as error:
-            log.warning("reporting the log dirs of %d replicas to the controller failed: %s", len(sent), error)
+            _log.warning("reporting the log dirs of %d replicas to the controller failed: %s", len(sent), error)
             self._again(sent)
             return
         self._failures = 0

@@ -22,7 +22,7 @@ from barnabas.wire.codec import Reader, reader, takes_views
 from barnabas.wire.frame import Frame, encode_response
 from barnabas.wire.messages.header import RequestHeader
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Response = Message | bytes | None
 Handler = Callable[[Context, Any], Response | Awaitable[Response]]
@@ -140,6 +140,6 @@ def _failed(api: Api, version: int, context: Context, request: Message, error: E
     if isinstance(error, KafkaError):
         code, message = error.code, error.message
     else:
-        log.error("%s v%d of client %r failed", api.request, version, context.client_id, exc_info=error)
+        _log.error("%s v%d of client %r failed", api.request, version, context.client_id, exc_info=error)
         code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
     return _answer(api, version, context, error_response(api, version, request, code, message))

@@ -20,7 +20,7 @@ from barnabas.controller.configs import layers_of
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire import ErrorCode, KafkaError, Message
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 React = Callable[[ServerConfig, ServerConfig], None]
 
@@ -81,7 +81,7 @@ class DynamicConfig:
         try:
             self.current = load(layers_of(self._image, self.static))
         except ConfigError as error:
-            log.error("ignoring the dynamic settings of this node: %s", error)
+            _log.error("ignoring the dynamic settings of this node: %s", error)
             return
         self._topic_defaults = None
         for react_to_any in self._any_watchers:

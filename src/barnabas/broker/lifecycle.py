@@ -26,7 +26,7 @@ from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, Brok
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 1
@@ -162,14 +162,14 @@ class BrokerLifecycle:
                 response: BrokerRegistrationResponse = await self._call(request, REGISTRATION_VERSION)
                 break
             except (OSError, TimeoutError) as error:
-                log.info("the controller is not reachable yet: %s", error)
+                _log.info("the controller is not reachable yet: %s", error)
             except KafkaError as error:
-                log.info("the controller refused the registration: %s", error)
+                _log.info("the controller refused the registration: %s", error)
                 if not error.code.retriable and error.code is not ErrorCode.DUPLICATE_BROKER_REGISTRATION:
                     raise
             await asyncio.sleep(RETRY_S)
         self.epoch = response.broker_epoch
-        log.info("registered as broker %d in epoch %d", self._config.node_id, self.epoch)
+        _log.info("registered as broker %d in epoch %d", self._config.node_id, self.epoch)
 
     async def _keep_beating(self) -> None:
         interval_s = self._config.get_int("broker.heartbeat.interval.ms") / 1000
@@ -183,9 +183,9 @@ class BrokerLifecycle:
             except KafkaError as error:
                 if error.code is ErrorCode.STALE_BROKER_EPOCH:
                     await self._register()
-                log.warning("the controller refused a heartbeat: %s", error)
+                _log.warning("the controller refused a heartbeat: %s", error)
             except (OSError, TimeoutError) as error:
-                log.warning("a heartbeat did not reach the controller: %s", error)
+                _log.warning("a heartbeat did not reach the controller: %s", error)
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
         image = self._image()

@@ -17,7 +17,7 @@ ROOT: Final = "root"
 OURS: Final = "barnabas"
 LEVELS: Final = {"TRACE": 5, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 50}
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def levels() -> dict[str, str]:
@@ -43,10 +43,10 @@ def alter(
     for name, (operation, level) in operations.items():
         if operation == AlterOperation.SET and level is not None:
             _logger(name).setLevel(LEVELS[level])
-            log.warning("the level of logger %s is now %s", name, level)
+            _log.warning("the level of logger %s is now %s", name, level)
         else:
             _logger(name).setLevel(logging.NOTSET)
-            log.warning("the level of logger %s is now that of its parent", name)
+            _log.warning("the level of logger %s is now that of its parent", name)
 
 
 def _check(name: str, operation: int, level: str | None, known: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ from barnabas.storage.log_config import LogConfig
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
 from barnabas.wire import encode_record
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 SNAPSHOT_CHECK_S = 60
 MAX_GATHERED = 1000  # limit on replicated batches that are applied as one image
@@ -55,7 +55,7 @@ class MetadataQuorum:
         for recovery in self._log.recoveries:
             if recovery.truncated_bytes:
                 where, why = recovery.next_offset, recovery.reason
-                log.warning(
+                _log.warning(
                     "truncated %d bytes of the metadata log at offset %d: %s", recovery.truncated_bytes, where, why
                 )
         self.driver = RaftDriver(
@@ -155,7 +155,7 @@ class MetadataQuorum:
 
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
         self._load()
-        log.info("leading the metadata quorum in epoch %d from offset %d", epoch, end_offset)
+        _log.info("leading the metadata quorum in epoch %d from offset %d", epoch, end_offset)
         self.controller.loop.gained(epoch, end_offset)
         self._active.set()
 
@@ -171,7 +171,7 @@ class MetadataQuorum:
         try:
             self._load()
         except Exception as error:
-            log.critical("the metadata log cannot be replayed", exc_info=error)
+            _log.critical("the metadata log cannot be replayed", exc_info=error)
             self._on_failure(error)
 
     def _load(self) -> None:
@@ -207,7 +207,7 @@ class MetadataQuorum:
     def _snapshotted(self, task: asyncio.Task[None]) -> None:
         self._snapshotting = None
         if not task.cancelled() and task.exception() is not None:
-            log.error("writing a snapshot of the metadata failed; the log is kept", exc_info=task.exception())
+            _log.error("writing a snapshot of the metadata failed; the log is kept", exc_info=task.exception())
 
     async def snapshot(self) -> None:
         """Write the committed image as a snapshot, and delete what retention no longer keeps."""
@@ -216,7 +216,7 @@ class MetadataQuorum:
         self._log_bytes_at_snapshot, self._last_snapshot_ms = self._log.size_in_bytes, self._clock()
         if snapshot_id not in self._log.snapshot_ids():
             await asyncio.to_thread(self._write_snapshot, image, snapshot_id)
-            log.info("wrote a snapshot of the metadata up to offset %d", image.offset)
+            _log.info("wrote a snapshot of the metadata up to offset %d", image.offset)
             self.driver.snapshot_created(snapshot_id)
         self._delete_old()
 

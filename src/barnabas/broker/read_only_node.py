@@ -68,7 +68,7 @@ from barnabas.transactions.markers import EndedTransaction, Errors
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
@@ -285,7 +285,7 @@ class ReadOnlyNode(NodeServices):
         except (StorageError, ReplayError, ValueError) as error:
             raise NodeError(f"the metadata log in {directory} cannot be read: {error}") from error
         if self.metadata.problem is not None:
-            log.warning("%s", self.metadata.problem)
+            _log.warning("%s", self.metadata.problem)
         self.image = self._here(self.metadata.image)
         await self._open_logs()
         self._server.start()

@@ -20,7 +20,7 @@ from barnabas.broker.context import Listener, Services
 from barnabas.broker.surroundings import Listen, listening_socket
 from barnabas.wire.frame import SCRATCH_BYTES
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 UNLIMITED = 2**31 - 1
 ACCEPT_PAUSE_S = 0.1  # after the process has run out of file descriptors
@@ -112,7 +112,7 @@ class Server:
             await asyncio.sleep(min(max(limit_s / 4, 0.01), 30))
             oldest = loop.time() - limit_s
             for connection in [c for c in self.connections if c.last_active_s < oldest and c.is_idle]:
-                log.info("closing the connection from %s: idle for more than %g s", connection.host, limit_s)
+                _log.info("closing the connection from %s: idle for more than %g s", connection.host, limit_s)
                 connection.close()
 
 
@@ -146,19 +146,19 @@ class Endpoint:
             try:
                 sock, address = await self.loop.sock_accept(self._socket)
             except OSError as error:
-                log.error("cannot accept a connection on %s: %s", self.listener.name, error)
+                _log.error("cannot accept a connection on %s: %s", self.listener.name, error)
                 await asyncio.sleep(ACCEPT_PAUSE_S)
                 continue
             host = address[0].removeprefix("::ffff:")
             if not self.server.admit(host):
-                log.info("closing a connection from %s on %s: too many from this address", host, self.listener.name)
+                _log.info("closing a connection from %s on %s: too many from this address", host, self.listener.name)
                 sock.close()
                 continue
             try:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 await self.loop.connect_accepted_socket(lambda h=host: Connection(self, h), sock)  # type: ignore[misc]
             except OSError as error:  # the client has disconnected meanwhile
-                log.info(
+                _log.info(
                     "a connection from %s on %s was lost before it was set up: %s", host, self.listener.name, error
                 )
                 sock.close()

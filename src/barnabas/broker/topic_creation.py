@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barnabas.broker.context import Controller
     from barnabas.config.server_config import ServerConfig
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 DEFAULT = -1
 
@@ -60,11 +60,11 @@ class TopicCreation:
         try:
             rows = (await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
         except KafkaError as error:
-            log.warning("creating the topics %s failed: %s", ", ".join(names), error)
+            _log.warning("creating the topics %s failed: %s", ", ".join(names), error)
         else:
             for row in rows:
                 if row.error_code:
-                    log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
+                    _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
         finally:
             self._names.difference_update(names)
 

@@ -82,7 +82,7 @@ from barnabas.wire import ErrorCode, KafkaError, MalformedError, Message, Uuid
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from barnabas.wire.messages.metadata import MetadataResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Subscriber = Callable[[ClusterState, ClusterState], None]
@@ -496,7 +496,7 @@ class Cluster:
             try:
                 state = await self._learn_from(node_id, None if self._follows_all else asked)
             except (*_PASSING, *PERMANENT) as error:
-                log.debug("%s did not answer about the cluster: %s", address, error)
+                _log.debug("%s did not answer about the cluster: %s", address, error)
                 tried[address] = error
             else:
                 self._publish(state)
@@ -538,7 +538,7 @@ class Cluster:
             try:
                 subscriber(old, new)
             except Exception:
-                log.exception("a subscriber to the cluster's state raised an exception")
+                _log.exception("a subscriber to the cluster's state raised an exception")
 
     async def _keep_fresh(self) -> None:
         """Refresh the state before it is too old, and drop unused topics and connections."""
@@ -554,7 +554,7 @@ class Cluster:
                 await self._refresh.wait(self._wanted())
                 failures = 0
             except (*_PASSING, *PERMANENT) as error:
-                log.warning("the cluster's metadata is out of date and could not be refreshed: %s", error)
+                _log.warning("the cluster's metadata is out of date and could not be refreshed: %s", error)
                 await self._pause(self.settings.retry_backoff.delay_ms(failures, self._random()) / 1000)
                 failures += 1
 

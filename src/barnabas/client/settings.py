@@ -35,7 +35,7 @@ from barnabas.security.sasl import MECHANISMS, ClientMechanism
 from barnabas.security.sasl.plain import PlainClient
 from barnabas.security.sasl.scram import ScramClient
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _NO_DEFINITIONS: Mapping[str, Definition] = MappingProxyType({})
 
@@ -126,7 +126,7 @@ def load(
     warnings = tuple(f"{name} is not a known setting; it is ignored" for name in texts if not _is_known(name, known))
     if warn:
         for warning in warnings:
-            log.warning("%s", warning)
+            _log.warning("%s", warning)
     servers = _addresses("bootstrap.servers", values)
     controllers = _addresses("bootstrap.controllers", values)
     if bool(servers) == bool(controllers):

@@ -32,7 +32,7 @@ from barnabas.replicated.decision import Records, Result
 from barnabas.replicated.scheduler import Scheduler
 from barnabas.wire import ErrorCode, KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class ClassicCoordinator:
@@ -162,7 +162,7 @@ class ClassicCoordinator:
         try:
             machine.write_nowait(lambda _: Result(write.records, None))
         except KafkaError as error:
-            log.warning("group %s cannot be written: %s", group.group_id, error)
+            _log.warning("group %s cannot be written: %s", group.group_id, error)
             if write.done is not None:
                 write.done(error, self._moment())
             return

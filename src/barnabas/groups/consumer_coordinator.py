@@ -44,7 +44,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 NAMES_AT_ONCE = 2000  # topic names that are matched before other work gets its turn
@@ -315,9 +315,9 @@ class ConsumerCoordinator:
 
         try:
             if self._decide_nowait(shard, group_id, decide):
-                log.info("group %s: member %s was removed: its %s timer expired", group_id, member_id, timer.value)
+                _log.info("group %s: member %s was removed: its %s timer expired", group_id, member_id, timer.value)
         except KafkaError as error:
-            log.warning("group %s: member %s cannot be removed now: %s", group_id, member_id, error)
+            _log.warning("group %s: member %s cannot be removed now: %s", group_id, member_id, error)
             again = TimerChange(member_id, timer, RETRY_MS, deadline.epoch)
             self._set_timer(shard, group_id, again)
 
@@ -350,7 +350,7 @@ class ConsumerCoordinator:
 
             self._decide_nowait(shard, group_id, decide)
         except KafkaError as error:
-            log.warning("group %s: regular expressions cannot be resolved now: %s", group_id, error)
+            _log.warning("group %s: regular expressions cannot be resolved now: %s", group_id, error)
         finally:
             shard.consumer.resolving.pop(group_id, None)
 

@@ -40,7 +40,7 @@ from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
@@ -296,7 +296,7 @@ class GroupCoordinator:
                 some = records[start : start + RECORDS_AT_ONCE]
                 shard.machine.write_nowait(partial(_these, some))
         except KafkaError as error:
-            log.warning("offsets in %s-%d cannot be removed now: %s", TOPIC, shard.machine.partition_id, error)
+            _log.warning("offsets in %s-%d cannot be removed now: %s", TOPIC, shard.machine.partition_id, error)
             return False
         return True
 

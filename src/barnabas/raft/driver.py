@@ -32,7 +32,7 @@ from barnabas.raft.voters import Node, VoterSet
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.control import VotersRecord
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 DELIVERY_BYTES = 1 << 20
 SLICE_S = 0.005
@@ -223,7 +223,7 @@ class RaftDriver:
         if self._failure is not None:
             return
         self._failure = error
-        log.critical("stopping raft: %s", error, exc_info=error)
+        _log.critical("stopping raft: %s", error, exc_info=error)
         if self._closed is not None and not self._closed.done():
             self._closed.set_exception(error)
         self._fail_waiting(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the metadata log of this node failed: {error}"))
@@ -473,9 +473,9 @@ class RaftDriver:
             async with asyncio.timeout(self.config.request_timeout_ms / 1000):
                 response = await self._transport.send(send.destination, send.message)
         except (OSError, TimeoutError, KafkaError, wire.MalformedError, wire.UnsupportedVersionError) as error:
-            log.debug("no response of %s to %s: %s", send.destination, type(send.message).__name__, error)
+            _log.debug("no response of %s to %s: %s", send.destination, type(send.message).__name__, error)
         except Exception:
-            log.exception("sending %s to %s failed unexpectedly", type(send.message).__name__, send.destination)
+            _log.exception("sending %s to %s failed unexpectedly", type(send.message).__name__, send.destination)
         if self._failure is None:
             self._step(Response(send.correlation_id, response))
 
@@ -498,7 +498,7 @@ class RaftDriver:
         """Report a loss of leadership at once, and a gain once the listener has received everything before it."""
         before, self._leadership = self._leadership, leadership
         if leadership != before:
-            log.info("the leader of epoch %d is %s", leadership.epoch, leadership.leader_id)
+            _log.info("the leader of epoch %d is %s", leadership.epoch, leadership.leader_id)
         if before.start_offset is not None and leadership != before:
             self._forget_kept()
             waiting, self._waiting = self._waiting, []

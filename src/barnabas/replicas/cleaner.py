@@ -19,7 +19,7 @@ from barnabas.storage.cleanable import CleanerOffsets, DirtyLog, choose_filthies
 from barnabas.storage.compaction import Compaction
 from barnabas.wire import KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 PAUSE_S = 0.001
 
@@ -57,7 +57,7 @@ class Cleaner:
             try:
                 dirty = self._find_dirty(partition)
             except (KafkaError, StorageError) as error:
-                log.warning("could not check whether %s needs compaction: %s", partition, error)
+                _log.warning("could not check whether %s needs compaction: %s", partition, error)
                 continue
             if dirty.checkpoint_is_wrong:
                 self._offsets_of(partition).update(_name(partition), dirty.first_dirty_offset)
@@ -86,7 +86,7 @@ class Cleaner:
                     return
                 await (asyncio.sleep(PAUSE_S) if step is None else asyncio.to_thread(step))
         except CorruptLogError as error:
-            log.error("%s will not be compacted until the next restart: %s", partition, error)
+            _log.error("%s will not be compacted until the next restart: %s", partition, error)
             self._uncleanable.add(partition)
             return
         except StorageError as error:
@@ -97,7 +97,7 @@ class Cleaner:
             return  # the log was truncated or deleted meanwhile
         self._offsets_of(partition).update(_name(partition), compaction.end_offset)
         stats = compaction.stats
-        log.info(
+        _log.info(
             "%s: compacted up to offset %d; %d of %d records remain",
             partition,
             compaction.end_offset,

@@ -18,7 +18,7 @@ from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.log_dirs import CLUSTER_METADATA, DirectoryState, directory_name, list_partitions
 from barnabas.wire import Uuid
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MAX_CHOICES = 100_000
 _LISTED = (DirectoryState.CURRENT, DirectoryState.FUTURE)
@@ -82,7 +82,7 @@ class LogDirectories:
     def fail(self, path: str, reason: object) -> None:
         """Take a directory offline until the node restarts."""
         if path not in self._offline:
-            log.error("the log dir %s is now offline: %s", path, reason)
+            _log.error("the log dir %s is now offline: %s", path, reason)
             self._offline.add(path)
 
     def usage(self, path: str) -> DirectoryUsage:

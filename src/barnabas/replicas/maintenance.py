@@ -19,7 +19,7 @@ from barnabas.replicas.replicas import Replicas
 from barnabas.storage import StorageError
 from barnabas.wire import KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 SLICE_S = 0.005
 CREATION_PAUSE_S = 0.02
@@ -72,7 +72,7 @@ class Maintenance:
             try:
                 await do()
             except Exception:
-                log.exception("%s failed and will be retried", getattr(do, "__name__", do))
+                _log.exception("%s failed and will be retried", getattr(do, "__name__", do))
             await asyncio.sleep(interval_s())
 
     async def _each_log(self, do: Callable[..., None]) -> None:
@@ -112,7 +112,7 @@ class Maintenance:
             if partition.settings.log.delete:
                 gone = partition.log.delete_by_retention(now_ms, partition.high_watermark)
                 if gone.segments:
-                    log.info(
+                    _log.info(
                         "%s: deleted %d segments by retention; the log start offset is now %d",
                         partition,
                         gone.segments,

@@ -25,7 +25,7 @@ from barnabas.wire import KafkaError
 if TYPE_CHECKING:
     from barnabas.replicas.replicas import Replicas
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 SLICE_BYTES = 1024 * 1024
 PAUSE_S = 0.001
@@ -146,12 +146,12 @@ class Moves:
     def begin(self, partition: Partition, log_dir: str, directory: Path) -> None:
         """Create a future log and start to fill it. Raises StorageError if it cannot be created."""
         future = self._replicas.open_future(partition, log_dir, directory)
-        log.info("moving %s from %s to %s", partition, partition.log_dir, log_dir)
+        _log.info("moving %s from %s to %s", partition, partition.log_dir, log_dir)
         self._add(Move(partition, log_dir, directory, future))
 
     def resume(self, partition: Partition, log_dir: str, directory: Path) -> None:
         """Continue with a future log that was found at startup."""
-        log.info("resuming the move of %s from %s to %s", partition, partition.log_dir, log_dir)
+        _log.info("resuming the move of %s from %s to %s", partition, partition.log_dir, log_dir)
         self._add(Move(partition, log_dir, directory))
 
     def cancel(self, partition: Partition) -> None:
@@ -161,14 +161,14 @@ class Moves:
         """
         move = self._moves.get(partition)
         if move is not None:
-            log.info("cancelled the move of %s to %s", partition, move.log_dir)
+            _log.info("cancelled the move of %s to %s", partition, move.log_dir)
             self._end(move)
 
     def dir_failed(self, log_dir: str) -> None:
         """Stop every move from or to a failed directory. The files stay, and a restart may resume the move."""
         for move in self:
             if log_dir in (move.log_dir, move.partition.log_dir):
-                log.warning("stopped the move of %s to %s: a log dir failed", move.partition, move.log_dir)
+                _log.warning("stopped the move of %s to %s: a log dir failed", move.partition, move.log_dir)
                 self._end(move, keep=True)
 
     def configure(self, partition: Partition) -> None:
@@ -224,7 +224,7 @@ class Moves:
             try:
                 copied += await self._advance(move)
             except Exception:
-                log.exception("could not move %s to %s", move.partition, move.log_dir)
+                _log.exception("could not move %s to %s", move.partition, move.log_dir)
                 if not move.is_over:
                     self._end(move)
         return copied
@@ -280,7 +280,7 @@ class Moves:
             copied = await self._on_future(move, append_slice, current, future, data, end) or 0
         except BatchError as error:
             if move.truncations == current.truncations:
-                log.error("stopped moving %s, which stays in %s: %s", move.partition, move.partition.log_dir, error)
+                _log.error("stopped moving %s, which stays in %s: %s", move.partition, move.partition.log_dir, error)
                 self._end(move)
             return 0  # the data was read while the log was truncated
         move.is_near = future.log_end_offset >= end
@@ -299,7 +299,7 @@ class Moves:
         if move.is_over:
             return
         if isinstance(error, CorruptLogError):
-            log.error("stopped moving %s, which stays in %s: %s", move.partition, move.partition.log_dir, error)
+            _log.error("stopped moving %s, which stays in %s: %s", move.partition, move.partition.log_dir, error)
             self._end(move)
         else:
             self._replicas.fail_dir(move.partition.log_dir, error)

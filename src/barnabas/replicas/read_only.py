@@ -35,7 +35,7 @@ from barnabas.storage.log_dirs import CLUSTER_METADATA, DirectoryState, had_clea
 from barnabas.storage.offline import end_offset_of
 from barnabas.wire import ErrorCode, KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class FoundLog(NamedTuple):
@@ -74,7 +74,7 @@ def _read_checkpoint(path: Path) -> dict[TopicPartition, int]:
     try:
         return read_offset_checkpoint(path)
     except StorageError as error:
-        log.warning("ignoring a checkpoint: %s", error)
+        _log.warning("ignoring a checkpoint: %s", error)
         return {}
 
 
@@ -85,10 +85,10 @@ def _is_known(path: Path, name: TopicPartition, image: MetadataImage) -> bool:
     try:
         topic_id = read_topic_id(path)
     except StorageError as error:
-        log.warning("identifying the partition by its directory name alone: %s", error)
+        _log.warning("identifying the partition by its directory name alone: %s", error)
         topic_id = None
     if topic is None or not 0 <= name.partition < len(topic.partitions) or topic_id not in (None, topic.topic_id):
-        log.info("ignoring %s: the metadata has no such partition", path)
+        _log.info("ignoring %s: the metadata has no such partition", path)
         return False
     return True
 
@@ -98,7 +98,7 @@ def _better(one: FoundLog, other: FoundLog) -> FoundLog:
     if one.is_future != other.is_future:
         return other if one.is_future else one
     chosen = max(one, other, key=lambda each: end_offset_of(each.path))
-    log.warning("%s and %s hold the same partition: using %s", one.path, other.path, chosen.path)
+    _log.warning("%s and %s hold the same partition: using %s", one.path, other.path, chosen.path)
     return chosen
 
 
@@ -124,7 +124,7 @@ class ReadOnlyPartition(Partition):
         try:
             self._log = self._open(self)
         except StorageError as error:
-            log.error("could not open the log of %s: %s", self, error)
+            _log.error("could not open the log of %s: %s", self, error)
             self.is_offline = True
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
         self.high_watermark = self._log.log_end_offset
@@ -192,13 +192,13 @@ class ReadOnlyReplicas(Replicas):
         )
         for recovery in opened.recoveries:
             if recovery.truncated_bytes:
-                log.warning(
+                _log.warning(
                     "%s: ignoring %d bytes at the end that are not a valid batch: %s", *(partition, *recovery[2:])
                 )
         return opened
 
     def fail_dir(self, path: str, error: StorageError) -> None:
-        log.error("%s", error)
+        _log.error("%s", error)
 
     async def stop(self, broker_epoch: int = -1) -> None:
         for partition in self:

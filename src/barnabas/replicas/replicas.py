@@ -60,7 +60,7 @@ from barnabas.storage.offline import end_offset_of
 from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 from barnabas.wire.records.metadata import ConfigRecord
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 CLOSED_AT_ONCE = 16
 LET_GO_S = 10.0
@@ -370,7 +370,7 @@ class Replicas:
             if directory.state is DirectoryState.DELETED:
                 self.deleted.append((0, directory.path))
             elif not self._is_ours(name, read_topic_id(directory.path), image):
-                log.warning("%s is not a replica of this broker", directory.path)
+                _log.warning("%s is not a replica of this broker", directory.path)
                 self._rename_aside(directory.path, name, DirectoryState.STRAY)
             elif directory.state is DirectoryState.FUTURE:
                 if name in self._futures:  # left over from a move that another one replaced
@@ -399,7 +399,7 @@ class Replicas:
         kept = max(ends, key=lambda each: (ends[each], self._is_assigned(name, str(each.parent), image)))
         gone = other if kept == found.path else found.path
         is_same = ends[kept] == ends[gone]
-        log.warning("%s was being moved: using its log in %s, renaming %s", name, kept.parent, gone)
+        _log.warning("%s was being moved: using its log in %s, renaming %s", name, kept.parent, gone)
         self._found[name] = str(kept.parent)
         self._rename_aside(gone, name, DirectoryState.DELETED if is_same else DirectoryState.STRAY)
         self._checkpoints[str(gone.parent)].forget(name)
@@ -415,14 +415,14 @@ class Replicas:
                     self._rename_aside(directory, name, DirectoryState.DELETED)
                 elif current is None and self._is_assigned(name, path, image):
                     # The controller has accepted the move, and the current log is gone.
-                    log.warning("%s was being moved: its log is now in %s", name, path)
+                    _log.warning("%s was being moved: its log is now in %s", name, path)
                     del self._futures[name]
                     self._found[name] = path
                     with disk_errors("renaming", directory):
                         directory.rename(directory.parent / directory_name(name))
                         fsync_directory(directory.parent)
                 elif current is None and is_complete:
-                    log.warning("%s is an incomplete copy of %s, whose original is gone", directory, name)
+                    _log.warning("%s is an incomplete copy of %s, whose original is gone", directory, name)
                     del self._futures[name]
                     self._rename_aside(directory, name, DirectoryState.STRAY)
                     self._checkpoints[path].forget(name)
@@ -440,7 +440,7 @@ class Replicas:
         if state is DirectoryState.DELETED:
             self.deleted.append((self._now_ms(), aside))
         else:
-            log.warning("renamed %s to %s", path, aside.name)
+            _log.warning("renamed %s to %s", path, aside.name)
 
     def _is_ours(self, name: TopicPartition, topic_id: Uuid | None, image: MetadataImage) -> bool:
         topic = image.topics.get(name.topic)
@@ -478,7 +478,7 @@ class Replicas:
             write_topic_id(directory, partition.topic_id, durable=not is_new)
         for recovery in opened.recoveries:
             if recovery.truncated_bytes:
-                log.warning(
+                _log.warning(
                     "%s: truncated %d bytes at the end of the log: %s", name, recovery.truncated_bytes, recovery.reason
                 )
         return opened
@@ -497,7 +497,7 @@ class Replicas:
         except KafkaError:
             pass  # its log dir is now offline
         except Exception:
-            log.exception("could not open the log of %s", partition)
+            _log.exception("could not open the log of %s", partition)
         self._to_create.pop(partition, None)
         return True
 
@@ -560,7 +560,7 @@ class Replicas:
         # Ongoing reads and flushes of the old log finish before it is closed.
         self._left.add(old)
         asyncio.get_running_loop().call_later(LET_GO_S, self._let_go, old)
-        log.info("moved %s to %s", name, log_dir)
+        _log.info("moved %s to %s", name, log_dir)
         partition.wake_all()
 
     def _let_go(self, old: Log) -> None:

@@ -27,7 +27,7 @@ from barnabas.replicated.decision import KeyValue, Producer, Records, Result
 from barnabas.replicated.loop import Apply, Batch, Loop, Marker
 from barnabas.wire import ErrorCode, KafkaError, UnsupportedVersionError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Image = TypeVar("Image")
 R = TypeVar("R")
@@ -205,7 +205,7 @@ class Machine(Generic[Image]):
             raise
         except Exception as error:
             where = f"{self._coordinator.topic}-{self.partition_id}"
-            log.error("could not load %s: its groups or transactions are not served", where, exc_info=error)
+            _log.error("could not load %s: its groups or transactions are not served", where, exc_info=error)
             self.failure = KafkaError(ErrorCode.NOT_COORDINATOR, f"{where} cannot be loaded")
             return
         self.loop.gained(self.leader_epoch, self.log.log_end_offset)

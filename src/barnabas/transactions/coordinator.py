@@ -47,7 +47,7 @@ from barnabas.transactions.state import (
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
@@ -427,7 +427,7 @@ class TransactionCoordinator:
             if endings.get(prepared.transactional_id) is ending:
                 del endings[prepared.transactional_id]
         except (TakenOverError, KafkaError) as error:
-            log.warning("stopped ending the transaction of %s on this node: %s", prepared.transactional_id, error)
+            _log.warning("stopped ending the transaction of %s on this node: %s", prepared.transactional_id, error)
         finally:
             if not ending.done.done():
                 ending.done.set_result(None)
@@ -465,13 +465,13 @@ class TransactionCoordinator:
                 partial(self._decide, lambda situation: decide.abort_timed_out(situation, transactional_id))
             )
         except KafkaError as error:
-            log.warning("could not abort the timed out transaction of %s, will retry: %s", transactional_id, error)
+            _log.warning("could not abort the timed out transaction of %s, will retry: %s", transactional_id, error)
             self.producer_ids.refill()  # it may need an id
             return
         if outcome is not None:
             epochs = self._soft[machine.partition_id].last_producer_epochs
             epochs[transactional_id] = outcome.last_producer_epoch
-            log.info("aborting the transaction of %s, which has timed out", transactional_id)
+            _log.info("aborting the transaction of %s, which has timed out", transactional_id)
 
     def forget_expired(self) -> None:
         """Remove the transactional ids that have expired."""
@@ -483,7 +483,7 @@ class TransactionCoordinator:
                 try:
                     machine.write_nowait(partial(decide.forget, batch, now_ms, expiration_ms))
                 except KafkaError as error:
-                    log.warning("could not remove expired transactional ids, will retry: %s", error)
+                    _log.warning("could not remove expired transactional ids, will retry: %s", error)
                     break
                 for transactional_id in batch:
                     epochs.pop(transactional_id, None)

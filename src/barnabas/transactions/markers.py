@@ -22,7 +22,7 @@ from barnabas.transactions.state import by_topic
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 FIRST_BACKOFF_MS: Final = 10
 MAX_BACKOFF_MS: Final = 1_000
@@ -134,7 +134,7 @@ class MarkerSender:
                 return await self._queues[leader].write(partitions, ended)
         except Exception:
             # Retry even after a bug here: a transaction that is never ended would block its producer forever.
-            log.exception("could not write the markers of %s on node %d", ended.producer, leader)
+            _log.exception("could not write the markers of %s on node %d", ended.producer, leader)
         return {}
 
 
@@ -177,7 +177,7 @@ class _Queue:
                     response = await self._ask_broker(self._broker_id, request)
                     errors = errors_by_producer_id(response)
                 except (KafkaError, OSError, TimeoutError) as error:
-                    log.info("could not send markers to node %d, will retry: %s", self._broker_id, error)
+                    _log.info("could not send markers to node %d, will retry: %s", self._broker_id, error)
                     errors = {}
                 for marker, answer in batch:
                     if not answer.done():

@@ -14,7 +14,7 @@ from typing import Final
 from barnabas.transactions.state import no_producer_id
 from barnabas.wire import KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 PREFETCH_PERCENT: Final = 90
 RETRY_BACKOFF_MS: Final = 50
@@ -89,7 +89,7 @@ class ProducerIds:
                 raise ValueError(f"the controller allocated an invalid block of {size} producer ids from {first} on")
             self._next = range(first, first + size)
         except (KafkaError, OSError, TimeoutError, ValueError) as error:
-            log.warning("could not get producer ids from the controller: %s", error)
+            _log.warning("could not get producer ids from the controller: %s", error)
             self._retry_at_ms = self._monotonic_ms() + RETRY_BACKOFF_MS
         finally:
             self._request = None

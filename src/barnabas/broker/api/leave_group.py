@@ -15,7 +15,7 @@ from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 SEVERAL_FROM = 3
 
@@ -30,7 +30,7 @@ async def handle(context: Context, request: LeaveGroupRequest) -> LeaveGroupResp
     else:
         leavers = [Leaver(request.member_id, None)]
     for each in request.members:
-        log.info("group %s: %s leaves: %s", request.group_id, each.member_id or each.group_instance_id, each.reason)
+        _log.info("group %s: %s leaves: %s", request.group_id, each.member_id or each.group_instance_id, each.reason)
     errors = await context.services.groups.leave(request.group_id, leavers)
     if context.version < SEVERAL_FROM:
         return LeaveGroupResponse(error_code=errors[0])

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import NamedTuple
 
 from barnabas import wire
 from barnabas.client.consuming.assignors import ASSIGNORS, Member
-from barnabas.client.consuming.membership import COORDINATOR_MOVED, Membership, log
+from barnabas.client.consuming.membership import COORDINATOR_MOVED, Membership
 from barnabas.client.errors import error_code
 from barnabas.client.records import TopicPartition
 from barnabas.client.state import ClusterState
@@ -22,6 +23,8 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+_log = logging.getLogger(__name__)
 
 PROTOCOL_TYPE = "consumer"
 COOPERATIVE = "cooperative-sticky"
@@ -61,7 +64,7 @@ class ClassicMembership(Membership):
                 except (OSError, UnsupportedVersionError) as error:
                     if isinstance(error, UnsupportedVersionError):
                         raise
-                    log.info("group %s cannot be reached: %s", self.group_id, error)
+                    _log.info("group %s cannot be reached: %s", self.group_id, error)
                     failures += 1
                     await self.back_off(failures)
                 except KafkaError as error:
@@ -163,7 +166,7 @@ class ClassicMembership(Membership):
             try:
                 subscription = wire.decode_record(row.metadata, ConsumerProtocolSubscription).record
             except (MalformedError, UnsupportedVersionError) as error:
-                log.warning(
+                _log.warning(
                     "the subscription of member %s of group %s cannot be read: %s", row.member_id, self.group_id, error
                 )
                 members[row.member_id] = Member(())
@@ -218,7 +221,7 @@ class ClassicMembership(Membership):
                     await self._changed.wait()
                 return
             if self.is_poll_late():
-                log.warning("group %s: no poll in max.poll.interval.ms; leaving", self.group_id)
+                _log.warning("group %s: no poll in max.poll.interval.ms; leaving", self.group_id)
                 await self.leave()
                 await self.reader.lose_all()
                 while self.is_poll_late():

@@ -19,7 +19,7 @@ from barnabas.client.records import GroupMetadata, OffsetAndMetadata, TopicParti
 from barnabas.client.routing import coordinator
 from barnabas.wire import ErrorCode, KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 RETRIED = frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.STALE_MEMBER_EPOCH})
 """Errors that are retried although Kafka does not call them retriable."""
@@ -74,7 +74,7 @@ class Commits:
         try:
             await self.commit(wanted)
         except (KafkaError, OSError, ClosedError) as error:
-            log.warning("group %s: processed offsets could not be committed: %s", self._settings.group_id, error)
+            _log.warning("group %s: processed offsets could not be committed: %s", self._settings.group_id, error)
 
     # --- requests
 

@@ -26,7 +26,7 @@ from barnabas.client.state import NO_LEADER, Node
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 FIRST_WITH_TOPIC_IDS = 13
 _REFRESH_EVERY_S = 0.1
@@ -114,7 +114,7 @@ class Fetcher:
             del self._tasks[node_id]
             if not task.cancelled():
                 if task.exception() is not None:
-                    log.error("a fetch failed", exc_info=task.exception())
+                    _log.error("a fetch failed", exc_info=task.exception())
                     self._later()
                 else:
                     self.wake()
@@ -164,14 +164,14 @@ class Fetcher:
                 lane=lane,
             )
         except (OSError, KafkaError, MalformedError) as error:
-            log.info("fetch from node %d failed: %s", node_id, error)
+            _log.info("fetch from node %d failed: %s", node_id, error)
             self._refresh_soon()
             await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
             return
         except UnsupportedVersionError as error:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from error
         if response.error_code:
-            log.info("fetch from node %d was refused: %s", node_id, error_code(response.error_code).name)
+            _log.info("fetch from node %d was refused: %s", node_id, error_code(response.error_code).name)
             self._refresh_soon()
             await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
             return
@@ -254,7 +254,7 @@ class Fetcher:
         except BatchError:
             end_offset = offset  # the error is raised when the batch is read
         if end_offset == offset and len(data) > 0 and not _has_whole_batch(data):
-            log.warning("%s: the batch at offset %d is larger than the maximum response", state.place, offset)
+            _log.warning("%s: the batch at offset %d is larger than the maximum response", state.place, offset)
             return False
         state.fetched(data, aborted, end_offset)
         return True

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import uuid
 
-from barnabas.client.consuming.membership import COORDINATOR_MOVED, Membership, log
+from barnabas.client.consuming.membership import COORDINATOR_MOVED, Membership
 from barnabas.client.errors import error_code
 from barnabas.client.records import TopicPartition
 from barnabas.client.routing import coordinator
@@ -20,6 +21,8 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+
+_log = logging.getLogger(__name__)
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -47,7 +50,7 @@ class HeartbeatMembership(Membership):
                     wait_ms = await self._beat()
                     failures = 0
                 except OSError as error:
-                    log.info("group %s cannot be reached: %s", self.group_id, error)
+                    _log.info("group %s cannot be reached: %s", self.group_id, error)
                     self._sent_topics = self._sent_owned = None  # the next heartbeat has all fields
                     failures += 1
                     await self.back_off(failures)
@@ -77,7 +80,7 @@ class HeartbeatMembership(Membership):
     async def _beat(self) -> float:
         """Send a heartbeat and handle its response. Returns the ms until the next one."""
         if self.is_poll_late():
-            log.warning("group %s: no poll in max.poll.interval.ms; leaving", self.group_id)
+            _log.warning("group %s: no poll in max.poll.interval.ms; leaving", self.group_id)
             await self.leave()
             await self.reader.lose_all()
             while self.is_poll_late():

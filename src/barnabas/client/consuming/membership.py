@@ -17,7 +17,7 @@ from barnabas.client.records import GroupMetadata, TopicPartition
 from barnabas.client.routing import coordinator
 from barnabas.wire import ErrorCode, KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 LANE = "group"
 """Connection for groups only: a JoinGroup waits at the broker, and responses come in order."""
@@ -77,7 +77,7 @@ class Membership:
             raise
         except Exception as error:
             if not isinstance(error, KafkaError | OSError):
-                log.exception("membership in group %s failed", self.group_id)
+                _log.exception("membership in group %s failed", self.group_id)
             self.error = error
             await self.reader.lose_all()
             if self.on_error is not None:

@@ -21,7 +21,7 @@ from barnabas.client.records import OffsetAndMetadata, TopicPartition
 from barnabas.client.shared import begin, end
 from barnabas.wire import ErrorCode, KafkaError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Positions:
@@ -68,7 +68,7 @@ class Positions:
                 state.position = None
                 return
             reset = self._settings.auto_offset_reset
-            log.info("%s: offset %d is not there: %s", state.place, state.fetch_offset, reset)
+            _log.info("%s: offset %d is not there: %s", state.place, state.fetch_offset, reset)
             state.reset(reset)
             self.find_soon()
             return
@@ -99,7 +99,7 @@ class Positions:
                 failures += 1
                 await self._back_off(failures)
             except OSError as error:
-                log.info("positions cannot be found: %s", error)
+                _log.info("positions cannot be found: %s", error)
                 failures += 1
                 await self._back_off(failures)
             self._found()

@@ -21,7 +21,7 @@ from barnabas.client.consuming.settings import ConsumerSettings
 from barnabas.client.records import GroupMetadata, TopicPartition
 from barnabas.client.shared import begin, end
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Subscription:
@@ -146,4 +146,4 @@ class Subscription:
             if inspect.isawaitable(result):
                 await result
         except Exception:
-            log.exception("%s of a listener failed", name)
+            _log.exception("%s of a listener failed", name)

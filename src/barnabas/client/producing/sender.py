@@ -30,7 +30,7 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 if TYPE_CHECKING:
     from barnabas.client.producing.transactions import Transactions
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 LANE = "produce"
 FIRST_WITH_TOPIC_IDS = 13
@@ -85,7 +85,7 @@ class Sender:
             try:
                 wait_s = self._dispatch(asyncio.get_running_loop().time())
             except Exception:
-                log.exception("the sender of a producer failed")
+                _log.exception("the sender of a producer failed")
                 wait_s = 1.0
             self._accumulator.offer_room()
             if self._wake.is_set():

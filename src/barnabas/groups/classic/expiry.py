@@ -16,7 +16,7 @@ from barnabas.groups.classic.rebalancing import (
 from barnabas.groups.classic.requests import Moment, Write
 from barnabas.groups.classic.state import COMPLETING, PREPARING, STABLE
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def tick(group: ClassicGroup, now: Moment) -> list[Write]:
@@ -59,7 +59,7 @@ def _expire_session(group: ClassicGroup, member: ClassicMember, now: Moment) -> 
     if not member.may_expire:
         member.deadline_ms = NEVER  # the response it waits for starts a new session
         return None
-    log.info("group %s: the session of member %s expired", group.group_id, member.member_id)
+    _log.info("group %s: the session of member %s expired", group.group_id, member.member_id)
     group.members.remove(member.member_id)
     if group.state in (STABLE, COMPLETING):
         return rebalance_or_complete(group, now)
@@ -70,7 +70,7 @@ def _expire_sync(group: ClassicGroup, now: Moment) -> Write | None:
     late = list(group.members.pending_sync)
     if group.state not in (COMPLETING, STABLE) or not late:
         return None
-    log.info("group %s: %d members did not sync in time", group.group_id, len(late))
+    _log.info("group %s: %d members did not sync in time", group.group_id, len(late))
     for member_id in late:
         group.members.remove(member_id)
     return prepare_rebalance(group, now)

@@ -12,7 +12,7 @@ from barnabas.groups.classic.requests import Protocols
 from barnabas.wire import MalformedError
 from barnabas.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 CONSUMER_PROTOCOL = "consumer"
 _VERSION_SIZE = 2
@@ -63,6 +63,6 @@ def subscribed_topics(
             # Two bytes hold the version; every later version starts with the fields of version 0.
             topics.update(wire.decode_from(ConsumerProtocolSubscription, 0, metadata, _VERSION_SIZE)[0].topics)
     except MalformedError as error:
-        log.warning("group %s: the subscription of a member cannot be read: %s", group_id, error)
+        _log.warning("group %s: the subscription of a member cannot be read: %s", group_id, error)
         return None
     return frozenset(topics)

@@ -16,7 +16,7 @@ from barnabas.groups.classic.state import COMPLETING, EMPTY, FOLLOWS, PREPARING
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupResponse
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MAX_GENERATION = 2**31 - 1
 MIN_GENERATION = -(2**31)
@@ -105,7 +105,7 @@ def _next_generation(group: ClassicGroup, now: Moment) -> None:
     group.select_protocol()
     group.enter(COMPLETING if group.members else EMPTY, now)
     group.members.pending_sync.clear()
-    log.info("group %s: generation %d with %d members", group.group_id, group.generation, len(group.members))
+    _log.info("group %s: generation %d with %d members", group.group_id, group.generation, len(group.members))
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
