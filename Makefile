@@ -6,6 +6,8 @@ SOURCES := src tests tools bench
 ROUNDS ?= 5
 WORKERS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 JAVA_PACKAGE := openjdk-17-jre-headless
+# Recipe lines with $(MAKE) run even under `make -n`. Under another name they do not.
+THIS_MAKE := $(MAKE)
 
 .PHONY: help install lake dev java compile run test fuzz lint fmt generate bench interop clean
 
@@ -48,7 +50,7 @@ compile: install ## Compile the sources, so that a node starts at once
 
 # The node comes first. Spark and Java are fetched while it runs; where they cannot be had, it runs on without a report.
 run: compile ## A node on 127.0.0.1:9092 with a small shop in ./data, and a report on it
-	@$(BIN)/barnabas demo --prepare '$(MAKE) --no-print-directory --keep-going lake java'
+	@$(BIN)/barnabas demo --prepare '$(THIS_MAKE) --no-print-directory --keep-going lake java'
 
 test: java lint ## All checks and tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not spark'

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -266,3 +267,11 @@ def test_exceptions_from_checks_name_the_check() -> None:
     hidden = r"# no" r"qa(?!: [A-Z]+[0-9]+)|# type: " r"ignore(?!\[[a-z])"
     found = lines_with(files(*FOLDERS), hidden)
     assert found == [], "write the code of the check behind it"
+
+
+def test_contributing_lists_all_dependencies() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    names = [re.split(r"[^\w-]", each)[0] for each in (*project["dependencies"], *extras["lake"])]
+    listed = set(re.findall(r"[\w-]+", (ROOT / "CONTRIBUTING.md").read_text()))
+    assert sorted({*names, *extras} - listed) == []
