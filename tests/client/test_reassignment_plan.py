@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from barnabas.client.reassignment_plan import PlanError, ReassignmentPlan, plan
-from barnabas.client.replication_factor import Key
+from barnabas.client.replica_choice import Key
 
 PROPERTIES = settings(max_examples=80, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.controller.partition_change import Election, PartitionChange, Rules
+from barnabas.controller.leader_choice import Election
+from barnabas.controller.partition_change import PartitionChange, Rules
 from barnabas.metadata.topics import RECOVERED, RECOVERING, UNASSIGNED_DIR, Partition
 from barnabas.metadata.versions import LATEST_VERSION, MetadataVersion
 from barnabas.wire import Uuid

@@ -1,7 +1,7 @@
 """Plan reassignments: rebalance, add brokers, drain brokers, change the replication factor. Pure.
 
 Its one rule: a replica only moves if it must. Replicas that must move (from drained brokers, or to reach the replication
-factor) are placed first, by `client.replication_factor`. Then, if asked for, replicas are moved one at a time from a broker
+factor) are placed first, by `client.replica_choice`. Then, if asked for, replicas are moved one at a time from a broker
 to one that has at least two fewer; racks never get more crowded by that. Last, preferred leaders are spread evenly by
 reordering replicas, which copies nothing: in the partitions that change anyway, or in all partitions of a rebalance. A plan
 that only changes the replication factor does not level. Replicas that stay keep their order, except for a new preferred
@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from barnabas.client.replication_factor import (
+from barnabas.client.replica_choice import (
     BrokerLoad,
     Key,
     PartitionReplicas,

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
+from barnabas.controller.leader_choice import Election
 from barnabas.controller.operation_size import Versioned, check_size
-from barnabas.controller.partition_change import Election, PartitionChanges, select
+from barnabas.controller.partition_change import PartitionChanges, select
 from barnabas.controller.situation import Situation
 from barnabas.metadata.topics import NO_LEADER, Topic
 from barnabas.replicated.decision import Result

@@ -7,12 +7,12 @@ the end of a reassignment follow the same rules whatever the cause. The cause is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Final, NamedTuple
 
 from barnabas.config import resolve
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import MIN_INSYNC_REPLICAS, layers_of
+from barnabas.controller.leader_choice import Election, choose_leader
 from barnabas.controller.operation_size import Versioned
 from barnabas.controller.placement import default_directory, is_active
 from barnabas.controller.situation import Situation
@@ -34,12 +34,6 @@ from barnabas.wire import Uuid
 from barnabas.wire.records.metadata import PartitionChangeRecord
 
 UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
-
-
-class Election(Enum):
-    PREFERRED = "the preferred replica if it is in sync, otherwise like ONLINE"
-    ONLINE = "the current leader, or the first replica that is in sync or eligible"
-    UNCLEAN = "like ONLINE, otherwise the first live replica, which may lose records"
 
 
 class Rules(NamedTuple):
@@ -150,7 +144,15 @@ class PartitionChange:
         self._elr = sorted(candidates)
 
     def _elect(self, record: PartitionChangeRecord) -> None:
-        leader, is_unclean = self._find_leader()
+        leader, is_unclean = choose_leader(
+            self.partition,
+            self.replicas,
+            self.isr,
+            self._elr,
+            self.election,
+            self.is_acceptable_leader,
+            is_elr_enabled=self.rules.is_elr_enabled,
+        )
         if leader == self.partition.leader:
             return
         if leader in self._elr:
@@ -161,30 +163,6 @@ class PartitionChange:
             record.isr = [leader]
             if self.partition.leader_recovery_state != RECOVERING:
                 record.leader_recovery_state = RECOVERING
-
-    def _find_leader(self) -> tuple[int, bool]:
-        """Return the leader, and whether it may lack acknowledged records."""
-        known = self.partition.last_known_elr
-        preferred = self.replicas[:1] if self.election is Election.PREFERRED else ()
-        for replica in (*preferred, self.partition.leader, *self.replicas):
-            if self._is_valid_leader(replica):
-                return replica, False
-        if (
-            self.rules.is_elr_enabled
-            and not self._elr
-            and not self.isr
-            and len(known) == 1
-            and self.is_acceptable_leader(known[0])
-        ):
-            return known[0], True
-        if self.election is Election.UNCLEAN:
-            for replica in self.replicas:
-                if self.is_acceptable_leader(replica):
-                    return replica, True
-        return NO_LEADER, False
-
-    def _is_valid_leader(self, replica: int) -> bool:
-        return replica in (self.isr or self._elr) and self.is_acceptable_leader(replica)
 
     def _bump_leader_epoch_of_shrunk_isr(self, record: PartitionChangeRecord) -> None:
         """Start a new leader epoch, because brokers before 3.6 accept a smaller ISR only with one."""

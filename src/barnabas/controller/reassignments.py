@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from barnabas.controller.leader_choice import Election
 from barnabas.controller.operation_size import MAX_RECORDS_PER_USER_OPERATION, Versioned
-from barnabas.controller.partition_change import Election, PartitionChanges
+from barnabas.controller.partition_change import PartitionChanges
 from barnabas.controller.situation import Situation
 from barnabas.controller.topics import check_assignment
 from barnabas.metadata.image import MetadataImage

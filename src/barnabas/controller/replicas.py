@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.controller.brokers import check_broker_epoch
+from barnabas.controller.leader_choice import Election
 from barnabas.controller.operation_size import Versioned
-from barnabas.controller.partition_change import Election, PartitionChanges, has_online_directory
+from barnabas.controller.partition_change import PartitionChanges, has_online_directory
 from barnabas.controller.situation import Situation
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import (

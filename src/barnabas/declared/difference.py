@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from barnabas.client.replication_factor import (
+from barnabas.client.replica_choice import (
     NotEnoughBrokersError,
     PartitionReplicas,
     ReplicaCounts,

@@ -19,7 +19,7 @@ from barnabas.client.admin.reassignments import Reassignments
 from barnabas.client.admin.topics import NewTopic, Topics
 from barnabas.client.admin.users import ScramCredentialKey, ScramDeletion, ScramMechanism, ScramUpsertion, Users
 from barnabas.client.cluster import Cluster
-from barnabas.client.replication_factor import (
+from barnabas.client.replica_choice import (
     NotEnoughBrokersError,
     PartitionReplicas,
     ReplicaCounts,

@@ -11,8 +11,8 @@ import pytest
 
 from barnabas.client.admin.quorum import RaftEndpoint
 from barnabas.client.state import Partition, Topic
-from barnabas.operations.brokers import Effect, affected_by
 from barnabas.operations.quorum.controllers import ControllerError, controller_of, parse_endpoint
+from barnabas.operations.safe_to_stop import Effect, affected_by
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID
 from tests.client.admin.guarded import guarded_broker

@@ -1,6 +1,6 @@
 """`barnabas cluster`: brokers and controllers, features, API versions, and whether a broker can be stopped.
 
-Parses arguments and prints rows; the checks are in `operations.brokers` and `operations.quorum.health`.
+Parses arguments and prints rows; the checks are in `operations.safe_to_stop` and `operations.quorum.health`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from barnabas.client.admin.brokers import ClusterDescription
     from barnabas.client.admin.features import FeatureUpdate, UpgradeType
     from barnabas.client.cluster import Cluster
-    from barnabas.operations.brokers import StopReport
+    from barnabas.operations.safe_to_stop import StopReport
 
 Rows = list[dict[str, Any]]
 
@@ -353,7 +353,7 @@ def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
       barnabas cluster safe-to-stop 2
       barnabas cluster safe-to-stop 2 -o json && systemctl stop kafka
     """
-    from barnabas.operations.brokers import Effect, judge_stop
+    from barnabas.operations.safe_to_stop import Effect, judge_stop
 
     report = run(connection, lambda cluster: judge_stop(cluster, broker))
     if report.is_fenced:

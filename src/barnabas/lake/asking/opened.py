@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barnabas.lake.asking import as_of as moments
+from barnabas.lake.asking import moments
 from barnabas.lake.keeping.table_reading import read_table
 from barnabas.lake.tables.all import STREAMS, TABLES
 from barnabas.lake.tables.declaration import Mode, Table

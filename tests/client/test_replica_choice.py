@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from barnabas.client.reassignment_plan import plan
-from barnabas.client.replication_factor import (
+from barnabas.client.replica_choice import (
     Key,
     NotEnoughBrokersError,
     PartitionReplicas,
