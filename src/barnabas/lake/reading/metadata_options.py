@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.lake.reading.options import EARLIEST, LATEST, OptionError, Options, ReadOptions, read_options
-from barnabas.storage.log_dirs import CLUSTER_METADATA
 
 _OPTIONS = (
     "path",
@@ -70,8 +70,8 @@ def parse_options(given: Mapping[str, str]) -> MetadataOptions:
         client={} if controllers is None else {**client, "bootstrap.controllers": controllers},
         merged=options.choice("copies", ("all", "merged"), "all") == "merged",
         voters=options.numbers("voters"),
-        start=options.offsets("startingOffsets", EARLIEST).of(*CLUSTER_METADATA),
-        end=options.offsets("endingOffsets", LATEST).of(*CLUSTER_METADATA),
+        start=options.offsets("startingOffsets", EARLIEST).of(CLUSTER_METADATA_TOPIC, 0),
+        end=options.offsets("endingOffsets", LATEST).of(CLUSTER_METADATA_TOPIC, 0),
         variant=options.choice("payload", ("json", "variant"), "json") == "variant",
         include_uncommitted=options.boolean("includeUncommitted", False),
         include_bootstrap=options.boolean("includeBootstrap", False),
