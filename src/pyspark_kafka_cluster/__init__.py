@@ -1,4 +1,4 @@
-"""By this package Spark finds the data source `kafka_cluster`."""
+"""The package by which Spark finds the data source `kafka_cluster`."""
 
 from barnabas.lake.sources.cluster import KafkaCluster as DefaultSource
 

@@ -1,4 +1,4 @@
-"""By this package Spark finds the data source `kafka_consumer_offsets`."""
+"""The package by which Spark finds the data source `kafka_consumer_offsets`."""
 
 from barnabas.lake.sources.consumer_offsets import KafkaConsumerOffsets as DefaultSource
 

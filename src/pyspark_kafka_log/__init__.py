@@ -1,4 +1,4 @@
-"""By this package Spark finds the data source `kafka_log`."""
+"""The package by which Spark finds the data source `kafka_log`."""
 
 from barnabas.lake.sources.log import KafkaLog as DefaultSource
 

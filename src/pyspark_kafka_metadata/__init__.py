@@ -1,4 +1,4 @@
-"""By this package Spark finds the data source `kafka_metadata`."""
+"""The package by which Spark finds the data source `kafka_metadata`."""
 
 from barnabas.lake.sources.metadata import KafkaMetadata as DefaultSource
 

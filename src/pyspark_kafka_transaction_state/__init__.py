@@ -1,4 +1,4 @@
-"""By this package Spark finds the data source `kafka_transaction_state`."""
+"""The package by which Spark finds the data source `kafka_transaction_state`."""
 
 from barnabas.lake.sources.transaction_state import KafkaTransactionState as DefaultSource
 

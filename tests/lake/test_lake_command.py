@@ -168,13 +168,16 @@ def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) ->
     (tmp_path / "empty").mkdir()
     cases = [
         (("sql", "select 1", "--lake", tmp_path), "is not a lake"),
-        (("run", tmp_path / "empty", "--lake", tmp_path / "new"), "neither a log dir with one of __cluster_metadata"),
+        (
+            ("run", tmp_path / "empty", "--lake", tmp_path / "new"),
+            "neither a log dir with a partition of __cluster_metadata",
+        ),
         (("run", "--lake", tmp_path / "new"), "Missing argument 'SOURCE...'"),
         (
             ("run", nodes[0], "--option", "voter=1", "--lake", tmp_path / "new"),
             "has no option voter; known options are",
         ),
-        (("as-of", "10", "metadata_records", "--lake", lake), "there are topics, partitions"),
+        (("as-of", "10", "metadata_records", "--lake", lake), "tables that have states are topics, partitions"),
         (("as-of", "1999-01-01", "topics", "--lake", lake), "no data from before"),
         (("as-of", "soon", "topics", "--lake", lake), "is not an offset, milliseconds, or a time"),
         (("sql", "select nothing from topics", "--lake", lake), "UNRESOLVED_COLUMN"),

@@ -165,7 +165,7 @@ def test_pushed_filters_prune_what_is_planned(node: Path) -> None:
     [
         (None, {"topic": "d-wire"}, "kafka_log has no option topic"),
         ("offsets bigint", {}, "kafka_log has no column offsets"),
-        ("offset int", {}, "the column offset is bigint, not int"),
+        ("offset int", {}, "column offset has type bigint, not int"),
     ],
 )
 def test_what_is_asked_wrongly_is_said(

@@ -48,12 +48,12 @@ def test_a_python_without_barnabas_still_tells(other_python: SparkSession, tmp_p
         executors.check(other_python)
     assert f"{python} (Python" in str(caught.value)
     assert "cannot import barnabas, pyarrow" in str(caught.value)
-    assert f"install barnabas[lake]=={__version__} into it" in str(caught.value)
+    assert f"install barnabas[lake]=={__version__} there, or set PYSPARK_PYTHON" in str(caught.value)
 
 
 def test_a_python_that_is_not_there_is_named(other_python: SparkSession, tmp_path: Path) -> None:
     other_python.sparkContext.pythonExec = str(tmp_path / "python")
-    with pytest.raises(ExecutorsError, match=f"there is no {tmp_path}/python; the same Python as here"):
+    with pytest.raises(ExecutorsError, match=f"{tmp_path}/python does not exist; executors need the driver's Python"):
         executors.check(other_python)
 
 

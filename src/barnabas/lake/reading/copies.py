@@ -57,7 +57,7 @@ class Copy:
 
 
 class CommitVerdict(NamedTuple):
-    """What is known of the log of a copy: committed before `true_end`; lost from `false_start` on."""
+    """The verdict on the log of a copy: committed before `true_end`; lost from `false_start` on."""
 
     true_end: int
     false_start: int | None = None

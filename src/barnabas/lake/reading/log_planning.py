@@ -112,7 +112,7 @@ class Piece(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What one task reads of one partition: pieces in the order of offsets, and the transactions aborted in them."""
+    """The part of a partition that one task reads: pieces in the order of offsets, and the transactions aborted in them."""
 
     place: PieceStart
     pieces: tuple[Piece, ...]
@@ -125,7 +125,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What filters leave of all partitions; None is no bound. Ends are exclusive, times are in milliseconds."""
+    """The bounds that filters set for all partitions; None is no bound. Ends are exclusive, times are in milliseconds."""
 
     topics: frozenset[str] | None = None
     topic_prefix: str = ""

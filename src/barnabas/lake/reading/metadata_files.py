@@ -78,7 +78,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class Scan:
-    """What is known of a copy's log, so that the next scan reads only new batches."""
+    """The known state of a copy's log, so that the next scan reads only new batches."""
 
     segment: SegmentPlace | None = None
     position: int = 0

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class FilePart(NamedTuple):
-    """What one task reads of files."""
+    """The part of the files that one task reads."""
 
     piece: Piece
     wanted: Wanted

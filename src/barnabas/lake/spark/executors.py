@@ -28,7 +28,7 @@ class ExecutorsError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """What one executor has: a version in `packages`, or in `missing` the reason why there is none."""
+    """The environment of one executor: versions in `packages`, and reasons in `missing` for those it lacks."""
 
     host: str
     directory: str
