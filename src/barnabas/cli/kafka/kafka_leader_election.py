@@ -15,7 +15,8 @@ from barnabas.cli.kafka.java_tool import JavaTool, java_int
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, note
-from barnabas.operations.reassignments.files import FieldError, Key, duplicates, parse_partitions
+from barnabas.operations.partitions import Key
+from barnabas.operations.reassignments.files import FieldError, duplicates, parse_partitions
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

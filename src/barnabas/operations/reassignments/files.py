@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas.client.admin.log_dirs import Replica
+from barnabas.operations.partitions import Key
 
 T = TypeVar("T")
-Key = tuple[str, int]
 
 ANY_LOG_DIR = "any"
 _VERSION = 1

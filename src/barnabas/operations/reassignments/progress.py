@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from barnabas.client.admin.reassignments import PartitionReassignment
-
-Key = tuple[str, int]
+from barnabas.operations.partitions import Key
 
 _NOT_DONE = 99.0  # the maximum in percent until all replicas are in sync
 

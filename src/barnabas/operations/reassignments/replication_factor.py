@@ -11,10 +11,9 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.reassignment_plan import PlanError, plan
 from barnabas.client.state import Partition
 from barnabas.operations.errors import OperationError, refused
+from barnabas.operations.partitions import Key
 from barnabas.operations.proposal import Proposal
 from barnabas.wire import ErrorCode, KafkaError
-
-Key = tuple[str, int]
 
 
 class ReplicaChange(NamedTuple):

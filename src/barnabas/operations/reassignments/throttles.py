@@ -15,9 +15,8 @@ from barnabas.client.admin.configs import AlterConfigOp, AlterConfigOpType, Conf
 from barnabas.client.admin.part import checked
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.cluster import Cluster
+from barnabas.operations.partitions import Key
 from barnabas.wire.errors import KafkaError
-
-Key = tuple[str, int]
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"

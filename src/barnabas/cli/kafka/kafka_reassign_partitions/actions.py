@@ -17,9 +17,9 @@ from barnabas.client.admin.part import checked, errors
 from barnabas.client.admin.reassignments import PartitionReassignment, Reassignments
 from barnabas.client.cluster import Cluster
 from barnabas.client.state import ClusterState
+from barnabas.operations.partitions import Key
 from barnabas.operations.reassignments import throttles
 from barnabas.operations.reassignments.files import (
-    Key,
     NotJsonError,
     check_executable,
     duplicates,
