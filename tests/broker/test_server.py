@@ -230,11 +230,14 @@ def test_a_client_that_does_not_read_is_not_read_from_and_costs_bounded_memory()
             client = await RawClient.connect(broker, receive_buffer_bytes=4096)
             client.transport.pause_reading()
             chunk, sent = framed(request()) * 1000, 0
-            while not (server.connections and all(c.write_paused for c in server.connections)):
+            while not (server.connections and all(c.read_paused for c in server.connections)):
                 assert sent < 5000, "the server goes on reading"
                 client.send(chunk)
                 sent += 1
                 await asyncio.sleep(0)
+            async with asyncio.timeout(60):
+                while not all(c.write_paused for c in server.connections):
+                    await asyncio.sleep(0)
             for _ in range(100):
                 client.send(chunk)
             await asyncio.sleep(0.2)

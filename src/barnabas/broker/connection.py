@@ -1,7 +1,9 @@
 """One client's connection: reads frames, passes them to `dispatch`, writes responses in the order of the requests.
 
 One request is in progress at a time; later ones wait as bytes. Reading pauses while too many bytes wait or while the
-client does not read its responses. A frame that cannot be decoded closes the connection with one log line.
+client does not read its responses. A connection answers only a few requests in one turn of the event loop, so that a
+client that sends very many does not delay the others. A frame that cannot be decoded closes the connection with one log
+line.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from barnabas.broker.dispatch import Pieces, Refused, dispatch
 from barnabas.replicas.reading import StoredRecords
 from barnabas.security.acl import host_text
 from barnabas.security.principal import ANONYMOUS
+from barnabas.slices import TURN_S
 from barnabas.storage import FileRange, StorageError
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.frame import FrameBuffer
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MAX_WAITING_BYTES = 1 << 20  # limit on bytes waiting behind the request in progress
+MAX_FRAMES_PER_TURN = 8
 MAX_JOINED_BYTES = 1 << 16  # a larger response has records, which are not copied again
 MAX_STREAMED_BYTES = 1 << 22  # of a response, read ahead of the client
 
@@ -44,13 +48,14 @@ class Connection(asyncio.BufferedProtocol):
         self.write_paused = False
         self.read_paused = False
         self.closing = False
+        self._is_next_turn_due = False  # requests wait for the connection's next turn
         self._writable: asyncio.Future[None] | None = None
         self.transport: asyncio.Transport
 
     @property
     def is_idle(self) -> bool:
         """True while the node waits for the client: for a request, or for the client to read a response."""
-        return self.under_way is None or self.write_paused
+        return (self.under_way is None and not self._is_next_turn_due) or self.write_paused
 
     # --- callbacks of the transport
 
@@ -71,7 +76,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, size: int) -> None:
         self.last_active_s = self.endpoint.loop.time()
         self.buffer.received(size)
-        if self.under_way is None and not self.write_paused:
+        if self.under_way is None and not self.write_paused and not self._is_next_turn_due:
             self._serve()
         elif len(self.buffer) > MAX_WAITING_BYTES:
             self._pause_reading()
@@ -85,15 +90,19 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active_s = self.endpoint.loop.time()
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
-        if self.under_way is None and not self.closing:
+        if self.under_way is None and not self.closing and not self._is_next_turn_due:
             self._serve()
 
     # --- requests, one after another
 
     def _serve(self) -> None:
-        """Answer the requests received so far, until one has to wait."""
+        """Answer the requests received so far, until one has to wait or the turn ends."""
         endpoint = self.endpoint
-        while not self.closing:
+        clock = endpoint.loop.time
+        until = clock() + TURN_S
+        for _ in range(MAX_FRAMES_PER_TURN):
+            if self.closing:
+                return
             try:
                 frame = self.buffer.next_frame()
                 if frame is None:
@@ -103,17 +112,22 @@ class Connection(asyncio.BufferedProtocol):
             except (Refused, MalformedError) as error:
                 self.refuse(str(error))
                 return
-            if answer is None:
-                continue
-            if not isinstance(answer, list):
-                self.under_way = endpoint.loop.create_task(self._finish(answer))
-                return
-            if _has_stored(answer):
-                self.under_way = endpoint.loop.create_task(self._finish(answer))
-                return
-            self._write(answer)
-            if self.write_paused:
-                return
+            if answer is not None:
+                if not isinstance(answer, list) or _has_stored(answer):
+                    self.under_way = endpoint.loop.create_task(self._finish(answer))
+                    return
+                self._write(answer)
+                if self.write_paused:
+                    return
+            if clock() >= until:
+                break
+        self._is_next_turn_due = True
+        endpoint.loop.call_soon(self._serve_on)
+
+    def _serve_on(self) -> None:
+        self._is_next_turn_due = False
+        if self.under_way is None and not self.write_paused:
+            self._serve()
 
     async def _finish(self, answer: Pieces | Awaitable[Pieces | None]) -> None:
         try:

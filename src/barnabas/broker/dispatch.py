@@ -3,30 +3,40 @@
 The files of broker/api are the table of APIs: a file has the name of its API, and its `handle(context, request)` is the
 handler. It is imported at the first request. Requests that a listener does not serve are refused here. An unexpected
 exception of a handler becomes UNKNOWN_SERVER_ERROR here and nowhere else.
+
+A handler whose work or response grows with the request or with the cluster is a generator that yields every few rows. It
+runs in slices, and so does the encoding of its response, between the requests of other clients. So does the decoding of
+a large frame.
 """
 
 from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from inspect import isawaitable
+from types import GeneratorType
+from typing import Any, NamedTuple, NoReturn, cast
 
 from barnabas.broker import api as handlers
 from barnabas.broker.context import Context, Listener, Peer, Services
 from barnabas.broker.errors import error_response
 from barnabas.broker.served import WRITING_KEYS, served_apis, served_versions
+from barnabas.slices import Slices, begin, in_slices
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
-from barnabas.wire.codec import Reader, reader, takes_views
-from barnabas.wire.frame import Frame, encode_response
+from barnabas.wire.codec import Reader, SlicedReader, reader, sliced_reader, takes_views
+from barnabas.wire.frame import Frame, encode_response, encode_response_in_slices
 from barnabas.wire.messages.header import RequestHeader
 
 _log = logging.getLogger(__name__)
 
 Response = Message | bytes | None
-Handler = Callable[[Context, Any], Response | Awaitable[Response]]
+Handler = Callable[[Context, Any], Response | Awaitable[Response] | Generator[None, None, Response]]
 Pieces = list[bytes]
+Answer = Pieces | None
+
+SLICED_BYTES = 1 << 15  # a larger frame is decoded in slices
 
 _KEY_AND_VERSION = struct.Struct(">hh")
 _UNREADABLE = (MalformedError, struct.error, IndexError, UnicodeDecodeError)
@@ -50,6 +60,10 @@ class Route(NamedTuple):
     takes_views: bool = False  # the request has records, which stay in the frame's buffer
     writes: bool = False  # a read-only node refuses it
 
+    @property
+    def read_sliced(self) -> SlicedReader:
+        return sliced_reader(message_class(self.api.request), self.version)
+
 
 def handler_of(key: int) -> Handler:
     module = import_module(f"{handlers.__name__}.{ApiKey(key).name.lower()}")
@@ -57,7 +71,7 @@ def handler_of(key: int) -> Handler:
     return found
 
 
-def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable[Pieces | None] | None:
+def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable[Answer]:
     """Return the pieces of the response, or an awaitable of them; None if the request has no response.
 
     Raises Refused if the connection has to be closed.
@@ -66,11 +80,13 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable
     api, version, read_header, read_request, handle, reads_view, writes = route
     if type(frame) is memoryview and not reads_view:
         frame = bytes(frame)
+    if len(frame) > SLICED_BYTES:
+        return _now_or_later(begin(_decoded_in_slices(route, frame, services, peer)))
     try:
         header, position = read_header(frame, 0)
         request, _ = read_request(frame, position)
     except _UNREADABLE as error:
-        raise Refused(f"{api.request} v{version} cannot be decoded: {error}") from error
+        raise _undecodable(route, error) from error
     context = Context(services, peer, version, header.correlation_id, header.client_id)
     try:
         if writes and services.refusal is not None:
@@ -82,7 +98,58 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Pieces | Awaitable
         raise
     except Exception as error:
         return _failed(api, version, context, request, error)
-    return _later(api, version, context, request, response)
+    if isinstance(response, GeneratorType):
+        return _now_or_later(begin(_answered_in_slices(route, context, request, response)))
+    return _later(api, version, context, request, cast(Awaitable[Response], response))
+
+
+def _decoded_in_slices(
+    route: Route, frame: Frame, services: Services, peer: Peer
+) -> Slices[Answer | Awaitable[Answer]]:
+    """Decode a large frame, handle its request and encode the response, or return an awaitable of that response."""
+    try:
+        header, position = route.read_header(frame, 0)
+        request, _ = yield from route.read_sliced(frame, position)
+    except _UNREADABLE as error:
+        raise _undecodable(route, error) from error
+    context = Context(services, peer, route.version, header.correlation_id, header.client_id)
+    try:
+        if route.writes and services.refusal is not None:
+            _refuse(request, services.refusal)
+        response = route.handle(context, request)
+    except Refused:
+        raise
+    except Exception as error:
+        return _failed(route.api, route.version, context, request, error)
+    if isawaitable(response):
+        return _later(route.api, route.version, context, request, response)
+    return (yield from _answered_in_slices(route, context, request, response))
+
+
+def _answered_in_slices(
+    route: Route, context: Context, request: Message, response: Response | Generator[None, None, Response]
+) -> Slices[Answer]:
+    api, version = route.api, route.version
+    try:
+        answer: Any = (yield from response) if isinstance(response, GeneratorType) else response
+        if answer is None:
+            return None
+        return (yield from encode_response_in_slices(api, version, context.correlation_id, answer))
+    except Refused:
+        raise
+    except Exception as error:
+        return _failed(api, version, context, request, error)
+
+
+def _now_or_later(answer: Any) -> Answer | Awaitable[Answer]:
+    """Return an answer that is there, or one awaitable, whether the slices, the answer or both take longer."""
+    return answer if answer is None or isinstance(answer, list) else _awaited(answer)
+
+
+async def _awaited(answer: Any) -> Answer:
+    while isawaitable(answer):
+        answer = await answer
+    return answer  # type: ignore[no-any-return]
 
 
 _ROUTES: dict[tuple[bool, bytes], Route] = {}
@@ -115,6 +182,10 @@ def _find_route(listener: Listener, frame: Frame) -> Route:
     return route
 
 
+def _undecodable(route: Route, error: Exception) -> Refused:
+    return Refused(f"{route.api.request} v{route.version} cannot be decoded: {error}")
+
+
 def _refuse(request: Message, refusal: KafkaError) -> NoReturn:
     if getattr(request, "acks", None) == 0:
         raise Refused(f"{refusal.message}; a producer with acks=0 gets no error response")
@@ -129,7 +200,10 @@ async def _later(
     api: Api, version: int, context: Context, request: Message, response: Awaitable[Response]
 ) -> Pieces | None:
     try:
-        return _answer(api, version, context, await response)
+        answer = await response
+        if answer is None:
+            return None
+        return await in_slices(encode_response_in_slices(api, version, context.correlation_id, answer))
     except Refused:
         raise
     except Exception as error:

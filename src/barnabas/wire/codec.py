@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import codecs
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from barnabas.wire.errors import EncodeError, MalformedError
@@ -22,7 +22,9 @@ from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, en
 from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, MessageSchema, StructSchema
 
 Reader = Callable[[bytes | memoryview, int], tuple[Any, int]]
+SlicedReader = Callable[[bytes | memoryview, int], Generator[None, None, tuple[Any, int]]]
 Writer = Callable[[Any, Callable[[bytes], None]], None]
+SlicedWriter = Callable[[Any, Callable[[bytes], None]], Generator[None, None, None]]
 
 # A bool is written as an integer, because the format of a bool accepts any object, including None.
 PACK_FORMATS = {**FIXED_FORMATS, "bool": "B"}
@@ -30,9 +32,13 @@ MAX_STRING_LENGTH = 32767
 MAX_TAG = 2**31 - 1
 CACHED_FORMATS = 4096
 CACHED_LENGTH = 1024
+SLICE_ELEMENTS = 64  # array elements between two pauses of a sliced reader or writer
+SLICE_NUMBERS = 4096  # the same for arrays of numbers, which are read by one call
 
 _READERS: dict[tuple[type[Message], int], Reader] = {}
 _WRITERS: dict[tuple[type[Message], int], Writer] = {}
+_SLICED_READERS: dict[tuple[type[Message], int], SlicedReader] = {}
+_SLICED_WRITERS: dict[tuple[type[Message], int], SlicedWriter] = {}
 
 
 def reader(cls: type[Message], version: int) -> Reader:
@@ -43,6 +49,14 @@ def reader(cls: type[Message], version: int) -> Reader:
     found = _READERS.get((cls, version))
     if found is None:
         found = _READERS[cls, version] = _ReaderCompiler(cls, version).compile()
+    return found
+
+
+def sliced_reader(cls: type[Message], version: int) -> SlicedReader:
+    """Return a reader that is a generator: it pauses every few elements, for messages of any size."""
+    found = _SLICED_READERS.get((cls, version))
+    if found is None:
+        found = _SLICED_READERS[cls, version] = _ReaderCompiler(cls, version, is_sliced=True).compile()
     return found
 
 
@@ -65,12 +79,21 @@ def writer(cls: type[Message], version: int) -> Writer:
     return found
 
 
-class _Compiler:
-    """The source lines of a function, and the constants they use."""
+def sliced_writer(cls: type[Message], version: int) -> SlicedWriter:
+    """Return a writer that is a generator: it pauses every few elements, for messages of any size."""
+    found = _SLICED_WRITERS.get((cls, version))
+    if found is None:
+        found = _SLICED_WRITERS[cls, version] = _WriterCompiler(cls, version, is_sliced=True).compile()
+    return found
 
-    def __init__(self, cls: type[Message], version: int) -> None:
+
+class _Compiler:
+    """The source lines of a function, and the constants they use. A sliced function is a generator that pauses."""
+
+    def __init__(self, cls: type[Message], version: int, *, is_sliced: bool = False) -> None:
         self.cls = cls
         self.version = version
+        self.is_sliced = is_sliced
         self.schema: MessageSchema = cls.schema()
         self.schema.check_version(version)
         self.flexible = version in self.schema.flexible
@@ -94,7 +117,15 @@ class _Compiler:
         self.constants[name] = value
         return name
 
+    def pause(self) -> None:
+        """Count an element, and pause after every few of them."""
+        if self.is_sliced:
+            self.line("left -= 1")
+            self.line(f"if left <= 0: left = {SLICE_ELEMENTS}; yield")
+
     def finish(self, head: str) -> Any:
+        if self.is_sliced:
+            self.lines[:0] = [f"    left = {SLICE_ELEMENTS}", "    if left < 0: yield"]  # a generator in any case
         source = head + "\n" + "\n".join(self.lines) + "\n"
         code = compile(source, f"<{self.cls.__name__} v{self.version}>", "exec")
         scope = dict(self.constants)
@@ -147,6 +178,21 @@ def _read_tags(data: bytes | memoryview, position: int, count: int) -> tuple[dic
     return tags, position
 
 
+def _read_tags_in_slices(
+    data: bytes | memoryview, position: int, count: int
+) -> Generator[None, None, tuple[dict[int, bytes], int]]:
+    tags: dict[int, bytes] = {}
+    if count > 127:
+        count, position = decode_unsigned_varint(data, position - 1)
+    for number in range(count):
+        tag, position = decode_unsigned_varint(data, position)
+        size, position = decode_unsigned_varint(data, position)
+        tags[tag], position = _read_tag(data, position, tag, size)
+        if number % SLICE_ELEMENTS == SLICE_ELEMENTS - 1:
+            yield
+    return tags, position
+
+
 def _read_tag(data: bytes | memoryview, position: int, tag: int, size: int) -> tuple[bytes, int]:
     end = position + size
     if tag < 0 or size < 0 or end > len(data):
@@ -162,15 +208,15 @@ def _read_string_length(data: bytes | memoryview, position: int) -> tuple[int, i
 
 
 class _ReaderCompiler(_Compiler):
-    def __init__(self, cls: type[Message], version: int) -> None:
-        super().__init__(cls, version)
+    def __init__(self, cls: type[Message], version: int, *, is_sliced: bool = False) -> None:
+        super().__init__(cls, version, is_sliced=is_sliced)
         self.constants.update(
             new=object.__new__,
             Uuid=Uuid,
             ZERO_UUID=ZERO_UUID,
             uv=decode_unsigned_varint,
             uvs=_read_string_length,
-            read_tags=_read_tags,
+            read_tags=_read_tags_in_slices if is_sliced else _read_tags,
             read_tag=_read_tag,
             Malformed=MalformedError,
             utf8=codecs.utf_8_decode,
@@ -180,7 +226,7 @@ class _ReaderCompiler(_Compiler):
         self.after: list[str] = []  # statements that need the run's values
         self.lead: tuple[str, str, str] | None = None  # an array before the run: target, count, format
 
-    def compile(self) -> Reader:
+    def compile(self) -> Any:
         self.constants["ROOT"] = self.cls
         self.line("end = len(buf)")
         self.line("o = new(ROOT)")
@@ -188,8 +234,7 @@ class _ReaderCompiler(_Compiler):
         self.flush()
         self.line("if pos > end: raise Malformed('truncated')")
         self.line("return o, pos")
-        read: Reader = self.finish("def run(buf, pos):")
-        return read
+        return self.finish("def run(buf, pos):")
 
     def fault(self, field: FieldSchema, what: str) -> str:
         return f"raise {self.constant('E', _fault(self.cls, self.version, field.name, what))}()"
@@ -243,7 +288,8 @@ class _ReaderCompiler(_Compiler):
         for field in tagged:
             self.default(owner, field, f"{var}.{field.name}")
         if not tagged:
-            self.line(f"if {count}: {var}.unknown_tagged_fields, pos = read_tags(buf, pos, {count})")
+            read = "yield from read_tags" if self.is_sliced else "read_tags"
+            self.line(f"if {count}: {var}.unknown_tagged_fields, pos = {read}(buf, pos, {count})")
             self.line(f"else: {var}.unknown_tagged_fields = None")
             return
         self.line(f"{var}.unknown_tagged_fields = None")
@@ -269,6 +315,7 @@ class _ReaderCompiler(_Compiler):
         self.line(f"    {value}, pos = read_tag(buf, pos, {tag}, {size})")
         self.line(f"    if {var}.unknown_tagged_fields is None: {var}.unknown_tagged_fields = {{}}")
         self.line(f"    {var}.unknown_tagged_fields[{tag}] = {value}")
+        self.pause()
         self.depth -= 1
 
     def default(self, owner: type[Struct], field: FieldSchema, target: str) -> None:
@@ -364,7 +411,7 @@ class _ReaderCompiler(_Compiler):
             self.line("else:")
             self.depth += 1
         fmt = FIXED_FORMATS.get(field.type)
-        if fmt is not None and fmt != "16s" and not nullable:
+        if fmt is not None and fmt != "16s" and not nullable and not self.is_sliced:
             count = self.name("n")
             self.line(f"{count} = {length}")
             self.lead = (target, count, fmt)
@@ -378,6 +425,9 @@ class _ReaderCompiler(_Compiler):
         count, out, append = self.name("n"), self.name("l"), self.name("a")
         self.line(f"{count} = {length}")
         self.line(f"if {count} * {smallest} > end - pos: {self.fault(field, 'has more elements than remaining bytes')}")
+        if fmt is not None and self.is_sliced:
+            self.read_numbers_in_slices(target, count, fmt)
+            return
         if fmt == "16s":
             start = self.name("p")
             self.line(
@@ -400,6 +450,24 @@ class _ReaderCompiler(_Compiler):
             self.read_sized(field, var, field.type, nullable=False)
         self.flush()
         self.line(f"{append}({var})")
+        self.pause()
+        self.depth -= 1
+        self.line(f"{target} = {out}")
+
+    def read_numbers_in_slices(self, target: str, count: str, fmt: str) -> None:
+        """Read an array of fixed-width values, a few thousand at a time."""
+        out, taken, start = self.name("l"), self.name("k"), self.name("p")
+        if fmt == "16s":
+            values = f"[Uuid(buf[{start}:{start} + 16]) for {start} in range(pos, pos + {taken} * 16, 16)]"
+        else:
+            values = f"{self.constant('F', _UnpackFormats(fmt, ''))}[{taken}](buf, pos)"
+        self.line(f"{out} = []")
+        self.line(f"while {count} > 0:")
+        self.depth += 1
+        self.line(f"{taken} = min({count}, {SLICE_NUMBERS}); {count} -= {taken}")
+        self.line(f"{out} += {values}; pos += {taken} * {FIXED_SIZES[fmt]}")
+        self.line("left -= 1")
+        self.line(f"if {taken} == {SLICE_NUMBERS} or left <= 0: left = {SLICE_ELEMENTS}; yield")
         self.depth -= 1
         self.line(f"{target} = {out}")
 
@@ -465,8 +533,8 @@ def _write_tags(append: Callable[[bytes], None], tags: dict[int, bytes]) -> None
 
 
 class _WriterCompiler(_Compiler):
-    def __init__(self, cls: type[Message], version: int) -> None:
-        super().__init__(cls, version)
+    def __init__(self, cls: type[Message], version: int, *, is_sliced: bool = False) -> None:
+        super().__init__(cls, version, is_sliced=is_sliced)
         self.constants.update(ZERO_UUID=ZERO_UUID, uv=encode_unsigned_varint, write_tags=_write_tags)
         self.parts: list[str | tuple[str, str | None]] = []
         self.values: list[str] = []
@@ -474,13 +542,12 @@ class _WriterCompiler(_Compiler):
         self.has_string = False
         self.append = "a"
 
-    def compile(self) -> Writer:
+    def compile(self) -> Any:
         self.write_struct(self.schema.root, "o")
         self.flush()
         if not self.lines:
             self.line("pass")
-        write: Writer = self.finish("def run(o, a):")
-        return write
+        return self.finish("def run(o, a):")
 
     def put(self, fmt: str, value: str) -> None:
         self.parts.append(fmt)
@@ -674,6 +741,7 @@ class _WriterCompiler(_Compiler):
         else:
             self.write_bytes(field, var, nullable=False)
         self.flush()
+        self.pause()
         if len(self.lines) == before:
             self.line("pass")
         self.depth -= 1

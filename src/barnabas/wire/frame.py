@@ -6,9 +6,10 @@ A frame is an int32 size and that many bytes: a request header and a request, or
 from __future__ import annotations
 
 import struct
+from collections.abc import Generator
 
 from barnabas.wire.api import Api
-from barnabas.wire.codec import writer
+from barnabas.wire.codec import sliced_writer, writer
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.message import Message
 
@@ -124,6 +125,22 @@ def encode_response(api: Api, version: int, correlation_id: int, response: Messa
         pieces.append(response)
     else:
         writer(type(response), version)(response, pieces.append)
+    return _with_header(api, version, correlation_id, pieces)
+
+
+def encode_response_in_slices(
+    api: Api, version: int, correlation_id: int, response: Message | bytes
+) -> Generator[None, None, list[bytes]]:
+    """Do the same as `encode_response`, with pauses."""
+    pieces: list[bytes] = [b""]
+    if isinstance(response, bytes):
+        pieces.append(response)
+    else:
+        yield from sliced_writer(type(response), version)(response, pieces.append)
+    return _with_header(api, version, correlation_id, pieces)
+
+
+def _with_header(api: Api, version: int, correlation_id: int, pieces: list[bytes]) -> list[bytes]:
     header_version = api.response_header_version(version)
     size = 4 + header_version + sum(map(len, pieces))
     header = _RESPONSE_HEADERS[header_version]
