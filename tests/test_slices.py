@@ -95,3 +95,21 @@ def test_errors_and_cancellation_reach_the_work() -> None:
         assert begin(counting(3, [])) == "result"  # the turn is free again
 
     asyncio.run(scenario())
+
+
+def test_work_can_wait_for_an_awaitable_without_keeping_the_turn() -> None:
+    async def scenario() -> None:
+        event = asyncio.Event()
+
+        def waiting() -> Slices[str]:
+            yield event.wait()
+            return "after the event"
+
+        work = asyncio.ensure_future(in_slices(waiting()))
+        assert await in_slices(counting(3, [])) == "result"
+        await asyncio.sleep(0)
+        assert not work.done()
+        event.set()
+        assert await work == "after the event"
+
+    asyncio.run(scenario())

@@ -44,6 +44,7 @@ class Node:
     async def __aenter__(self) -> Node:
         await self.memory.memory_transactions.load()
         self.memory.groups.elected(0, 0, self.memory.replicas.partition(TOPIC, 0))
+        await self.memory.groups.machines.wait_loaded()
         await settle()
         response = await self.clients.ask(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=5000), 4)
         assert response.error_code == 0

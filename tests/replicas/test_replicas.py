@@ -106,6 +106,11 @@ def append(partition: Partition, *values: bytes) -> None:
     partition.append(validated(build_batch([Record(i, 1, b"k", value) for i, value in enumerate(values)])))
 
 
+async def create_all(broker: Broker) -> None:
+    while await broker.replicas.create_next():
+        pass
+
+
 def values(partition: Partition) -> list[bytes | None]:
     return [record.value for record in decode_records(partition.read(0, 10_000))]
 
@@ -121,8 +126,7 @@ def test_a_directory_is_made_when_the_log_is_first_needed_or_when_there_is_time(
     assert broker.names() == []
     append(broker.replicas.partition("t", 1), b"x")
     assert broker.names() == ["t-1"]
-    while broker.replicas.create_next():
-        pass
+    asyncio.run(create_all(broker))
     assert broker.names() == ["t-0", "t-1"]
     assert read_topic_id(broker.paths["one"] / "t-0") == TOPIC
 
@@ -133,8 +137,7 @@ def test_making_and_closing_a_log_that_stays_empty_waits_for_no_disk(
     broker = Broker(tmp_path, *topic(partitions=3))
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
-    while broker.replicas.create_next():
-        pass
+    asyncio.run(create_all(broker))
     for partition in broker.replicas:
         partition.log.close()
     assert broker.names() == ["t-0", "t-1", "t-2"]
@@ -269,8 +272,7 @@ def test_several_log_dirs_are_filled_as_the_cluster_says_and_else_evenly(tmp_pat
         if isinstance(record, PartitionRecord):
             record.directories = [Uuid((1).to_bytes(16))]  # not assigned yet
     broker = Broker(tmp_path, *records, dirs=("one", "two"))
-    while broker.replicas.create_next():
-        pass
+    asyncio.run(create_all(broker))
     assert broker.names("two")[:1] == ["a-0"]
     assert len(broker.names("one")) == len(broker.names("two")) == 2
 

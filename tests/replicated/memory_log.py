@@ -32,7 +32,10 @@ class MemoryLog:
         for batch in batches:
             self._append(batch, 0)
 
-    def read(self, offset: int, max_bytes: int) -> bytes:
+    async def open(self) -> None:
+        pass
+
+    async def load(self, offset: int, max_bytes: int) -> bytes:
         found = b""
         for batch in self.batches:
             _, header = next(iter(iterate_batches(batch)))

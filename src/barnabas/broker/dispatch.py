@@ -5,15 +5,15 @@ handler. It is imported at the first request. Requests that a listener does not 
 exception of a handler becomes UNKNOWN_SERVER_ERROR here and nowhere else.
 
 A handler whose work or response grows with the request or with the cluster is a generator that yields every few rows. It
-runs in slices, and so does the encoding of its response, between the requests of other clients. So does the decoding of
-a large frame.
+runs in slices, and so does the encoding of its response, between the requests of other clients. It may return an
+awaitable of the response. A large frame is decoded in slices too.
 """
 
 from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from inspect import isawaitable
 from types import GeneratorType
@@ -32,7 +32,7 @@ from barnabas.wire.messages.header import RequestHeader
 _log = logging.getLogger(__name__)
 
 Response = Message | bytes | None
-Handler = Callable[[Context, Any], Response | Awaitable[Response] | Generator[None, None, Response]]
+Handler = Callable[[Context, Any], Response | Awaitable[Response] | Slices[Response | Awaitable[Response]]]
 Pieces = list[bytes]
 Answer = Pieces | None
 
@@ -121,19 +121,20 @@ def _decoded_in_slices(
         raise
     except Exception as error:
         return _failed(route.api, route.version, context, request, error)
-    if isawaitable(response):
-        return _later(route.api, route.version, context, request, response)
     return (yield from _answered_in_slices(route, context, request, response))
 
 
 def _answered_in_slices(
-    route: Route, context: Context, request: Message, response: Response | Generator[None, None, Response]
-) -> Slices[Answer]:
+    route: Route, context: Context, request: Message, response: Any
+) -> Slices[Answer | Awaitable[Answer]]:
+    """Finish a handler's work and encode its response, or return an awaitable of that."""
     api, version = route.api, route.version
     try:
         answer: Any = (yield from response) if isinstance(response, GeneratorType) else response
         if answer is None:
             return None
+        if isawaitable(answer):
+            return _later(api, version, context, request, answer)
         return (yield from encode_response_in_slices(api, version, context.correlation_id, answer))
     except Refused:
         raise

@@ -106,6 +106,10 @@ async def _ask(
     clock = asyncio.get_running_loop().time
     retry_ms = config.get_int("add.partitions.to.txn.retry.backoff.max.ms")
     until = clock() + min(retry_ms, config.get_int("request.timeout.ms")) / 1000
+    for each in sequences:
+        opening = context.services.replicas.opening_of(*each)
+        if opening is not None:
+            await opening
     while True:
         found = _start(context, producer, sequences, operation)
         if not found.guards:

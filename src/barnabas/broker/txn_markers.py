@@ -32,6 +32,7 @@ async def write_markers(
     for name in partitions:
         try:
             partition = services.replicas.partition(*name)
+            await partition.open()
             if name.topic == GROUP_METADATA_TOPIC:
                 machine = services.groups.machines.machine(name.partition)
                 await machine.write_marker(ended.producer, ended.marker, ended.transaction_version)

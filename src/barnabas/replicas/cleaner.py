@@ -14,6 +14,7 @@ from pathlib import Path
 from barnabas.config.server_config import ServerConfig
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
+from barnabas.slices import Slices, in_slices
 from barnabas.storage import CorruptLogError, StorageError, TopicPartition
 from barnabas.storage.cleanable import CleanerOffsets, DirtyLog, choose_filthiest
 from barnabas.storage.compaction import Compaction
@@ -39,7 +40,7 @@ class Cleaner:
         """Clean logs until none is dirty enough."""
         if self._config().get_bool("log.cleaner.enable"):
             self._forget_deleted()
-            while (chosen := self._choose()) is not None:
+            while (chosen := await in_slices(self._choose())) is not None:
                 await self._clean(*chosen)
 
     def _forget_deleted(self) -> None:
@@ -47,12 +48,16 @@ class Cleaner:
             offsets.keep_only({_name(partition) for partition in self._replicas if partition.log_dir == log_dir})
         self._uncleanable &= set(self._replicas)
 
-    def _choose(self) -> tuple[Partition, DirtyLog] | None:
+    def _choose(self) -> Slices[tuple[Partition, DirtyLog] | None]:
         found: dict[Partition, DirtyLog] = {}
-        for partition in self._replicas:
+        for partition in list(self._replicas):
+            yield
             if partition.is_offline or partition in self._uncleanable or not partition.settings.log.compact:
                 continue
             if partition in self._replicas.moves:
+                continue
+            yield partition.opening()
+            if partition.is_offline:
                 continue
             try:
                 dirty = self._find_dirty(partition)
@@ -63,7 +68,7 @@ class Cleaner:
                 self._offsets_of(partition).update(_name(partition), dirty.first_dirty_offset)
             if dirty.is_due:
                 found[partition] = dirty
-        chosen = choose_filthiest(found)
+        chosen = choose_filthiest({each: dirty for each, dirty in found.items() if not each.is_offline})
         return None if chosen is None else (chosen, found[chosen])
 
     def _find_dirty(self, partition: Partition) -> DirtyLog:

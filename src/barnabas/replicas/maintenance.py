@@ -22,7 +22,7 @@ from barnabas.wire import KafkaError
 _log = logging.getLogger(__name__)
 
 SLICE_S = 0.005
-CREATION_PAUSE_S = 0.02
+CREATION_PAUSE_S = 0.0005  # leaves the disk and the interpreter to requests
 FLUSH_CHECK_S = 1.0
 DELETION_CHECK_S = 5.0
 MAX_INTERVAL_S = 86400.0
@@ -75,11 +75,13 @@ class Maintenance:
                 _log.exception("%s failed and will be retried", getattr(do, "__name__", do))
             await asyncio.sleep(interval_s())
 
-    async def _each_log(self, do: Callable[..., None]) -> None:
-        """Call `do` for every online partition, in slices. `do` may open a log that was not needed before."""
+    async def _each_log(self, do: Callable[..., None], *, opens: bool = False) -> None:
+        """Call `do` for every online partition, in slices. With `opens`, every log is opened first."""
         clock = asyncio.get_running_loop().time
         until = clock() + SLICE_S
         for partition in list(self._replicas):
+            if opens and not partition.is_offline and partition.settings.log.delete:
+                await partition.open()
             if not partition.is_offline:
                 try:
                     do(partition)
@@ -92,18 +94,14 @@ class Maintenance:
                 until = clock() + SLICE_S
 
     async def _create(self) -> None:
-        """Create the directories of new partitions, a few at a time with pauses, so that requests are not delayed."""
+        """Create the directories of new partitions, one at a time, so that a request waits only for its own."""
         wanted = asyncio.Event()
         self._replicas.wants_creation = wanted.set
-        clock = asyncio.get_running_loop().time
         while True:
+            if not await self._replicas.create_next():
+                wanted.clear()
+                await wanted.wait()
             await asyncio.sleep(CREATION_PAUSE_S)
-            until = clock() + SLICE_S
-            while clock() < until:
-                if not self._replicas.create_next():
-                    wanted.clear()
-                    await wanted.wait()
-                    break
 
     async def _delete_by_retention(self) -> None:
         now_ms = self._now_ms()
@@ -119,7 +117,7 @@ class Maintenance:
                         partition.log_start_offset,
                     )
 
-        await self._each_log(delete)
+        await self._each_log(delete, opens=True)
 
     async def _delete_files(self) -> None:
         def delete(partition: Partition) -> None:

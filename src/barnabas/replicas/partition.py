@@ -1,14 +1,15 @@
 """One partition on this broker: its log, its leadership and its high watermark.
 
 Its one rule: records below the high watermark are on every in-sync replica and are never truncated; consumers read only
-those. The log is opened on first use, because most partitions of a freshly started node are idle. A disk error raises
-KAFKA_STORAGE_ERROR here; `Replicas` takes the whole log dir offline.
+those. The log is opened on first use, because most partitions of a freshly started node are idle: in a thread by
+`Replicas.opening`, which requests wait for, or at once by `log`. A disk error raises KAFKA_STORAGE_ERROR here;
+`Replicas` takes the whole log dir offline.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from barnabas.batches import BatchHeader, InvalidBatch, ValidBatch, validate_batch
@@ -34,10 +35,12 @@ class Partition:
         "_failed",
         "_followers",
         "_jitter",
+        "_led",
         "_log",
         "_node_id",
         "_now_ms",
         "_open",
+        "_opening",
         "_rolled",
         "_settings",
         "_waiting",
@@ -45,6 +48,7 @@ class Partition:
         "high_watermark",
         "is_leader",
         "is_offline",
+        "is_opening",
         "leader_epoch",
         "log_dir",
         "partition_id",
@@ -64,8 +68,10 @@ class Partition:
         node_id: int,
         settings: Callable[[str], TopicSettings],
         open_log: Callable[[Partition], Log],
+        opening: Callable[[Partition], Awaitable[None] | None],
         failed: Callable[[Partition, StorageError], None],
         rolled: Callable[[Partition, int], None],
+        led: Callable[[Log], None],
         now_ms: Callable[[], int],
         jitter: float = 0.0,
     ) -> None:
@@ -75,11 +81,14 @@ class Partition:
         self.log_dir = log_dir
         self.high_watermark = 0
         self.is_offline = False
+        self.is_opening = False  # a thread has its files
         self._node_id = node_id
         self._settings = settings
         self._open = open_log
+        self._opening = opening
         self._failed = failed
         self._rolled = rolled
+        self._led = led
         self._now_ms = now_ms
         self._jitter = jitter
         self._log: Log | None = None
@@ -97,7 +106,10 @@ class Partition:
 
     @property
     def log(self) -> Log:
-        """The log, opened on first use. Raises KAFKA_STORAGE_ERROR if its log dir is offline."""
+        """The log, opened on first use.
+
+        Raises KAFKA_STORAGE_ERROR if its log dir is offline, and NOT_LEADER_OR_FOLLOWER while a thread opens it.
+        """
         if self._log is None:
             self._open_log()
             assert self._log is not None
@@ -107,6 +119,16 @@ class Partition:
     def opened_log(self) -> Log | None:
         """The log, or None if it has not been opened."""
         return self._log
+
+    def opening(self) -> Awaitable[None] | None:
+        """Open the log in a thread. Return what to wait for, or None if it is open already or its log dir is offline."""
+        return None if self._log is not None or self.is_offline else self._opening(self)
+
+    async def open(self) -> None:
+        """Open the log in a thread. If that fails, `log` raises afterwards."""
+        opening = self.opening()
+        if opening is not None:
+            await opening
 
     @property
     def settings(self) -> TopicSettings:
@@ -132,6 +154,10 @@ class Partition:
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from `offset` on, up to the end of the log."""
         return self.log.read(offset, max_bytes)
+
+    async def load(self, offset: int, max_bytes: int) -> bytes:
+        """Do the same as `read`, in a thread."""
+        return await asyncio.to_thread(self.log.read, offset, max_bytes)
 
     # --- appending as the leader
 
@@ -328,17 +354,23 @@ class Partition:
     def _open_log(self) -> None:
         if self.is_offline:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        if self.is_opening:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the log of {self} is being opened")
         try:
-            log = self._open(self)
-            self._log = log
-            self.high_watermark = min(max(self.high_watermark, log.log_start_offset), log.log_end_offset)
-            if self.is_leader:
-                self._begin_leading(log)
-                self._advance(0)
+            self.use(self._open(self))
         except StorageError as error:
             self._failed(self, error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
 
+    def use(self, log: Log) -> None:
+        """Use a log that was just opened. Raises StorageError."""
+        self._log = log
+        self.high_watermark = min(max(self.high_watermark, log.log_start_offset), log.log_end_offset)
+        if self.is_leader:
+            self._begin_leading(log)
+            self._advance(0)
+
     def _begin_leading(self, log: Log) -> None:
         if log.epochs.latest_epoch != self.leader_epoch:
-            log.assign_epoch(self.leader_epoch, log.log_end_offset)
+            log.assign_epoch(self.leader_epoch, log.log_end_offset, later=True)
+            self._led(log)

@@ -33,7 +33,7 @@ from barnabas.storage import (
 )
 from barnabas.storage.log_dirs import CLUSTER_METADATA, DirectoryState, had_clean_shutdown, list_partitions
 from barnabas.storage.offline import end_offset_of
-from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire import KafkaError
 
 _log = logging.getLogger(__name__)
 
@@ -118,17 +118,10 @@ class ReadOnlyPartition(Partition):
     def _append(self, write: Callable[[], AppendInfo]) -> AppendInfo:
         raise self._refusal()
 
-    def _open_log(self) -> None:
-        if self.is_offline:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
-        try:
-            self._log = self._open(self)
-        except StorageError as error:
-            _log.error("could not open the log of %s: %s", self, error)
-            self.is_offline = True
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
-        self.high_watermark = self._log.log_end_offset
-        epochs = self._log.epochs  # read-only logs keep epochs in memory only
+    def use(self, log: Log) -> None:
+        self._log = log
+        self.high_watermark = log.log_end_offset
+        epochs = log.epochs  # read-only logs keep epochs in memory only
         if epochs.latest_epoch is None or epochs.latest_epoch < self.leader_epoch:
             epochs.assign(self.leader_epoch, self.high_watermark)
 
@@ -170,8 +163,10 @@ class ReadOnlyReplicas(Replicas):
                 node_id=self._node_id,
                 settings=self.settings,
                 open_log=self._open_log,
-                failed=self._failed,
+                opening=self.opening,
+                failed=self._unreadable,
                 rolled=lambda partition, offset: None,
+                led=lambda log: None,
                 now_ms=self._now_ms,
                 refusal=self._refusal,
             )
@@ -179,28 +174,38 @@ class ReadOnlyReplicas(Replicas):
             self._led(partition, True)
         return -1
 
-    def _open_log(self, partition: Partition) -> Log:
+    def _opener(self, partition: Partition) -> Callable[[], Log]:
         found = self._logs[TopicPartition(partition.topic, partition.partition_id)]
-        opened = Log.open(
-            found.path,
-            partition.log_config,
-            clock=self._now_ms,
-            clean_shutdown=found.was_clean,
-            recovery_point=found.recovery_point,
-            log_start_offset=found.log_start_offset,
-            read_only=True,
-        )
-        for recovery in opened.recoveries:
-            if recovery.truncated_bytes:
-                _log.warning(
-                    "%s: ignoring %d bytes at the end that are not a valid batch: %s", *(partition, *recovery[2:])
-                )
-        return opened
+        config = partition.log_config
+
+        def open_log() -> Log:
+            opened = Log.open(
+                found.path,
+                config,
+                clock=self._now_ms,
+                clean_shutdown=found.was_clean,
+                recovery_point=found.recovery_point,
+                log_start_offset=found.log_start_offset,
+                read_only=True,
+            )
+            for recovery in opened.recoveries:
+                if recovery.truncated_bytes:
+                    _log.warning(
+                        "%s: ignoring %d bytes at the end that are not a valid batch: %s", *(partition, *recovery[2:])
+                    )
+            return opened
+
+        return open_log
+
+    def _unreadable(self, partition: Partition, error: StorageError) -> None:
+        _log.error("could not open the log of %s: %s", partition, error)
+        partition.is_offline = True
 
     def fail_dir(self, path: str, error: StorageError) -> None:
         _log.error("%s", error)
 
     async def stop(self, broker_epoch: int = -1) -> None:
+        await self._stop_opening()
         for partition in self:
             if partition.opened_log is not None:
                 partition.opened_log.abandon()

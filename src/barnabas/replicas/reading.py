@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.replicas.fetch_sessions import Wanted
+from barnabas.slices import Slices
 from barnabas.storage import FileRange, StorageError
 from barnabas.storage.aborted import AbortedTxn
 from barnabas.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.replicas.partition import Partition
     from barnabas.replicas.replicas import Replicas
 
+PAUSE_EVERY = 16  # partitions between two pauses
 CHUNK_BYTES = 1 << 20  # bytes read from disk at a time while sending
 CONSUMER = -1  # replica id of a consumer
 NO_EPOCH = -1
@@ -121,19 +123,24 @@ def replica_of(replicas: Replicas, wanted: Wanted) -> Partition | None:
     return found
 
 
-def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_first: bool = True) -> list[Found]:
-    """Return what can be read now, in the order of `wanted`.
+def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_first: bool = True) -> Slices[list[Found]]:
+    """Return what can be read now, in the order of `wanted`. Logs that are not open yet are opened.
 
     Only the first call of a fetch records a follower's position.
     """
     left = max(limits.max_bytes, 0)
     is_empty = True
-    found = []
+    found: list[Found] = []
     for each in wanted:
+        if len(found) % PAUSE_EVERY == PAUSE_EVERY - 1:
+            yield
         try:
             partition = replica_of(replicas, each)
             if partition is None or partition.is_offline:
                 partition = replicas.partition(each.topic or "", each.partition)  # raises the matching error
+            if partition.opened_log is None:
+                yield partition.opening()
+                partition = replicas.partition(each.topic or "", each.partition)  # it may be deleted meanwhile
             one = _find(partition, each, limits, left, is_empty)
             if is_first and limits.replica_id >= 0 and one.diverging is None:
                 partition.fetched(limits.replica_id, each.fetch_offset)
@@ -161,11 +168,13 @@ def is_enough(found: Sequence[Found], min_bytes: int) -> bool:
 
 
 def has_moved(found: Iterable[Found]) -> bool:
-    """Whether anything was appended or committed since these results."""
+    """Whether anything was appended, committed or deleted since these results."""
     return any(
         each.partition is not None
         and (
-            each.partition.high_watermark != each.high_watermark or each.partition.log_end_offset != each.log_end_offset
+            each.partition.is_offline
+            or each.partition.high_watermark != each.high_watermark
+            or each.partition.log_end_offset != each.log_end_offset
         )
         for each in found
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -141,8 +141,10 @@ class Replicas:
             "node_id": node_id,
             "settings": self.settings,
             "open_log": self._open_log,
+            "opening": self.opening,
             "failed": self._failed,
             "rolled": self._flush_soon,
+            "led": self._write_epochs_soon,
             "now_ms": now_ms,
         }
         self._config = config
@@ -158,7 +160,10 @@ class Replicas:
         self._to_create: dict[Partition, None] = {}
         self.wants_creation: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Future[Any]] = set()
+        self._opening: dict[TopicPartition, asyncio.Task[None]] = {}
+        self._openers: ThreadPoolExecutor | None = None
         self._left: set[Log] = set()
+        self._unwritten_epochs: dict[Log, None] = {}
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
         self.moves = Moves(self, self._max_move_bytes_per_second)
@@ -182,6 +187,11 @@ class Replicas:
         if found.is_offline:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         return found
+
+    def opening_of(self, topic: str, partition_id: int) -> Awaitable[None] | None:
+        """Return what to wait for before the log of a partition is used, or None. See `opening`."""
+        found = self.get(topic, partition_id)
+        return None if found is None else found.opening()
 
     def leader(self, topic: str, partition_id: int, current_leader_epoch: int = -1) -> Partition:
         """Return the partition if this broker leads it, in that epoch if one is passed. Raises KafkaError otherwise."""
@@ -343,7 +353,7 @@ class Replicas:
         opened = partition.opened_log
         is_working = not partition.is_offline
         partition.fail()
-        if is_working:
+        if is_working and not partition.is_opening:  # otherwise a thread has the files, and they are renamed after it
             self._set_aside(Path(partition.log_dir), name, opened)
 
     def _set_aside(self, log_dir: Path, name: TopicPartition, opened: Log | None) -> None:
@@ -455,49 +465,122 @@ class Replicas:
         return topic is not None and topic.partitions[name.partition].directory(self._node_id) == directory_id
 
     def _open_log(self, partition: Partition) -> Log:
-        name = TopicPartition(partition.topic, partition.partition_id)
+        """Open a log at once, on the event loop."""
+        if _name(partition) in self._opening:  # of a deleted topic that had the same name
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the log of {partition} is being opened")
+        opened = self._opener(partition)()
+        self._was_opened(partition)
+        return opened
+
+    def opening(self, partition: Partition) -> Awaitable[None]:
+        """Open a log in a thread, if that has not begun yet. Return what to wait for, which never raises."""
+        name = _name(partition)
+        task = self._opening.get(name)
+        if task is None or not partition.is_opening:
+            partition.is_opening = True
+            task = self._opening[name] = asyncio.get_running_loop().create_task(self._open_in_thread(partition, task))
+        return asyncio.shield(task)
+
+    async def _open_in_thread(self, partition: Partition, before: asyncio.Task[None] | None) -> None:
+        """Open a log, after the one of a deleted topic that had the same name."""
+        if before is not None:
+            await before
+        if self._openers is None:
+            self._openers = ThreadPoolExecutor(self._max_openers(), "open-log")
+        opened: Log | None = None
+        try:
+            if not partition.is_offline:
+                run = asyncio.get_running_loop().run_in_executor
+                opened = await run(self._openers, self._opener(partition))
+                partition.is_opening = False
+                if not partition.is_offline:
+                    partition.use(opened)
+                    self._was_opened(partition)
+        except StorageError as error:
+            partition.is_opening = False
+            if not partition.is_offline:  # false if it was deleted meanwhile
+                self._failed(partition, error)
+        except Exception:
+            _log.exception("could not open the log of %s", partition)
+        finally:
+            partition.is_opening = False
+            if self._opening.get(_name(partition)) is asyncio.current_task():
+                del self._opening[_name(partition)]
+            self._to_create.pop(partition, None)
+        if opened is not None and partition.opened_log is not opened:
+            opened.abandon()
+            if self._directories.is_online(partition.log_dir):  # it was deleted or reassigned meanwhile
+                self._set_aside(Path(partition.log_dir), _name(partition), opened)
+
+    def _max_openers(self) -> int:
+        config = self._config()
+        per_dir = 2 if config is None else config.get_int("num.recovery.threads.per.data.dir")
+        return per_dir * max(1, len(self._directories.paths))
+
+    async def _stop_opening(self) -> None:
+        """Wait for the logs that threads are opening."""
+        self._to_create.clear()
+        while self._opening:
+            await asyncio.wait(self._opening.values())
+        if self._openers is not None:
+            self._openers.shutdown()
+
+    def _opener(self, partition: Partition) -> Callable[[], Log]:
+        """Return a function that opens the log, in any thread."""
+        name = _name(partition)
         directory = Path(partition.log_dir) / directory_name(name)
-        opened = self._open(partition, partition.log_dir, directory, is_new=name not in self._found)
+        leader_epoch = partition.leader_epoch if partition.is_leader else None
+        open_log = self._opener_in(partition, partition.log_dir, directory, is_new=name not in self._found)
+
+        def open_and_lead() -> Log:
+            opened = open_log()
+            if leader_epoch is not None and opened.epochs.latest_epoch != leader_epoch:
+                opened.assign_epoch(leader_epoch, opened.log_end_offset)
+            return opened
+
+        return open_and_lead
+
+    def _was_opened(self, partition: Partition) -> None:
+        name = _name(partition)
         self._found[name] = partition.log_dir
         self._directories.forget_choice(name)
         self._to_create.pop(partition, None)
-        return opened
 
-    def _open(self, partition: Partition, log_dir: str, directory: Path, *, is_new: bool) -> Log:
-        name = TopicPartition(partition.topic, partition.partition_id)
+    def _opener_in(self, partition: Partition, log_dir: str, directory: Path, *, is_new: bool) -> Callable[[], Log]:
+        name, topic_id, config = _name(partition), partition.topic_id, partition.log_config
         checkpoints = self._checkpoints[log_dir]
-        opened = Log.open(
-            directory,
-            partition.log_config,
-            clock=self._now_ms,
-            clean_shutdown=checkpoints.was_clean,
-            recovery_point=checkpoints.recovery_points.get(name, 0),
-            log_start_offset=checkpoints.log_start_offsets.get(name, 0),
-        )
-        if is_new or read_topic_id(directory) is None:
-            write_topic_id(directory, partition.topic_id, durable=not is_new)
-        for recovery in opened.recoveries:
-            if recovery.truncated_bytes:
-                _log.warning(
-                    "%s: truncated %d bytes at the end of the log: %s", name, recovery.truncated_bytes, recovery.reason
-                )
-        return opened
+        recovery_point = checkpoints.recovery_points.get(name, 0)
+        log_start_offset = checkpoints.log_start_offsets.get(name, 0)
+
+        def open_log() -> Log:
+            opened = Log.open(
+                directory,
+                config,
+                clock=self._now_ms,
+                clean_shutdown=checkpoints.was_clean,
+                recovery_point=recovery_point,
+                log_start_offset=log_start_offset,
+            )
+            if is_new or read_topic_id(directory) is None:
+                write_topic_id(directory, topic_id, durable=not is_new)
+            for recovery in opened.recoveries:
+                if recovery.truncated_bytes:
+                    what = "%s: truncated %d bytes at the end of the log: %s"
+                    _log.warning(what, name, recovery.truncated_bytes, recovery.reason)
+            return opened
+
+        return open_log
 
     def _create_soon(self, partition: Partition) -> None:
         self._to_create[partition] = None
         self.wants_creation()
 
-    def create_next(self) -> bool:
+    async def create_next(self) -> bool:
         """Create or recover one of the waiting logs. Return False if none is waiting."""
         partition = next(iter(self._to_create), None)
         if partition is None:
             return False
-        try:
-            _ = partition.log
-        except KafkaError:
-            pass  # its log dir is now offline
-        except Exception:
-            _log.exception("could not open the log of %s", partition)
+        await partition.open()
         self._to_create.pop(partition, None)
         return True
 
@@ -530,7 +613,7 @@ class Replicas:
         self._directories.forget_choice(name)
 
     def open_future(self, partition: Partition, log_dir: str, directory: Path) -> Log:
-        return self._open(partition, log_dir, directory, is_new=False)
+        return self._opener_in(partition, log_dir, directory, is_new=False)()
 
     def discard_future(self, partition: Partition, log_dir: str, directory: Path) -> None:
         """Delete the future log of a cancelled move."""
@@ -587,6 +670,26 @@ class Replicas:
                     self._failed(partition, error)
                     raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
 
+    def _write_epochs_soon(self, opened: Log) -> None:
+        """Write the epochs of a log that this broker starts to lead, in a thread."""
+        self._unwritten_epochs[opened] = None
+        if len(self._unwritten_epochs) == 1:
+            task = asyncio.get_running_loop().create_task(self._write_epochs())
+            self._tasks.add(task)
+            task.add_done_callback(self._flushed)
+
+    async def _write_epochs(self) -> None:
+        while self._unwritten_epochs:
+            opened = next(iter(self._unwritten_epochs))
+            try:
+                await asyncio.to_thread(opened.write_epochs)
+            except StorageError as error:
+                for partition in self:
+                    if partition.opened_log is opened and not partition.is_offline:
+                        self._failed(partition, error)
+                        break
+            del self._unwritten_epochs[opened]
+
     def _flush_soon(self, partition: Partition, up_to_offset: int) -> None:
         task = asyncio.get_running_loop().create_task(self.flush(partition, up_to_offset))
         self._tasks.add(task)
@@ -633,6 +736,8 @@ class Replicas:
 
     async def stop(self, broker_epoch: int = -1) -> None:
         """Close every log and mark each log dir as cleanly shut down, unless a log in it was never recovered."""
+        unrecovered = set(self._to_create)
+        await self._stop_opening()
         if self._tasks:
             await asyncio.wait(self._tasks)
         for old in tuple(self._left):
@@ -649,7 +754,7 @@ class Replicas:
         await self.write_checkpoints()
         for path, checkpoints in self._checkpoints.items():
             unseen = not checkpoints.was_clean and (
-                any(partition.log_dir == path and partition in self._to_create for partition in self)
+                any(each.log_dir == path and each.opened_log is None for each in unrecovered)
                 or any(move.log_dir == path and move.log is None for move in self.moves)
             )
             if self._directories.is_online(path) and not unseen:
@@ -657,6 +762,10 @@ class Replicas:
                     write_clean_shutdown(Path(path), broker_epoch)
                 except StorageError as error:
                     self.fail_dir(path, error)
+
+
+def _name(partition: Partition) -> TopicPartition:
+    return TopicPartition(partition.topic, partition.partition_id)
 
 
 async def _close(logs: Iterable[Log]) -> None:

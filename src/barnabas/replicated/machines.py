@@ -55,7 +55,11 @@ class MachineLog(Protocol):
     @property
     def high_watermark(self) -> int: ...
 
-    def read(self, offset: int, max_bytes: int) -> bytes:
+    async def open(self) -> None:
+        """Open the log, unless it is open."""
+        ...
+
+    async def load(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from `offset` on, or nothing at the end of the log."""
         ...
 
@@ -215,9 +219,10 @@ class Machine(Generic[Image]):
 
     async def _replay(self) -> None:
         clock = asyncio.get_running_loop().time
-        slice_end = clock() + LOAD_SLICE_S
+        await self.log.open()
         offset = self.log.log_start_offset
-        while data := self.log.read(offset, LOAD_BYTES):
+        slice_end = clock() + LOAD_SLICE_S
+        while data := await self.log.load(offset, LOAD_BYTES):
             for position, header in iterate_batches(data):
                 batch = self._decode(data, position, header)
                 if batch is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from barnabas.storage.checkpoints import EpochEntry, read_epoch_checkpoint, write_epoch_checkpoint
@@ -29,13 +30,15 @@ class EpochEndOffset(NamedTuple):
 class LeaderEpochs:
     """The epochs of one log. A new log has no checkpoint to read."""
 
-    __slots__ = ("_entries", "_held", "_name", "_unflushed")
+    __slots__ = ("_entries", "_held", "_lock", "_name", "_unflushed", "_unsaved")
 
     def __init__(self, path: Path | str, *, is_new: bool = False) -> None:
         self._name = os.fspath(path)
         self._entries: list[EpochEntry] = []
         self._held: list[EpochEntry] | None = None  # the content of the file, while changes are held in memory
         self._unflushed = False
+        self._unsaved = False
+        self._lock = Lock()  # one thread at a time writes the file
         if not is_new:
             for entry in read_epoch_checkpoint(Path(path)):
                 self._assign(entry)
@@ -57,13 +60,19 @@ class LeaderEpochs:
         """The epoch of the last record, or the one assigned to the next record."""
         return self._entries[-1].epoch if self._entries else None
 
-    def assign(self, epoch: int, start_offset: int, *, durable: bool = True) -> None:
-        """Record that an epoch starts at an offset. Do nothing if that is already known."""
+    def assign(self, epoch: int, start_offset: int, *, durable: bool = True, later: bool = False) -> None:
+        """Record that an epoch starts at an offset. Do nothing if that is already known.
+
+        With `later`, the file is written by the next `write_changes` or `flush`.
+        """
         entries = self._entries
         if entries and entries[-1].epoch == epoch and start_offset >= entries[-1].start_offset:
             return
         self._assign(EpochEntry(epoch, start_offset))
-        self._write(durable=durable)
+        if later:
+            self._unsaved = True
+        else:
+            self._write(durable=durable)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset:
         """Return the largest epoch up to this one and its end offset.
@@ -111,8 +120,14 @@ class LeaderEpochs:
         if self._entries != held:
             self._write(durable=durable)
 
+    def write_changes(self, *, durable: bool = True) -> None:
+        """Write the epochs that were assigned for later."""
+        if self._unsaved:
+            self._write(durable=durable)
+
     def flush(self) -> None:
-        """Make written but unflushed changes durable."""
+        """Make all changes durable."""
+        self.write_changes()
         if self._unflushed:
             self._unflushed = False
             fsync_file(self.path)
@@ -132,5 +147,7 @@ class LeaderEpochs:
 
     def _write(self, *, durable: bool = True) -> None:
         if self._held is None:
-            write_epoch_checkpoint(self._name, self._entries, durable=durable)
-            self._unflushed = not durable
+            with self._lock:
+                self._unsaved = False
+                write_epoch_checkpoint(self._name, list(self._entries), durable=durable)
+                self._unflushed = not durable

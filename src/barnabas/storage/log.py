@@ -333,10 +333,18 @@ class Log:
             transaction_version=transaction_version,
         )
 
-    def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        """Record that an epoch starts at an offset, as a new leader does before its first record."""
+    def assign_epoch(self, leader_epoch: int, start_offset: int, *, later: bool = False) -> None:
+        """Record that an epoch starts at an offset, as a new leader does before its first record.
+
+        With `later`, the file is written by the next `write_epochs` or `flush`.
+        """
         with self._writing():
-            self.epochs.assign(leader_epoch, start_offset, durable=self._is_worth_flushing)
+            self.epochs.assign(leader_epoch, start_offset, durable=self._is_worth_flushing, later=later)
+
+    def write_epochs(self) -> None:
+        """Write the epochs that were assigned for later."""
+        with self._writing():
+            self.epochs.write_changes(durable=self._is_worth_flushing)
 
     def roll(self, base_offset: int | None = None) -> int:
         """Start a new segment at the end of the log, or after it, and return its base offset."""

@@ -276,7 +276,9 @@ class AsyncBroker:
             if found is None and not count:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
             numbers = range(0 if found is None else len(found.partitions))
-            partitions = (node.replicas.partition(topic, number) for number in numbers)
+            partitions = [node.replicas.partition(topic, number) for number in numbers]
+            for partition in partitions:
+                await partition.open()
             records = [record for partition in partitions for record in committed_records(partition)]
             if len(records) >= count:
                 return records

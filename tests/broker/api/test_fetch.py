@@ -29,7 +29,10 @@ LONG_MS = 30_000
 
 @pytest.fixture
 def node(tmp_path: Path) -> ReadingNode:
-    return ReadingNode(tmp_path, t=[[1], [1], [1]])
+    node = ReadingNode(tmp_path, t=[[1], [1], [1]])
+    for partition in node.replicas:
+        assert partition.log is not None  # open, so that a record can be appended at any time
+    return node
 
 
 def run(test: Callable[[], Awaitable[Any]]) -> Any:

@@ -74,6 +74,10 @@ def row_of(pieces: Sequence[bytes] | Awaitable[object] | None) -> ProduceRespons
     return wire.decode(ProduceResponse, VERSION, body).responses[0].partition_responses[0]
 
 
+async def answer_of(answer: Sequence[bytes] | Awaitable[Sequence[bytes] | None] | None) -> Sequence[bytes] | None:
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
 def stored_values(node: ReadingNode) -> list[bytes | None]:
     return [record.value for record in decode_records(node.partition().read(0, 1 << 26))]
 
@@ -124,12 +128,13 @@ def test_a_large_batch_is_appended_without_memory_of_its_size(tmp_path: Path, co
     async def scenario() -> None:
         node = ReadingNode(tmp_path, t=[[1]])
         request = produce(batch(compression=compression))
-        assert row_of(dispatch(received(request), node, PEER)).error_code == 0  # opens the log, compiles the readers
+        await node.partition().open()
+        assert row_of(await answer_of(dispatch(received(request), node, PEER))).error_code == 0  # compiles the readers
         frame = received(request)
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
-            pieces = dispatch(frame, node, PEER)
+            pieces = await answer_of(dispatch(frame, node, PEER))
             used = tracemalloc.get_traced_memory()[1] - before
         finally:
             tracemalloc.stop()
@@ -140,6 +145,7 @@ def test_a_large_batch_is_appended_without_memory_of_its_size(tmp_path: Path, co
 
 
 async def until_written(node: ReadingNode) -> None:
+    await node.partition().open()
     async with asyncio.timeout(20):
         while not node.partition().log_end_offset:
             await asyncio.sleep(0)

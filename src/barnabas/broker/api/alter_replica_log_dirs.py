@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from barnabas.broker.context import Context
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import Slices
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.log_dirs import MAX_DIRECTORY_NAME, DirectoryState, directory_name
 from barnabas.wire import ErrorCode, KafkaError
@@ -26,7 +27,7 @@ Partition = AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult
 _UNIQUE = "0" * 32
 
 
-def handle(context: Context, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+def handle(context: Context, request: AlterReplicaLogDirsRequest) -> Slices[AlterReplicaLogDirsResponse]:
     if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         refused = int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         rows = [
@@ -46,6 +47,7 @@ def handle(context: Context, request: AlterReplicaLogDirsRequest) -> AlterReplic
     topics: dict[str, Topic] = {}
     for partition, path in asked.items():
         row = topics.setdefault(partition.topic, Topic(topic_name=partition.topic))
+        yield context.services.replicas.opening_of(*partition)
         code = _alter(context, partition, path)
         row.partitions.append(Partition(partition_index=partition.partition, error_code=code))
     return AlterReplicaLogDirsResponse(results=list(topics.values()))

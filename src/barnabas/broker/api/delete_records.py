@@ -16,6 +16,7 @@ from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicas import reading
 from barnabas.replicas.partition import Partition
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Slices
 from barnabas.storage import StorageError
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
@@ -26,14 +27,17 @@ Row = DeleteRecordsResponse.DeleteRecordsPartitionResult
 HIGH_WATERMARK = -1
 
 
-def handle(context: Context, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def handle(context: Context, request: DeleteRecordsRequest) -> Slices[DeleteRecordsResponse]:
     asked: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         asked.setdefault(topic.name, {}).update((each.partition_index, each.offset) for each in topic.partitions)
     topics = []
     for name, offsets in asked.items():
         may = context.may(AclOperation.DELETE, ResourceType.TOPIC, name)
-        rows = [_row(context, may, name, index, offset) for index, offset in offsets.items()]
+        rows = []
+        for index, offset in offsets.items():
+            yield context.services.replicas.opening_of(name, index) if may else None
+            rows.append(_row(context, may, name, index, offset))
         if rows:
             topics.append(Topic(name=name, partitions=rows))
     return DeleteRecordsResponse(topics=topics)

@@ -12,6 +12,7 @@ from barnabas.broker.context import Context
 from barnabas.config import topic_names
 from barnabas.config.hash_order import hash_order
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Slices
 from barnabas.storage.producers import ProducerState
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
@@ -21,7 +22,7 @@ Row = DescribeProducersResponse.PartitionResponse
 Producer = DescribeProducersResponse.ProducerState
 
 
-def handle(context: Context, request: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle(context: Context, request: DescribeProducersRequest) -> Slices[DescribeProducersResponse]:
     topics = []
     for topic in request.topics:
         try:
@@ -32,7 +33,10 @@ def handle(context: Context, request: DescribeProducersRequest) -> DescribeProdu
                 for index in topic.partition_indexes
             ]
         else:
-            rows = [_row(context, topic.name, index) for index in topic.partition_indexes]
+            rows = []
+            for index in topic.partition_indexes:
+                yield context.services.replicas.opening_of(topic.name, index)
+                rows.append(_row(context, topic.name, index))
         topics.append(Topic(name=topic.name, partitions=rows))
     return DescribeProducersResponse(topics=topics)
 

@@ -23,9 +23,10 @@ from barnabas.broker.context import Context
 from barnabas.replicas import reading
 from barnabas.replicas.fetch_sessions import Fetch, PartitionData, Rows, Wanted
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.reading import Found, Isolation, Limits, StoredRecords
+from barnabas.replicas.reading import PAUSE_EVERY, Found, Isolation, Limits, StoredRecords
 from barnabas.replicas.waiting import WaitingFetch
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import Slices, in_slices
 from barnabas.storage import FileRange, StorageError
 from barnabas.wire import ErrorCode, Message, Uuid
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -43,7 +44,9 @@ _NO_LEADER = FetchResponse.LeaderIdAndEpoch()
 _NO_SNAPSHOT = FetchResponse.SnapshotId()
 
 
-def handle(context: Context, request: FetchRequest) -> Message | Awaitable[Message]:
+def handle(
+    context: Context, request: FetchRequest
+) -> Awaitable[Message] | Slices[FetchResponse | Awaitable[FetchResponse]]:
     if context.listener.is_controller:
         context.require_on_cluster(AclOperation.CLUSTER_ACTION)
         return context.services.ask_quorum(request, context.version, context.listener.name)
@@ -60,7 +63,7 @@ class Asked(NamedTuple):
     refused: Rows
 
 
-def _fetch(context: Context, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
+def _fetch(context: Context, request: FetchRequest) -> Slices[FetchResponse | Awaitable[FetchResponse]]:
     services, version = context.services, context.version
     replica_id = request.replica_id if version < _FIRST_WITH_REPLICA_STATE else request.replica_state.replica_id
     max_bytes = min(request.max_bytes, context.config.get_int("fetch.max.bytes"))
@@ -78,11 +81,12 @@ def _fetch(context: Context, request: FetchRequest) -> FetchResponse | Awaitable
         lambda topic_id: _name(context, topic_id),
         is_follower=replica_id >= 0,
     )
-    asked = Asked(context, fetch, limits, *_readable(context, fetch.partitions, replica_id >= 0))
-    found = reading.find(services.replicas, asked.readable, limits)
+    readable, refused = yield from _readable(context, fetch.partitions, replica_id >= 0)
+    asked = Asked(context, fetch, limits, readable, refused)
+    found = yield from reading.find(services.replicas, asked.readable, limits)
     if asked.readable and request.max_wait_ms > 0 and not reading.is_enough(found, limits.min_bytes):
         return _wait(asked, found, request.max_wait_ms)
-    return _answer(asked, found)
+    return (yield from _answer(asked, found))
 
 
 async def _wait(asked: Asked, found: list[Found], max_wait_ms: int) -> FetchResponse:
@@ -96,9 +100,9 @@ async def _wait(asked: Asked, found: list[Found], max_wait_ms: int) -> FetchResp
             partitions = [each.partition for each in found if each.partition is not None]
             left_ms = max(1, round((until - clock()) * 1000))
             await WaitingFetch(limits.min_bytes - reading.size_of(found)).wait(partitions, left_ms)
-        found = reading.find(replicas, asked.readable, limits, is_first=False)
+        found = await in_slices(reading.find(replicas, asked.readable, limits, is_first=False))
         is_over = clock() >= until or reading.is_enough(found, limits.min_bytes)
-    return _answer(asked, found)
+    return await in_slices(_answer(asked, found))
 
 
 def _name(context: Context, topic_id: Uuid) -> str | None:
@@ -106,7 +110,7 @@ def _name(context: Context, topic_id: Uuid) -> str | None:
     return None if topic is None else topic.name
 
 
-def _readable(context: Context, partitions: Iterable[Wanted], is_follower: bool) -> tuple[list[Wanted], Rows]:
+def _readable(context: Context, partitions: Iterable[Wanted], is_follower: bool) -> Slices[tuple[list[Wanted], Rows]]:
     """Return the readable partitions, and the rows of the others; unknown ids come first, as in Kafka."""
     readable: list[Wanted] = []
     unknown: Rows = []
@@ -115,7 +119,9 @@ def _readable(context: Context, partitions: Iterable[Wanted], is_follower: bool)
     replicas, topics = context.services.replicas, context.image.topics
     if is_follower and not context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         return [], [(wanted, _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for wanted in partitions]
-    for wanted in partitions:
+    for number, wanted in enumerate(list(partitions)):
+        if number % PAUSE_EVERY == PAUSE_EVERY - 1:
+            yield
         topic = wanted.topic
         if topic is None:
             unknown.append((wanted, _refused(wanted, ErrorCode.UNKNOWN_TOPIC_ID)))
@@ -140,10 +146,12 @@ def _refused(wanted: Wanted, code: ErrorCode) -> PartitionData:
     return PartitionData(partition_index=wanted.partition, error_code=code, high_watermark=-1, records=b"")
 
 
-def _answer(asked: Asked, found: list[Found]) -> FetchResponse:
+def _answer(asked: Asked, found: list[Found]) -> Slices[FetchResponse]:
     rows: Rows = []
     is_incremental = asked.fetch.is_incremental
-    for each in found:
+    for number, each in enumerate(found):
+        if number % PAUSE_EVERY == PAUSE_EVERY - 1:
+            yield
         wanted = each.wanted
         if (
             is_incremental

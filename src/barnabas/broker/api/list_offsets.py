@@ -23,7 +23,9 @@ from typing import NamedTuple
 from barnabas.broker.context import Context
 from barnabas.replicas import reading
 from barnabas.replicas.partition import Partition
+from barnabas.replicas.reading import PAUSE_EVERY
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Slices
 from barnabas.storage import FoundOffset, StorageError
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -55,11 +57,18 @@ class Search(NamedTuple):
     is_lagging: bool
 
 
-def handle(context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+def handle(
+    context: Context, request: ListOffsetsRequest
+) -> Slices[ListOffsetsResponse | Awaitable[ListOffsetsResponse]]:
     topics: dict[str, Topic] = {}
     refused: list[Topic] = []
     searches: list[Search] = []
-    counts = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    counts: Counter[tuple[str, int]] = Counter()
+    for topic in request.topics:
+        for number, each in enumerate(topic.partitions):
+            counts[topic.name, each.partition_index] += 1
+            if number % PAUSE_EVERY == PAUSE_EVERY - 1:
+                yield
     for topic in request.topics:
         if not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -67,7 +76,9 @@ def handle(context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse
             refused.append(Topic(name=topic.name, partitions=rows))
             continue
         answered = topics.setdefault(topic.name, Topic(name=topic.name))
-        for each in topic.partitions:
+        for number, each in enumerate(topic.partitions):
+            if number % PAUSE_EVERY == PAUSE_EVERY - 1:
+                yield
             row = Row(partition_index=each.partition_index)
             count = counts.pop((topic.name, each.partition_index), 0)
             if not count:
@@ -78,6 +89,9 @@ def handle(context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse
             elif each.timestamp < 0 and context.version < FIRST_VERSIONS.get(each.timestamp, context.version + 1):
                 row.error_code = ErrorCode.UNSUPPORTED_VERSION
             else:
+                partition = context.services.replicas.get(topic.name, each.partition_index)
+                if partition is not None and partition.opened_log is None:
+                    yield partition.opening()
                 _look_up(context, request, topic.name, each, row, searches)
     response = ListOffsetsResponse(topics=[*topics.values(), *refused])
     return _search(context, searches, response) if searches else response

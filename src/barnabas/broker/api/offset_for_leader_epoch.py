@@ -11,6 +11,7 @@ from __future__ import annotations
 from barnabas.broker.context import Context
 from barnabas.replicas import reading
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import Slices
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
@@ -19,13 +20,16 @@ Row = OffsetForLeaderEpochResponse.EpochEndOffset
 Asked = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
 
 
-def handle(context: Context, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+def handle(context: Context, request: OffsetForLeaderEpochRequest) -> Slices[OffsetForLeaderEpochResponse]:
     may_all = context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
     topics: list[Topic] = []
     refused: list[Topic] = []
     for topic in request.topics:
         if may_all or context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic):
-            rows = [_row(context, topic.topic, asked) for asked in topic.partitions]
+            rows = []
+            for asked in topic.partitions:
+                yield context.services.replicas.opening_of(topic.topic, asked.partition)
+                rows.append(_row(context, topic.topic, asked))
             topics.append(Topic(topic=topic.topic, partitions=rows))
         else:
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -29,6 +29,7 @@ from barnabas.broker.transactional_produce import (
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicas.partition import Partition
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Slices, in_slices
 from barnabas.storage import AppendInfo, TopicPartition
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -65,7 +66,17 @@ class Uncommitted(NamedTuple):
     offset: int
 
 
-def handle(context: Context, request: ProduceRequest) -> Answer | Awaitable[Answer]:
+class Unopened(NamedTuple):
+    """A partition whose log is being opened, and its batch, to be appended afterwards."""
+
+    opening: Awaitable[None]
+    name: str
+    data: ProduceRequest.PartitionProduceData
+    header: BatchHeader | None
+    row: Row
+
+
+def handle(context: Context, request: ProduceRequest) -> Awaitable[Answer] | Slices[Answer | Awaitable[Answer]]:
     if is_transactional(request):
         return _handle_transactional(context, request)
     return _handle(context, request, NOTHING_VERIFIED, ())
@@ -79,18 +90,19 @@ async def _handle_transactional(context: Context, request: ProduceRequest) -> An
         if request.acks == 0:
             raise _refused(context, error.code) from error
         raise
-    answer = _handle(context, request, verified, headers)
+    answer = await in_slices(_handle(context, request, verified, headers))
     return await answer if inspect.isawaitable(answer) else answer
 
 
 def _handle(
     context: Context, request: ProduceRequest, verified: Verified, headers: Iterable[BatchHeader | None]
-) -> Answer | Awaitable[Answer]:
+) -> Slices[Answer | Awaitable[Answer]]:
     """Append the batches. `headers` are those already decoded, in the order of the request."""
     decoded = iter(headers)
+    replicas = context.services.replicas
     topics: list[Topic] = []
+    unopened: list[Unopened] = []
     uncommitted: list[Uncommitted] = []
-    failed: list[ErrorCode] = []
     for topic_data in request.topic_data:
         rows: list[Row] = []
         name, error = _name(context, topic_data.name, topic_data.topic_id)
@@ -101,12 +113,28 @@ def _handle(
             if error is not None:
                 row.error_code = error
             else:
+                partition = replicas.get(name, data.index)
+                opening = None if partition is None else partition.opening()
+                if opening is not None:
+                    unopened.append(Unopened(opening, name, data, header, row))
+                    continue
                 _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
+                yield
             data.records = None  # a view of the whole frame, which must not stay in memory while the response waits
-            if row.error_code:
-                failed.append(ErrorCode(row.error_code))
         topics.append(Topic(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=rows))
-    response = ProduceResponse(responses=topics)
+    for opening, name, data, header, row in unopened:
+        yield opening
+        _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
+        data.records = None
+    return _respond(context, request, ProduceResponse(responses=topics), uncommitted)
+
+
+def _respond(
+    context: Context, request: ProduceRequest, response: ProduceResponse, uncommitted: list[Uncommitted]
+) -> Answer | Awaitable[Answer]:
+    failed = [
+        ErrorCode(row.error_code) for topic in response.responses for row in topic.partition_responses if row.error_code
+    ]
     if failed and context.version >= FIRST_WITH_LEADERS:
         _tell_leaders(context, response)
     if request.acks == 0:

@@ -72,6 +72,7 @@ async def _agreed(context: Context, request: TxnOffsetCommitRequest, partition: 
     if not is_added and not context.config.get_bool("transaction.partition.verification.enable"):
         return producer
     log = context.services.replicas.partition(*partition)
+    await log.open()
     guard = log.start_verification(producer, -1, supports_epoch_bump=is_added)
     if guard is None:
         return producer  # the partition already has records of the transaction
