@@ -146,7 +146,8 @@ def test_the_commands_about_topics(any_kafka: ApacheKafka) -> None:
     assert rows(node, "topics create wide --replication-factor 3", code=1)[0]["error"] == "INVALID_REPLICATION_FACTOR"
     assert "cmd" in [row["name"] for row in rows(node, "topics list")]
     first = rows(node, "topics describe cmd")[0]
-    assert (first["leader"], first["status"], first["configs"]) == (1, "ok", {"retention.ms": "1000"})
+    partition = first["partitions"][0]
+    assert (partition["leader"], partition["status"], first["configs"]) == (1, "ok", {"retention.ms": "1000"})
     assert rows(node, f"topics describe --id {made['topicId']}")[0]["topic"] == "cmd"
     assert rows(node, "topics describe cmd --under-replicated --unavailable --under-min-isr --exit-code") == []
     assert "cmd" in [row["topic"] for row in rows(node, "topics describe --at-min-isr --exit-code", code=2)]

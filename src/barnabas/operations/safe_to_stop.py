@@ -6,6 +6,7 @@ in-sync replica on this broker.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,6 +69,29 @@ class StopReport(NamedTuple):
     @property
     def is_safe(self) -> bool:
         return not self.affected and self.quorum_loss is None
+
+
+def reasons(report: StopReport, max_topics: int) -> list[str]:
+    """Return why the broker cannot be stopped, worst first: one sentence per effect, with at most `max_topics` topics. Pure."""
+    found = []
+    for effect, what in _WHAT.items():
+        partitions = Counter(each.topic for each in report.affected if each.effect is effect)
+        if not partitions:
+            continue
+        named = [f"{topic} ({count:,})" for topic, count in partitions.most_common(max_topics)]
+        if more := len(partitions) - len(named):
+            named.append(f"and {more:,} more topic{'s' * (more != 1)}")
+        total = partitions.total()
+        found.append(f"{total:,} partition{'s' * (total != 1)} would {what}: {', '.join(named)}")
+    if report.quorum_loss is not None:
+        found.append(f"the metadata quorum would be lost: {report.quorum_loss}")
+    return found
+
+
+_WHAT = {
+    Effect.OFFLINE: "be offline, because no other replica is in sync",
+    Effect.BELOW_MIN_ISR: f"refuse acks=all, because fewer than {MIN_ISR} replicas would be in sync",
+}
 
 
 async def judge_stop(cluster: Cluster, broker_id: int) -> StopReport:

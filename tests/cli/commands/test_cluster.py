@@ -12,7 +12,7 @@ import pytest
 from barnabas.client.admin.quorum import RaftEndpoint
 from barnabas.client.state import Partition, Topic
 from barnabas.operations.quorum.controllers import ControllerError, controller_of, parse_endpoint
-from barnabas.operations.safe_to_stop import Effect, affected_by
+from barnabas.operations.safe_to_stop import Effect, StopReport, affected_by, reasons
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID
 from tests.client.admin.guarded import guarded_broker
@@ -102,7 +102,23 @@ def test_the_only_broker_cannot_be_stopped(broker: Broker) -> None:
     assert result.exit_code == 2
     rows = [(row["topic"], row["partition"], row["effect"]) for row in document(result)]
     assert rows == [("kept", 0, "offline"), ("kept", 1, "offline"), ("__cluster_metadata", 0, "quorumLost")]
-    assert "2 partitions would be offline; the metadata quorum would be lost" in result.stderr
+    offline = "2 partitions would be offline, because no other replica is in sync: kept (2)"
+    assert f"broker 1 cannot be stopped: {offline}; the metadata quorum would be lost" in result.stderr
+    shown = ask(broker, "cluster", "safe-to-stop", "1").stdout.splitlines()
+    assert shown[:2] == ["broker 1 cannot be stopped", f"- {offline}"]
+    assert [line.split(":")[0] for line in shown[2:]] == ["- the metadata quorum would be lost"]
+    table = ask(broker, "cluster", "safe-to-stop", "1", "--verbose").stdout
+    assert table.splitlines()[5].split() == ["TOPIC", "PARTITION", "EFFECT", "REPLICAS", "ISR", "MIN-ISR"]
+
+
+def test_reasons_name_the_topics_with_most_partitions_and_count_the_rest() -> None:
+    topics = [topic(f"t{number}", *[(1,)] * number) for number in (1, 2, 3)] + [topic("few", (1, 2), (1, 2))]
+    report = StopReport(list(affected_by(1, topics, {"few": 2})), None, [], False, [])
+    assert reasons(report, 2) == [
+        "6 partitions would be offline, because no other replica is in sync: t3 (3), t2 (2), and 1 more topic",
+        "2 partitions would refuse acks=all, because fewer than min.insync.replicas replicas would be in sync: few (2)",
+    ]
+    assert reasons(StopReport([], None, [], False, []), 2) == []
 
 
 def test_controllers_cannot_say_what_stops(broker: Broker) -> None:

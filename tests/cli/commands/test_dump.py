@@ -113,9 +113,29 @@ def test_verify_says_what_is_wrong_with_which_file(directory: Path) -> None:
     ]
 
 
+def test_verify_shows_damage_first_and_counts_the_rest(directory: Path, tmp_path: Path) -> None:
+    node = extract_node(tmp_path)
+    source = next(path for path in sorted(node.rglob("*.log")) if path.stat().st_size > 2000)
+    source.with_suffix(".timeindex").write_bytes(bytes(range(1, 13)) * 50)
+    result = run("--verify", node)
+    assert result.exit_code == 1
+    header, *lines = result.stdout.splitlines()
+    assert header.split() == ["FILE", "STATUS", "WHERE", "PROBLEM"]
+    assert len(lines) == 4
+    assert all("damaged" in line for line in lines)
+    assert "more problems; --verbose shows all" in lines[-1]
+    assert "1 damaged, problems: " in result.stderr
+    every = run("--verify", node, "--verbose").stdout.splitlines()
+    assert sum(" ok" in line for line in every) > 10
+    assert sum("damaged" in line for line in every) > 4
+    misused = run(node, "--verbose")
+    assert (misused.exit_code, "only be used with --verify" in misused.stderr) == (2, True)
+
+
 def test_verify_finds_nothing_wrong_with_a_node_of_kafka(tmp_path: Path) -> None:
     result = run("--verify", extract_node(tmp_path))
     assert result.exit_code == 0, result.output
+    assert result.stdout == ""
     assert "no problems" in result.stderr
 
 

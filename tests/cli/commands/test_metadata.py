@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -60,10 +61,33 @@ def test_diff_of_the_same_is_nothing(log_dir: Path) -> None:
 
 def test_diff_of_two_files(log_dir: Path) -> None:
     snapshot = log_dir / "__cluster_metadata-0/00000000000000003603-0000000004.checkpoint"
-    kinds = {
-        row["kind"] for row in json.loads(run("diff", log_dir / "bootstrap.checkpoint", snapshot, "-o", "json").stdout)
-    }
-    assert {"TopicCreated", "BrokerRegistered", "AclAdded"} <= kinds
+    rows = json.loads(run("diff", log_dir / "bootstrap.checkpoint", snapshot, "-o", "json").stdout)
+    assert {("create", "topic"), ("create", "broker"), ("create", "acl")} <= {(r["action"], r["kind"]) for r in rows}
+    assert all(list(row) == ["action", "kind", "name", "field", "before", "after", "text"] for row in rows)
+    made = next(row for row in rows if (row["kind"], row["name"], row["field"]) == ("topic", "d-txn", "partitions"))
+    assert (made["before"], made["after"], made["text"]) == (None, 2, "topic d-txn created with 2 partitions")
+    assert ("topic", "cfg-alter", "retention.ms") in {(row["kind"], row["name"], row["field"]) for row in rows}
+
+
+def test_diff_after_a_restart_shows_what_was_changed_and_counts_the_rest(tmp_path: Path) -> None:
+    with Broker(data_dir=tmp_path / "data") as broker:
+        broker.create_topic("orders-0", 2)
+        broker.stop()
+        shutil.copytree(tmp_path / "data", tmp_path / "before")
+        broker.start()
+        broker.create_topic("orders-1", 2)
+    changed = run("diff", tmp_path / "before", tmp_path / "data")
+    assert changed.stdout == "topic orders-1 created with 2 partitions\n"
+    assert changed.stderr.startswith(
+        "as after every restart: 1 broker registered again, 1 controller registered again, "
+    )
+    every = run("diff", tmp_path / "before", tmp_path / "data", "--verbose")
+    assert "broker 1 registered again" in every.stdout
+    assert every.stderr == ""
+    rows = json.loads(run("diff", tmp_path / "before", tmp_path / "data", "-o", "json").stdout)
+    assert rows[0]["name"] == "orders-1"
+    epochs = next(row for row in rows if (row["kind"], row["field"]) == ("broker", "epoch"))
+    assert epochs["before"] < epochs["after"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from barnabas.operations.topics.facts import PartitionFacts
 from barnabas.operations.topics.partition_count import Load, plan_partitions
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
-from tests.command_line import Command
+from tests.command_line import Command, Process
 
 T0_MS = 1_700_000_000_000
 
@@ -57,6 +58,22 @@ def test_topics_are_listed_by_pattern_and_with_internal_ones(broker: Broker) -> 
     assert table[1].split()[:4] == ["listed-a", "2", "1", "false"]
 
 
+@pytest.mark.parametrize("command", [("topics", "list"), ("quorum", "status"), ("groups", "list", "--state", "Empty")])
+def test_every_sample_of_watch_has_its_time(broker: Broker, command: tuple[str, ...]) -> None:
+    broker.create_topic(f"watched-{command[0]}")
+    if command[0] == "groups":
+        rows_of = Command("groups").rows
+        rows_of(broker, "reset", "watched", "--topic", "watched-groups", "--to-earliest", "--yes")
+    now_ms = time.time() * 1000
+    with Process(*command, "--watch", 0.1, "-o", "jsonl", "-b", broker.bootstrap_servers) as process:
+        first = json.loads(process.until("{"))["sample_timestamp"]
+        while (later := json.loads(process.until("{"))["sample_timestamp"]) == first:
+            pass
+        assert now_ms - 1 <= first < later
+    once = Command(*command)(broker, "-o", "jsonl").stdout.splitlines()[0]
+    assert "sample_timestamp" not in json.loads(once)
+
+
 def test_internal_topics_are_listed_when_asked_for() -> None:
     with Broker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "makes-it"})
@@ -67,14 +84,17 @@ def test_internal_topics_are_listed_when_asked_for() -> None:
 
 def test_a_topic_is_described_with_its_partitions_and_settings(broker: Broker) -> None:
     broker.create_topic("described", 2, config={"retention.ms": "1000"})
-    first, second = rows(broker, "describe", "described")
-    assert (first["topic"], first["partition"], second["partition"]) == ("described", 0, 1)
+    (topic,) = rows(broker, "describe", "described")
+    assert (topic["topic"], topic["numPartitions"], topic["replicationFactor"]) == ("described", 2, 1)
+    first, second = topic["partitions"]
+    assert (first["partition"], second["partition"]) == (0, 1)
     assert (first["leader"], first["replicas"], first["isr"], first["status"]) == (1, [1], [1], "ok")
-    assert first["configs"] == {"retention.ms": "1000"}
+    assert topic["configs"] == {"retention.ms": "1000"}
     assert "configs" not in rows(broker, "describe", "described", "--no-configs")[0]
-    assert rows(broker, "describe", "--id", first["topicId"]) == [
-        {**row, "eligibleLeaderReplicas": None, "lastKnownElr": None} for row in (first, second)
-    ]
+    without_elr = [{**row, "eligibleLeaderReplicas": None, "lastKnownElr": None} for row in (first, second)]
+    assert rows(broker, "describe", "--id", topic["topicId"]) == [{**topic, "partitions": without_elr}]
+    lines = topics(broker, "describe", "described", "-o", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["topic"] for line in lines] == ["described"]
     assert {row["topic"] for row in rows(broker, "describe", "--pattern", "descr.*")} == {"described"}
     head, columns, *lines = topics(broker, "describe", "described").stdout.splitlines()
     assert head.startswith("described, 2 partitions, replication factor 1, id ")
@@ -92,7 +112,7 @@ def test_filters_show_partitions_that_are_not_well_and_exit_with_2_if_asked(brok
     broker.create_topic("demanding", config={"min.insync.replicas": "2"})
     assert rows(broker, "describe", "well", "demanding", "--under-replicated", "--unavailable", "--exit-code") == []
     under = rows(broker, "describe", "well", "demanding", "--under-min-isr", "--exit-code", code=2)
-    assert [(row["topic"], row["status"]) for row in under] == [("demanding", "under-min-isr")]
+    assert [(row["topic"], row["partitions"][0]["status"]) for row in under] == [("demanding", "under-min-isr")]
     assert [row["topic"] for row in rows(broker, "describe", "well", "demanding", "--at-min-isr")] == ["well"]
     assert topics(broker, "describe", "demanding", "--exit-code").exit_code == 2
     assert topics(broker, "describe", "demanding").exit_code == 0
@@ -142,7 +162,7 @@ def test_topics_are_created_alike_after_the_cluster_was_asked(broker: Broker) ->
 
 def _created(broker: Broker, name: str, *options: str) -> Any:
     rows(broker, "create", name, *options)
-    return rows(broker, "describe", name)
+    return rows(broker, "describe", name)[0]["partitions"]
 
 
 def test_if_one_topic_is_refused_none_is_created(broker: Broker) -> None:
@@ -195,9 +215,9 @@ def test_adding_partitions_says_that_keys_move_and_needs_a_yes(broker: Broker) -
     assert "add partitions to topic keyed, from 1 to 3" in refused.stderr
     assert "records of a key may go to another partition" in refused.stderr
     assert "--yes" in refused.stderr
-    assert len(rows(broker, "describe", "keyed")) == 1
+    assert len(rows(broker, "describe", "keyed")[0]["partitions"]) == 1
     assert rows(broker, "alter", "keyed", "--partitions", 3, "--yes")[0]["error"] is None
-    assert len(rows(broker, "describe", "keyed")) == 3
+    assert len(rows(broker, "describe", "keyed")[0]["partitions"]) == 3
     fewer = rows(broker, "alter", "keyed", "--partitions", 2, "--yes", code=1)
     assert fewer[0]["error"] == "INVALID_PARTITIONS"
 
@@ -281,7 +301,7 @@ def test_who_may_not_is_told_so_and_sees_the_rest() -> None:
         assert rows(guarded, "delete", "secret", "--yes", code=1)[0]["error"] == "TOPIC_AUTHORIZATION_FAILED"
         assert [row["name"] for row in rows(guarded, "list")] == ["open"]
         # The cluster's reassignments and disks may not be seen, so they are not shown.
-        assert [row["status"] for row in rows(guarded, "describe", "open")] == ["ok"]
+        assert [row["status"] for row in rows(guarded, "describe", "open")[0]["partitions"]] == ["ok"]
         assert [row["sizeBytes"] for row in rows(guarded, "idle")] == [None]
 
 

@@ -41,7 +41,8 @@ _FEATURE_COLUMNS = columns(
 )
 _EFFECT = Column("effect", style=lambda value: "red" if value in ("offline", "quorumLost") else "yellow")
 _STOP_COLUMNS = columns("topic", "partition", _EFFECT, "replicas", "isr", Column("minInsyncReplicas", "MIN-ISR"))
-_TOPICS_AT_ONCE = 500
+_TOPICS_OF_A_REASON = 10
+"""Topics that a reason of safe-to-stop names; the others are counted."""
 
 
 @click.group(short_help="Show nodes and features; check if a broker can be stopped.")
@@ -341,38 +342,43 @@ def _change_features(
 
 @cluster.command("safe-to-stop", cls=JudgingCommand, short_help="Check whether a broker can be stopped.")
 @click.argument("broker", type=int)
+@click.option("--verbose", is_flag=True, help="Also list every affected partition.")
 @common_options
-def safe_to_stop(broker: int, connection: Connection, output: Output) -> None:
+def safe_to_stop(broker: int, verbose: bool, connection: Connection, output: Output) -> None:
     """Check whether a broker can be stopped without losing availability. Exits with 0 if it can, with 2 if not.
 
-    Lists the partitions that would be offline, or would have fewer in-sync replicas than min.insync.replicas, so that
-    producers with acks=all get errors. If the node is a voter, also checks that the metadata quorum keeps its majority.
+    Shows the verdict, then the reasons: partitions that would be offline, or would have fewer in-sync replicas than
+    min.insync.replicas, so that producers with acks=all get errors. If the node is a voter, also checks that the metadata
+    quorum keeps its majority. The other formats list every affected partition.
 
     \b
     Examples:
       barnabas cluster safe-to-stop 2
+      barnabas cluster safe-to-stop 2 --verbose
       barnabas cluster safe-to-stop 2 -o json && systemctl stop kafka
     """
-    from barnabas.operations.safe_to_stop import Effect, judge_stop
+    from barnabas.operations.safe_to_stop import judge_stop, reasons
 
     report = run(connection, lambda cluster: judge_stop(cluster, broker))
+    why = reasons(report, _TOPICS_OF_A_REASON)
+    verdict = f"broker {broker} {'can' if report.is_safe else 'cannot'} be stopped"
+    if output.is_for_people:
+        output.title(verdict)
+        for reason in why:
+            output.write(f"- {reason}")
+        output.flush()
+        if verbose and report.affected:
+            output.title("partitions")
+            output.rows(_STOP_COLUMNS, _stop_rows(report))
+    else:
+        output.rows(_STOP_COLUMNS, _stop_rows(report))
+        note(f"{verdict}: {'; '.join(why)}" if why else verdict)
     if report.is_fenced:
         note(f"broker {broker} is fenced: it leads no partition and is in no ISR")
     for warning in report.warnings:
         note(f"warning: {warning}")
-    rows = _stop_rows(report)
-    if rows or output.format is not Format.TABLE:
-        output.rows(_STOP_COLUMNS, rows)
-    if report.is_safe:
-        note(f"broker {broker} can be stopped")
-        return
-    offline = sum(each.effect is Effect.OFFLINE for each in report.affected)
-    below = len(report.affected) - offline
-    reasons = [f"{offline} partitions would be offline"] * bool(offline)
-    reasons += [f"{below} would be below min.insync.replicas"] * bool(below)
-    reasons += [f"the metadata quorum would be lost: {report.quorum_loss}"] * (report.quorum_loss is not None)
-    note(f"broker {broker} cannot be stopped: {'; '.join(reasons)}")
-    raise SystemExit(EXIT_NO)
+    if not report.is_safe:
+        raise SystemExit(EXIT_NO)
 
 
 def _stop_rows(report: StopReport) -> Rows:

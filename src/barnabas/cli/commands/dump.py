@@ -6,7 +6,9 @@ where, and everything intact was shown. Exit code 2: wrong usage.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
 
@@ -43,7 +45,8 @@ _CHECKED_COLUMNS = columns(
 @click.option("--batches", is_flag=True, help="Show batch headers only, without decoding records.")
 @click.option("--keys", "keys_only", is_flag=True, help="Omit values and headers of records.")
 @click.option("--kind", type=click.Choice(list(_KINDS)), help="Type of the records, if the path does not tell.")
-@click.option("--verify", is_flag=True, help="Check all files, and show the status of each and the place of damage.")
+@click.option("--verify", is_flag=True, help="Check all files. Show the damage, its place, and a summary.")
+@click.option("--verbose", is_flag=True, help="With --verify: show all damage of each file, and files without damage.")
 @output_options
 def dump(
     paths: tuple[Path, ...],
@@ -53,6 +56,7 @@ def dump(
     keys_only: bool,
     kind: str | None,
     verify: bool,
+    verbose: bool,
     output: Output,
 ) -> None:
     """Show the contents of files written by Kafka or barnabas: segments, metadata snapshots, indexes, checkpoints,
@@ -74,8 +78,10 @@ def dump(
         ]
         if given:
             raise click.UsageError(f"{given[0]} and --verify cannot both be given.")
-        _verify(paths, output)
+        _verify(paths, output, shows_all=verbose or not output.is_for_people)
         return
+    if verbose:
+        raise click.UsageError("--verbose can only be used with --verify.")
     start, end = _range(offsets)
     wanted = Wanted(start, end, batches, keys_only, None if kind is None else _KINDS[kind])
     damaged = 0
@@ -200,30 +206,45 @@ def _range(text: str | None) -> tuple[int, int | None]:
     return int(start or 0), int(end) if colon and end else None
 
 
-def _verify(paths: tuple[Path, ...], output: Output) -> None:
+_PROBLEMS_OF_A_FILE = 3
+"""Problems of one file that are shown without --verbose; the others are counted."""
+
+
+def _verify(paths: tuple[Path, ...], output: Output, *, shows_all: bool) -> None:
     files = [file for path in paths for file in _files_under(path)]
     if not files:
         raise Failure("no log files found", resource=", ".join(map(str, paths)))
-    total, before, wrong = sum(file.stat().st_size for file in files), 0, 0
+    total, before = sum(file.stat().st_size for file in files), 0
     segments = {file for file in files if file.suffix == LOG_SUFFIX}
-    with output.table(_CHECKED_COLUMNS) as rows, Progress("checking", total, "bytes") as progress, failures():
+    bad: Counter[Path] = Counter()
+    with ExitStack() as stack, failures():
+        progress = stack.enter_context(Progress("checking", total, "bytes"))
+        table: Rows | None = None
+
+        def show(file: Path, status: str, where: str | None = None, problem: str | None = None) -> None:
+            nonlocal table
+            table = table or stack.enter_context(output.table(_CHECKED_COLUMNS))
+            table.add({"file": str(file), "status": status, "where": where, "problem": problem})
+
         for file in files:
             if file.suffix in INDEX_SUFFIXES and file.with_suffix(LOG_SUFFIX) in segments:
                 continue  # it was, or will be, checked with its log
-            bad = set()
-            for problem in check(file, lambda done, before=before: progress.update(before + done)):  # type: ignore[misc]
-                wrong += 1
-                bad.add(problem.path)
-                where = problem.where or None
-                row = {"file": str(problem.path), "status": "damaged", "where": where, "problem": problem.what}
-                rows.add(row)
             checked = [file, *(file.with_suffix(suffix) for suffix in INDEX_SUFFIXES)] if file in segments else [file]
-            for good in checked:
-                if good not in bad and good.exists():
-                    rows.add({"file": str(good), "status": "ok", "where": None, "problem": None})
+            for problem in check(file, lambda done, before=before: progress.update(before + done)):  # type: ignore[misc]
+                bad[problem.path] += 1
+                if shows_all or bad[problem.path] <= _PROBLEMS_OF_A_FILE:
+                    show(problem.path, "damaged", problem.where or None, problem.what)
+            for each in checked:
+                if shows_all and not bad[each] and each.exists():
+                    show(each, "ok")
+                elif not shows_all and (more := bad[each] - _PROBLEMS_OF_A_FILE) > 0:
+                    show(each, "damaged", None, f"{more:,} more problem{'s' * (more != 1)}; --verbose shows all")
             before += file.stat().st_size
+    wrong = bad.total()
     if output.is_for_people:
-        note(f"{len(files)} files, {total:,} bytes: {f'problems: {wrong}' if wrong else 'no problems'}")
+        damaged = sum(count > 0 for count in bad.values())
+        counts = f"{damaged:,} damaged, problems: {wrong:,}" if wrong else "no problems"
+        note(f"{len(files):,} files, {total:,} bytes: {counts}")
     if wrong:
         raise SystemExit(EXIT_FAILED)
 

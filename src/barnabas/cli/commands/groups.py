@@ -143,7 +143,7 @@ def list_(
         )
         output.rows(_LISTED, rows)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 # --- describing
@@ -187,7 +187,7 @@ def describe(
             output.rows((Column("groupId"), *_POSITIONS), every)
         _end_with(failures, is_watched=watch is not None)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 @groups.command("members", short_help="Show members and their assigned partitions.")
@@ -206,7 +206,7 @@ def members(
         output.rows(_MEMBERS, (_member_row(group, each) for group in described.values() for each in group.members))
         _end_with(failures, is_watched=watch is not None)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 @groups.command("state", short_help="Show state, type, coordinator, assignor and epochs.")
@@ -225,7 +225,7 @@ def state(
         output.rows(_DESCRIBED, map(_state_row, described.values()))
         _end_with(failures, is_watched=watch is not None)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 def _need_groups(group_ids: tuple[str, ...], all_groups: bool) -> None:

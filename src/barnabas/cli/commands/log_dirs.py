@@ -94,7 +94,7 @@ def describe(
             nonlocal failed
             failed = await _describe(cluster, partitions, brokers, kind, output)
 
-        await watched(watch, show)
+        await watched(output, watch, show)
 
     run(connection, work)
     if failed:

@@ -1,13 +1,13 @@
 """`barnabas metadata`: browse the metadata of a cluster as a tree, from its metadata log or a snapshot.
 
 Parses arguments and prints; sources are in `operations.metadata_image`, the tree in `metadata.tree`, differences in
-`metadata.changes`. Passwords in settings are not shown.
+`metadata.changes` and `metadata.changed_fields`. Passwords in settings are not shown.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
 from barnabas.cli.terminal.exit_codes import EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, Misunderstood, failures
-from barnabas.cli.terminal.output import Format, Output, note
+from barnabas.cli.terminal.output import Format, Output, cell, columns, note
 from barnabas.cli.terminal.parsing import moment_of
 from barnabas.metadata import tree
 from barnabas.metadata.as_of import AsOf
+from barnabas.metadata.changed_fields import changed_fields, is_routine, summary
 from barnabas.metadata.changes import Change, ConfigChanged, changes
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
@@ -115,13 +116,22 @@ def find(words: tuple[str, ...], name: str, as_of: AsOf, connection: Connection,
 @click.option("--from", "from_", **_MOMENT, help="SOURCE as of this offset or time.")
 @click.option("--to", **_MOMENT, help="OTHER, or else SOURCE, as of this offset or time.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
+@click.option("--verbose", is_flag=True, help="Also show the changes that every restart makes, one by one.")
 @common_options
 def diff(
-    words: tuple[str, ...], from_: AsOf, to: AsOf, exit_code: bool, connection: Connection, output: Output
+    words: tuple[str, ...],
+    from_: AsOf,
+    to: AsOf,
+    exit_code: bool,
+    verbose: bool,
+    connection: Connection,
+    output: Output,
 ) -> None:
     """Show what changed between two offsets or times of SOURCE, or from SOURCE to OTHER.
 
-    With --bootstrap-controller, the running quorum is OTHER, or without SOURCE, the only source.
+    Changes that every restart makes (new epochs of brokers, controllers and leaders) are counted in one line at the end. The
+    other formats have all changes, one row per field. With --bootstrap-controller, the running quorum is OTHER, or without
+    SOURCE, the only source.
     """
     sources: list[Source] = [_path(word) for word in words]
     if _is_live(connection):
@@ -133,15 +143,35 @@ def diff(
         name = connection.address if isinstance(before_source, Connection) else str(before_source)
         raise Failure("nothing to compare with", resource=name, advice="pass --from, or give a second source")
     before, after = _image(before_source, from_), _image(after_source, to)
-    count = output.listing("text", _change_rows(before, after))
-    if exit_code and count:
+    found = [_without_secrets(change) for change in changes(before, after)]
+    found.sort(key=is_routine)
+    if output.is_for_people:
+        _show_changes(output, found, verbose)
+    else:
+        output.rows(_CHANGED, _change_rows(found))
+    if exit_code and found:
         raise SystemExit(EXIT_NO)
 
 
-def _change_rows(before: MetadataImage, after: MetadataImage) -> Iterator[dict[str, Any]]:
-    for change in changes(before, after):
-        shown = _without_secrets(change)
-        yield {"kind": type(change).__name__, "text": str(shown)}
+_CHANGED = columns("action", "kind", "name", "field", "before", "after", "text")
+
+
+def _change_rows(found: Iterable[Change]) -> Iterator[dict[str, Any]]:
+    for change in found:
+        for field in changed_fields(change):
+            yield {**field._asdict(), "text": str(change)}
+
+
+def _show_changes(output: Output, found: Iterable[Change], verbose: bool) -> None:
+    routine = []
+    for change in found:
+        if is_routine(change) and not verbose:
+            routine.append(change)
+        else:
+            output.write(cell(str(change)))
+    output.flush()
+    if routine:
+        note(f"as after every restart: {summary(routine)} (--verbose shows each)")
 
 
 def _without_secrets(change: Change) -> Change:

@@ -101,7 +101,7 @@ def list_(
         _show_errors(errors)
         failed.extend(errors)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
     if failed:
         sys.exit(EXIT_FAILED)
 

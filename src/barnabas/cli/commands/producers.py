@@ -81,7 +81,7 @@ def list_(
             if errors and watch is None:
                 sys.exit(EXIT_FAILED)
 
-        await watched(watch, once)
+        await watched(output, watch, once)
 
     run(connection, show)
 

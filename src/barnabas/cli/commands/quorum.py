@@ -108,7 +108,7 @@ def status(max_lag_ms: int, can_lose: int, watch: float | None, connection: Conn
         async def show() -> None:
             healthy[0] = await _show_status(cluster, max_lag_ms, can_lose, output)
 
-        await watched(watch, show)
+        await watched(output, watch, show)
 
     run(connection, work)
     if not healthy[0]:

@@ -443,7 +443,7 @@ async def _status(
         before = now
         return not ongoing
 
-    await watched(watch, show)
+    await watched(output, watch, show)
 
 
 def _show_status(now: Look, before: Look | None, output: Output) -> None:

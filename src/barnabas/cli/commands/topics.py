@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -152,7 +152,7 @@ def list_(
             ),
         )
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 @topics.command("describe", cls=JudgingCommand, short_help="Show the partitions of topics, and their status.")
@@ -225,7 +225,7 @@ def describe(
         _show_errors(found.errors)
         exit_codes.append(EXIT_FAILED if found.errors else EXIT_NO if exit_code and count else EXIT_OK)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
     sys.exit(exit_codes[-1])
 
 
@@ -267,7 +267,7 @@ _ALL_COLUMNS = columns("topic", *_PARTITION_COLUMNS)
 
 def _show_topics(output: Output, found: Iterable[TopicFacts], in_blocks: bool) -> None:
     if not in_blocks or not output.is_for_people:
-        output.rows(_ALL_COLUMNS, (row for topic in found for row in _partition_rows(topic, topic.partitions)))
+        _show_rows(output, ((topic, topic.partitions) for topic in found))
         return
     for topic in found:
         output.title(_headline(topic))
@@ -278,7 +278,19 @@ def _show_partitions(output: Output, found: Iterable[TopicFacts], filters: Itera
     shown = (
         (topic, [each for each in topic.partitions if any(getattr(each, name) for name in filters)]) for topic in found
     )
-    return output.rows(_ALL_COLUMNS, (row for topic, few in shown if few for row in _partition_rows(topic, few)))
+    return _show_rows(output, ((topic, few) for topic, few in shown if few))
+
+
+def _show_rows(output: Output, found: Iterable[tuple[TopicFacts, Sequence[PartitionFacts]]]) -> int:
+    """Show one row per partition; as JSON and YAML one object per topic. Returns the number of partitions."""
+    if output.format in (Format.TABLE, Format.TSV):
+        return output.rows(_ALL_COLUMNS, (row for topic, some in found for row in _partition_rows(topic, some)))
+    count = 0
+    with output.table(_ALL_COLUMNS) as table:
+        for topic, some in found:
+            count += len(some)
+            table.add(_topic_row(topic, some))
+    return count
 
 
 def _headline(facts: TopicFacts) -> str:
@@ -296,14 +308,29 @@ def _headline(facts: TopicFacts) -> str:
     return ", ".join(words)
 
 
+def _topic_row(facts: TopicFacts, partitions: Iterable[PartitionFacts]) -> dict[str, Any]:
+    topic, settings = facts.topic, facts.settings
+    row: dict[str, Any] = {
+        "topic": topic.name,
+        "topicId": _id_text(topic.topic_id),
+        "isInternal": topic.is_internal,
+        "numPartitions": len(topic.partitions),
+        "replicationFactor": topic.replication_factor,
+        "partitions": [
+            {name: value for name, value in each.items() if name != "topic"}
+            for each in _partition_rows(facts, partitions)
+        ],
+    }
+    if settings is not None and not isinstance(settings, KafkaError):
+        row["configs"] = settings.overrides()
+    return row
+
+
 def _partition_rows(facts: TopicFacts, partitions: Iterable[PartitionFacts]) -> Iterator[dict[str, Any]]:
-    topic_id, settings = _id_text(facts.topic.topic_id), facts.settings
-    overrides = None if settings is None or isinstance(settings, KafkaError) else settings.overrides()
     for found in partitions:
         partition, moving = found.partition, found.reassignment
-        row: dict[str, Any] = {
+        yield {
             "topic": facts.topic.name,
-            "topicId": topic_id,
             "partition": partition.partition_index,
             "leader": partition.leader_id if partition.leader_id >= 0 else None,
             "leaderEpoch": partition.leader_epoch,
@@ -316,9 +343,6 @@ def _partition_rows(facts: TopicFacts, partitions: Iterable[PartitionFacts]) -> 
             "removingReplicas": moving.removing_replicas if moving else (),
             "status": found.status,
         }
-        if overrides is not None:
-            row["configs"] = overrides
-        yield row
 
 
 def _show_errors(errors: Mapping[str, KafkaError]) -> None:

@@ -122,7 +122,7 @@ def list_(
         )
         output.rows(_LISTED, rows)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 def _duration_ms(text: str) -> int:
@@ -151,7 +151,7 @@ def describe(transactional_ids: tuple[str, ...], watch: float | None, connection
         if len(described) < len(found) and watch is None:
             sys.exit(EXIT_FAILED)
 
-    run(connection, lambda cluster: watched(watch, lambda: show(cluster)))
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 def _description_row(each: TransactionDescription) -> dict[str, Any]:

@@ -31,6 +31,8 @@ Style = Callable[[Any], str | None]
 
 ALIGNED_ROWS: Final = 256
 """Number of rows from which the column widths of a table are computed."""
+SAMPLE_TIMESTAMP: Final = "sample_timestamp"
+"""Field of every row of --watch: when the sample was taken."""
 _ALIGNED_S = 0.5
 _CHUNK_LINES = 512
 _MAX_ALIGNED_WIDTH = 60
@@ -61,7 +63,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        return self.title or re.sub("(?<=[a-z])(?=[A-Z])", "-", self.key).upper()
+        return self.title or re.sub("(?<=[a-z])(?=[A-Z])|_", "-", self.key).upper()
 
 
 def columns(*keys: str | Column) -> tuple[Column, ...]:
@@ -180,6 +182,7 @@ class Rows:
         self.count = 0
         self._write = output.write
         self._flush = output.flush
+        self._stamped = output.stamped
 
     def add(self, row: Row) -> None:
         raise NotImplementedError
@@ -288,7 +291,7 @@ def _line_writer(keys: list[tuple[str, Callable[[Any], str] | None]], formats: l
 class _JsonLines(Rows):
     def add(self, row: Row) -> None:
         self.count += 1
-        self._write(to_json(row))
+        self._write(to_json(self._stamped(row)))
 
 
 class _JsonArray(Rows):
@@ -298,7 +301,7 @@ class _JsonArray(Rows):
 
     def add(self, row: Row) -> None:
         self.count += 1
-        self._write(self._before + to_json(row), end="")
+        self._write(self._before + to_json(self._stamped(row)), end="")
         self._before = ",\n "
 
     def close(self) -> None:
@@ -309,7 +312,7 @@ class _JsonArray(Rows):
 class _Yaml(Rows):
     def add(self, row: Row) -> None:
         self.count += 1
-        self._write(to_yaml([row]), end="")
+        self._write(to_yaml([self._stamped(row)]), end="")
 
     def close(self) -> None:
         if not self.count:
@@ -354,12 +357,18 @@ class Output:
         self.format = format
         self._file = sys.stdout if file is None else file
         self.color = wants_color(self._file) if color is None else color
+        self.sample_timestamp: int | None = None
+        """With --watch, the time of the sample that is being shown, in ms since 1970. JSON and YAML have it in every row."""
         self._pieces: list[str] = []
         self._has_written = False
 
     @property
     def is_for_people(self) -> bool:
         return self.format is Format.TABLE
+
+    def stamped(self, row: Row) -> Row:
+        """Return the row, with --watch after the time of its sample."""
+        return row if self.sample_timestamp is None else {SAMPLE_TIMESTAMP: self.sample_timestamp, **row}
 
     def rows(self, shown: Iterable[Column], rows: Iterable[Row]) -> int:
         """Write a list of rows and return their number."""
@@ -391,9 +400,9 @@ class Output:
                 name = f"{key + ':':{width + 2}}"
                 self.write(f"{_paint(name, 'bold') if self.color else name}{cell(value)}".rstrip())
         elif self.format is Format.YAML:
-            self.write(to_yaml(row), end="")
+            self.write(to_yaml(self.stamped(row)), end="")
         elif self.format is Format.JSON:
-            text = json.dumps(row, indent=2, ensure_ascii=False, default=plain)
+            text = json.dumps(self.stamped(row), indent=2, ensure_ascii=False, default=plain)
             self.write("\n".join(map(_for_terminals, text.split("\n"))))
         else:
             with self.table(columns(*row)) as table:
