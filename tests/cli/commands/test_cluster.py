@@ -245,3 +245,17 @@ def test_a_refused_connection_names_the_address(command: tuple[str, ...]) -> Non
         address = f"127.0.0.1:{unused.getsockname()[1]}"
     result = run(*command, "-b", address, "-X", "default.api.timeout.ms=300")
     assert (result.exit_code, address in result.stderr, "Try: " in result.stderr) == (1, True, True)
+
+
+def test_brokers_are_shown_with_their_load(broker: Broker) -> None:
+    (row,) = document(ask(broker, "cluster", "brokers", "-o", "json"))
+    assert (row["broker"], row["status"], row["under_replicated"], row["out_of_sync"]) == (1, "ok", 0, 0)
+    assert row["leaders"] == row["replicas"] >= 2
+    assert (row["leader_skew_percent"], row["replica_skew_percent"]) == (0.0, 0.0)
+    assert 0 <= row["size_bytes"] < row["total_bytes"]
+    assert 0 < row["usable_bytes"] <= row["total_bytes"]
+    table = ask(broker, "cluster", "brokers").stdout.splitlines()
+    assert table[0].split()[:6] == ["BROKER", "STATUS", "RACK", "LEADERS", "SKEW", "REPLICAS"]
+    assert table[1].split()[:6] == ["1", "ok", "-", str(row["leaders"]), "0%", str(row["replicas"])]
+    refused = run("cluster", "brokers", "--bootstrap-controller", broker.listeners["CONTROLLER"])
+    assert (refused.exit_code, "--bootstrap-server" in refused.stderr) == (1, True)

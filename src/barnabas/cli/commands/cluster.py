@@ -17,7 +17,9 @@ from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import JudgingCommand
 from barnabas.cli.terminal.output import Column, Format, Output, columns, note
+from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
+from barnabas.operations.quantities import bytes_text
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ _FEATURE_COLUMNS = columns(
 )
 _EFFECT = Column("effect", style=lambda value: "red" if value in ("offline", "quorumLost") else "yellow")
 _STOP_COLUMNS = columns("topic", "partition", _EFFECT, "replicas", "isr", Column("minInsyncReplicas", "MIN-ISR"))
+_SKEWED_PERCENT = 20
+"""Skew that is shown in colour."""
 _TOPICS_OF_A_REASON = 10
 """Topics that a reason of safe-to-stop names; the others are counted."""
 
@@ -53,6 +57,7 @@ def cluster() -> None:
     Examples:
       barnabas cluster describe
       barnabas cluster describe --bootstrap-controller localhost:9093
+      barnabas cluster brokers
       barnabas cluster features
       barnabas cluster upgrade --release-version 4.3 --dry-run
       barnabas cluster safe-to-stop 2 && systemctl stop kafka
@@ -105,6 +110,79 @@ def describe(authorized_operations: bool, connection: Connection, output: Output
         output.rows(_CONTROLLER_COLUMNS if found.has_controllers else _BROKER_COLUMNS, rows)
     else:
         output.one({**head, kind: rows})
+
+
+def _percent(value: float) -> str:
+    return f"{value:+.0f}%" if value else "0%"
+
+
+def _skewed(value: float | None) -> str | None:
+    return "yellow" if value is not None and abs(value) > _SKEWED_PERCENT else None
+
+
+def _bad(count: int | None) -> str | None:
+    return "red" if count else None
+
+
+_LOAD_COLUMNS = columns(
+    "broker",
+    Column("status", style=lambda value: None if value == "ok" else "red"),
+    "rack",
+    "leaders",
+    Column("leader_skew_percent", "SKEW", style=_skewed, show=_percent),
+    "replicas",
+    Column("replica_skew_percent", "SKEW", style=_skewed, show=_percent),
+    Column("under_replicated", style=_bad),
+    Column("out_of_sync", style=_bad),
+    Column("size_bytes", "DISK-USED", show=bytes_text),
+    Column("usable_bytes", "USABLE", show=bytes_text),
+    Column("total_bytes", "TOTAL", show=bytes_text),
+)
+
+
+@cluster.command("brokers", short_help="Show leaders, replicas, skew and disks of each broker.")
+@watch_option
+@common_options
+def brokers(watch: float | None, connection: Connection, output: Output) -> None:
+    """Show the load of each broker: leaders, replicas, replicas out of sync, and disks.
+
+    SKEW is the difference from the mean of all running brokers. UNDER-REPLICATED counts the partitions that the broker leads
+    and that lack in-sync replicas, OUT-OF-SYNC its own replicas that are not in sync. DISK-USED is the size of its logs.
+
+    \b
+    Examples:
+      barnabas cluster brokers
+      barnabas cluster brokers --watch 5
+      barnabas cluster brokers -o json
+    """
+    from barnabas.operations.broker_loads import BrokerLoad, look_at_brokers
+
+    def row(load: BrokerLoad) -> dict[str, Any]:
+        return {
+            "broker": load.broker_id,
+            "host": load.node.host if load.node else None,
+            "port": load.node.port if load.node else None,
+            "rack": load.node.rack if load.node else None,
+            "status": load.status.value,
+            "leaders": load.leaders,
+            "leader_skew_percent": load.leader_skew_percent,
+            "replicas": load.replicas,
+            "replica_skew_percent": load.replica_skew_percent,
+            "under_replicated": load.under_replicated,
+            "out_of_sync": load.out_of_sync,
+            "size_bytes": load.disk.used_bytes,
+            "usable_bytes": load.disk.usable_bytes,
+            "total_bytes": load.disk.total_bytes,
+        }
+
+    async def show(cluster: Cluster) -> None:
+        loads = await look_at_brokers(cluster)
+        output.rows(_LOAD_COLUMNS, map(row, loads))
+        for load in loads:
+            if load.disk_error is not None:
+                note(f"warning: broker {load.broker_id}: disks: {load.disk_error.code.name}: {load.disk_error.message}")
+
+    run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
 @cluster.command("unregister")
