@@ -15,7 +15,7 @@ from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.testing import Broker
 from barnabas.wire.messages.create_acls import CreateAclsRequest
 from tests.client.admin.group_scenes import commit, committed, fill, member
-from tests.command_line import Command
+from tests.command_line import Command, Process
 
 TOPICS = {"orders": 2, "stock": 1, "empty": 1}
 
@@ -57,6 +57,28 @@ def test_groups_are_listed_by_state_and_type(broker: Broker) -> None:
     shown = run(broker, "list").stdout.splitlines()
     assert shown[0].split() == ["GROUP-ID", "TYPE", "STATE", "PROTOCOL-TYPE", "COORDINATOR-ID"]
     assert run(broker, "list", "--state", "nonsense").exit_code == 2
+
+
+def test_watched_lag_has_a_trend_and_a_time_to_catch_up(broker: Broker) -> None:
+    commit(broker.bootstrap_servers, "trend", {("orders", 0): 2})
+    watching = ("groups", "describe", "trend", "--watch", 0.1, "-b", broker.bootstrap_servers)
+    with Process(*watching, "-o", "jsonl") as process:
+        first = json.loads(process.until("{"))
+        assert (first["lag"], first["lag_per_second"], first["catch_up_ms"]) == (8, None, None)
+        commit(broker.bootstrap_servers, "trend", {("orders", 0): 6})
+        while (row := json.loads(process.until("{")))["lag"] == 8:
+            pass
+        assert (row["lag"], row["lag_per_second"] < 0, row["catch_up_ms"] > 0) == (4, True, True)
+        assert row["catch_up_ms"] == pytest.approx(-4000 / row["lag_per_second"], rel=0.01)
+        commit(broker.bootstrap_servers, "trend", {("orders", 0): 1})
+        while (row := json.loads(process.until("{")))["lag"] == 4:
+            pass
+        assert (row["lag"], row["lag_per_second"] > 0, row["catch_up_ms"]) == (9, True, None)
+    with Process(*watching) as process:
+        assert "lag 9, coordinator" in process.until("trend: ")
+        assert process.until("TOPIC").split()[6:8] == ["TREND", "CATCH-UP"]
+        assert process.until("trend: ").endswith(", steady")
+    assert "catch_up_ms" not in rows(broker, "describe", "trend")[0]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from barnabas.operations.groups.lag import PartitionPosition
     from barnabas.operations.groups.reset_plan import Reset
     from barnabas.operations.groups.resets import OffsetChange
+    from barnabas.operations.groups.trend import LagHistory, LagTrend
     from barnabas.operations.partitions import Selection
 
 _STATES = (
@@ -73,11 +74,27 @@ def _assignment_text(rows: list[dict[str, Any]]) -> str:
     return " ".join(f"{row['topic']}:{','.join(map(str, row['partitions']))}" for row in rows) or "-"
 
 
+def _rate_text(per_second: float) -> str:
+    """Format a change of lag for people.
+
+    >>> _rate_text(12.34), _rate_text(-1500.0), _rate_text(0.0)
+    ('growing 12.3/s', 'shrinking 1,500/s', 'steady')
+    """
+    if not per_second:
+        return "steady"
+    number = f"{abs(per_second):,.0f}" if abs(per_second) >= 100 else f"{abs(per_second):.3g}"
+    return f"{'growing' if per_second > 0 else 'shrinking'} {number}/s"
+
+
 _STATE = Column("state", style=_state_color)
 _LISTED = columns("groupId", "type", _STATE, "protocolType", "coordinatorId")
 _POSITIONS = columns(
     *("topic", "partition", "currentOffset", "logEndOffset", Column("lag", style=_lag_color)),
     *(Column("lagMs", "TIME-LAG", show=duration_text), "memberId", "clientId", "clientHost"),
+)
+_TREND = columns(
+    Column("lag_per_second", "TREND", style=lambda rate: "red" if rate and rate > 0 else None, show=_rate_text),
+    Column("catch_up_ms", "CATCH-UP", show=duration_text),
 )
 _MEMBERS = columns(
     *("groupId", "memberId", "groupInstanceId", "clientId", "clientHost", "memberEpoch"),
@@ -97,7 +114,7 @@ def groups() -> None:
     Examples:
       barnabas groups list --state Empty
       barnabas groups describe orders-app                       offsets, and lag in records and in time
-      barnabas groups describe --all --watch 2
+      barnabas groups describe --all --watch 2                  with trend and time to catch up
       barnabas groups members orders-app
       barnabas groups reset orders-app --topic orders --to-datetime 2026-01-31T12:00:00Z --dry-run
       barnabas groups reset orders-app --all-topics --shift-by -100
@@ -171,20 +188,32 @@ def describe(
 ) -> None:
     """Show the committed offset and the lag of groups in each partition.
 
-    Lag in time is the age of the oldest record that the group has not consumed. A dash means unknown.
+    Lag in time is the age of the oldest record that the group has not consumed. A dash means unknown. With --watch, TREND is
+    the change of the lag per second over the last 30 seconds, and CATCH-UP the time until the lag is 0 at this rate.
     """
+    from barnabas.operations.groups.trend import LagHistory
+
     _need_groups(group_ids, all_groups)
+    history: LagHistory[tuple[str, str, int]] = LagHistory()
+    shown = _POSITIONS if watch is None else (*_POSITIONS[:6], *_TREND, *_POSITIONS[6:])
+
+    def row(group_id: str, at: PartitionPosition) -> dict[str, Any]:
+        more = {} if watch is None else _trend_fields(history.trend((group_id, at.topic, at.partition)))
+        return {**_position_row(group_id, at), **more}
 
     async def show(cluster: Cluster) -> None:
         described, failures = await _described(cluster, group_ids, all_groups)
         found = await _positions(cluster, described, failures, with_time)
+        lags = {(group_id, each.topic, each.partition): each.lag for group_id, rows in found.items() for each in rows}
+        history.add(time.time_ns() // 1_000_000, lags)
         if output.is_for_people:
             for group_id, rows in found.items():
-                output.title(_headline(described[group_id], rows))
-                output.rows(_POSITIONS, [_position_row(group_id, row) for row in rows])
+                output.title(_headline(described[group_id], rows) + (_trend_text(group_id, rows, history)))
+                output.rows(shown, [row(group_id, each) for each in rows])
         else:
-            every = (_position_row(group_id, row) for group_id, rows in found.items() for row in rows)
-            output.rows((Column("groupId"), *_POSITIONS), every)
+            output.rows(
+                (Column("groupId"), *shown), (row(group_id, each) for group_id, rows in found.items() for each in rows)
+            )
         _end_with(failures, is_watched=watch is not None)
 
     run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
@@ -564,6 +593,26 @@ def _position_row(group_id: str, at: PartitionPosition) -> dict[str, Any]:
         "leaderEpoch": committed.leader_epoch if committed else None,
         "metadata": committed.metadata if committed else None,
     }
+
+
+def _trend_fields(trend: LagTrend | None) -> dict[str, Any]:
+    return {
+        "lag_per_second": trend.lag_per_second if trend else None,
+        "catch_up_ms": trend.catch_up_ms if trend else None,
+    }
+
+
+def _trend_text(group_id: str, rows: Iterable[PartitionPosition], history: LagHistory[tuple[str, str, int]]) -> str:
+    from barnabas.operations.groups.trend import sum_of_trends
+
+    every = list(rows)
+    trends = [history.trend((group_id, each.topic, each.partition)) for each in every]
+    trend = sum_of_trends([each.lag for each in every], trends)
+    if trend is None or not any(each.lag for each in every):
+        return ""
+    if trend.catch_up_ms is not None:
+        return f", caught up in {duration_text(trend.catch_up_ms)}"
+    return f", {_rate_text(trend.lag_per_second)}"
 
 
 def _member_row(group: GroupDescription, member: GroupMember) -> dict[str, Any]:
