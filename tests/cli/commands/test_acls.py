@@ -128,6 +128,35 @@ def test_deleting_needs_a_selection_and_something_selected(broker: Broker) -> No
     assert (missing.exit_code, missing.stderr.splitlines()[0]) == (1, "Error: no ACL matches the options")
 
 
+def test_access_to_a_prefix_is_explained_for_all_names_and_for_the_topics_that_exist() -> None:
+    with Broker({"pii-orders": 1, "pii-health-lab": 1, "stock": 1}, config=WITH_ACLS) as broker:
+        ask = partial(run, broker, "explain", "alice", "read", "topic:pii-", "--prefixed")
+        none = ask()
+        assert none.exit_code == 2
+        assert "is allowed to READ none of the topics whose names begin with pii-" in none.stdout
+        assert "topics that exist: 0 allowed, 2 denied" in none.stdout
+        create(broker, "--allow", "alice", "--operation", "read", "--resource", "topic:pii-", "--prefixed")
+        every = ask("-o", "json", code=0).json
+        assert (every["allowed"], len(every["regions"])) == ("all", 1)
+        create(broker, "--deny", "User:*", "--operation", "read", "--resource", "topic:pii-health-", "--prefixed")
+        some = ask("-o", "json", code=2).json
+        assert some["allowed"] == "some"
+        assert [(each["resourceName"], each["decision"]) for each in some["regions"]] == [
+            ("pii-", "allowed"),
+            ("pii-health-", "denied"),
+        ]
+        denied = "DENY User:* to READ topic:pii-health- (PREFIXED)"
+        assert [(each["name"], each["decision"]) for each in some["existing"]] == [
+            ("pii-health-lab", "denied"),
+            ("pii-orders", "allowed"),
+        ]
+        assert some["existing"][0]["decidedBy"] == denied
+        lines = ask(code=2).stdout.splitlines()
+        assert lines[0] == "User:alice is allowed to READ some, not all of the topics whose names begin with pii-"
+        assert lines[2].startswith("pii-*, other than below  allowed")
+        assert lines[3].split(maxsplit=2) == ["pii-health-*", "denied", denied]
+
+
 def test_what_is_allowed_is_explained(some: Broker) -> None:
     result = run(some, "explain", "alice", "read", "topic:orders")
     assert result.exit_code == 0

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -37,6 +37,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
+    from barnabas.security.authorizer import AuthorizerSettings, Decision
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -405,6 +406,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("principal", type=_PRINCIPAL)
 @click.argument("operation", type=_OPERATION)
 @click.argument("resource", type=_RESOURCE, metavar="TYPE:NAME")
+@click.option("--prefixed", is_flag=True, help="Explain the access to all resources whose names begin with NAME.")
 @click.option("--host", default=WILDCARD, metavar="HOST", help="Client address.  [default: one that no ACL names]")
 @click.option(
     "--declared", "-f", type=_FILE, metavar="FILE", help="Use the ACLs of this cluster.yaml instead of a cluster's."
@@ -417,6 +419,7 @@ def explain(
     principal: str,
     operation: AclOperation,
     resource: tuple[ResourceType, str],
+    prefixed: bool,
     host: str,
     declared: Path | None,
     super_users: tuple[str, ...],
@@ -424,9 +427,13 @@ def explain(
 ) -> None:
     """Show whether an operation is allowed, and which ACL decides. Exits with 2 if it is denied.
 
+    With --prefixed, shows whether it is allowed for all, some or none of the resources whose names begin with NAME: for every
+    possible name, and for the topics or groups that exist now. Exits with 2 unless it is allowed for all.
+
     \b
     Examples:
       barnabas acls explain alice read topic:orders
+      barnabas acls explain alice read topic:pii- --prefixed
       barnabas acls explain User:etl write topic:etl.raw --host 10.0.0.1
       barnabas acls explain alice read topic:orders -f cluster.yaml
     """
@@ -440,8 +447,14 @@ def explain(
         acl_text.parse_operation(operation.name, resource_type)
     except ValueError as error:
         raise Failure(str(error)) from None
-    entries = _entries(connection, declared)
     settings = AuthorizerSettings(True, frozenset(super_users), allow_everyone)
+    if prefixed:
+        asked = _Asked(settings, principal, acl_text.parse_host(host), operation, resource_type, name)
+        entries, topics, groups = _entries_and_resources(connection, declared)
+        existing = {ResourceType.TOPIC: topics, ResourceType.GROUP: groups}.get(resource_type)
+        _explain_prefix(output, asked, entries, existing)
+        return
+    entries = _entries(connection, declared)
     found = explain_(
         AclIndex(entries),
         settings,
@@ -473,6 +486,84 @@ def explain(
         note(_UNSEEN)
     if not decision.allowed:
         sys.exit(EXIT_NO)
+
+
+class _Asked(NamedTuple):
+    settings: AuthorizerSettings
+    principal: str
+    host: str
+    operation: AclOperation
+    resource_type: ResourceType
+    prefix: str
+
+
+_SHOWN_RESOURCES = 20
+"""Existing resources that are shown as a table; the others are counted."""
+_DECISION = Column("decision", style=lambda value: "red" if value == "denied" else "green")
+_REGIONS = columns(Column("names"), _DECISION, Column("decidedBy", "BECAUSE"))
+_EXISTING = columns("name", _DECISION, Column("decidedBy", "BECAUSE"))
+
+
+def _explain_prefix(output: Output, asked: _Asked, entries: list[AclEntry], names: Iterable[str] | None) -> None:
+    """Show the access to all resources with a prefix: the answer, its regions, and the resources that exist."""
+    from barnabas.security.acl_index import AclIndex
+    from barnabas.security.acl_prefix import Allowed, prefix_access
+    from barnabas.security.authorizer import authorize
+    from barnabas.security.principal import parse_principal
+
+    index, principal = AclIndex(entries), parse_principal(asked.principal)
+    question = (index, asked.settings, principal, asked.host, asked.operation, asked.resource_type)
+    found = prefix_access(*question, asked.prefix)
+    regions = [
+        {"patternType": each.pattern_type.name, "resourceName": each.name, **_decided(each.decision)}
+        for each in found.regions
+    ]
+    existing = None
+    if names is not None:
+        fitting = sorted(name for name in names if name.startswith(asked.prefix))
+        existing = [{"name": name, **_decided(authorize(*question, name))} for name in fitting]
+    row = {
+        "principal": asked.principal,
+        "operation": asked.operation.name,
+        "resource": acl_text.resource_text(asked.resource_type, asked.prefix),
+        "patternType": PatternType.PREFIXED.name,
+        "host": asked.host,
+        "allowed": found.allowed.value,
+    }
+    if output.is_for_people:
+        kind = acl_text.type_text(asked.resource_type)
+        answer = {Allowed.ALL: "all", Allowed.SOME: "some, not all", Allowed.NONE: "none"}[found.allowed]
+        output.title(
+            f"{asked.principal} is allowed to {asked.operation.name} {answer} of the {kind}s "
+            f"whose names begin with {asked.prefix}"
+        )
+        ends = {PatternType.PREFIXED.name: "*", PatternType.LITERAL.name: ""}
+        shown = [{**each, "names": each["resourceName"] + ends[each["patternType"]]} for each in regions]
+        shown[0]["names"] += ", other than below" if len(shown) > 1 else ""
+        output.rows(_REGIONS, shown)
+        if existing is not None:
+            denied = [each for each in existing if each["decision"] == "denied"]
+            output.title(f"{kind}s that exist: {len(existing) - len(denied):,} allowed, {len(denied):,} denied")
+            output.flush()
+            if found.allowed is Allowed.SOME and existing:
+                allowed = (each for each in existing if each["decision"] == "allowed")
+                output.rows(_EXISTING, [*denied, *allowed][:_SHOWN_RESOURCES])
+                if len(existing) > _SHOWN_RESOURCES:
+                    note(f"and {len(existing) - _SHOWN_RESOURCES:,} more; -o json lists all")
+    else:
+        output.one({**row, "regions": regions, "existing": existing})
+    if not asked.settings.super_users:
+        note(_UNSEEN)
+    if found.allowed is not Allowed.ALL:
+        sys.exit(EXIT_NO)
+
+
+def _decided(decision: Decision) -> dict[str, Any]:
+    entry = decision.entry
+    return {
+        "decision": "allowed" if decision.allowed else "denied",
+        "decidedBy": str(decision.reason) if entry is None else acl_text.entry_text(entry),
+    }
 
 
 @acls.command("test", cls=JudgingCommand, short_help="Run test cases for authorization.")
@@ -582,14 +673,7 @@ def audit(connection: Connection, output: Output, declared: Path | None, exit_co
     from barnabas.security.acl_audit import audit as audit_
     from barnabas.security.acl_audit import finding_text
 
-    if declared is None:
-        entries, topics, groups = run(connection, _with_resources)
-    else:
-        document = load(str(declared))
-        entries, groups = document.entries(), None
-        topics = None
-        if document.topics is not None:
-            topics = [each.name for each in document.topics.values() if not each.absent]
+    entries, topics, groups = _entries_and_resources(connection, declared)
     findings = audit_(entries, topics, groups)
     rows = (
         {
@@ -616,6 +700,18 @@ async def _with_resources(cluster: Cluster) -> tuple[list[AclEntry], list[str] |
     state = await cluster.metadata(None)
     groups = await Groups(cluster).list_groups()
     return entries, list(state.topics), [group.group_id for group in groups]
+
+
+def _entries_and_resources(
+    connection: Connection, declared: Path | None
+) -> tuple[list[AclEntry], list[str] | None, list[str] | None]:
+    """Return the ACLs, and the topics and groups that exist; None if they are not known."""
+    if declared is None:
+        return run(connection, _with_resources)
+    document = load(str(declared))
+    if document.topics is None:
+        return document.entries(), None, None
+    return document.entries(), [each.name for each in document.topics.values() if not each.absent], None
 
 
 def _entries(connection: Connection, declared: Path | None) -> list[AclEntry]:
