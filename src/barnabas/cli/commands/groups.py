@@ -18,6 +18,7 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.partition_arguments import parse_partitions
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.connection.target_cluster import target_cluster, target_options
 from barnabas.cli.terminal.changes import announce, carry_out, confirm, show_results
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
@@ -118,6 +119,7 @@ def groups() -> None:
       barnabas groups members orders-app
       barnabas groups reset orders-app --topic orders --to-datetime 2026-01-31T12:00:00Z --dry-run
       barnabas groups reset orders-app --all-topics --shift-by -100
+      barnabas groups copy orders-app orders-test
       barnabas groups delete old-app
     """
 
@@ -419,6 +421,83 @@ def _reset_asked(rules: Mapping[str, Any]) -> Reset:
 
 def _partition(key: TopicPartition) -> dict[str, Any]:
     return {"topic": key.topic, "partition": key.partition}
+
+
+# --- copying
+
+
+def _renamed(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in value:
+        old, sign, new = text.partition("=")
+        if not sign or not old or not new:
+            raise click.BadParameter(f"{text!r} is not OLD=NEW", ctx, param)
+        found[old] = new
+    return found
+
+
+@groups.command("copy", short_help="Copy the committed offsets of a group to another.")
+@click.argument("group_id", metavar="SOURCE", shell_complete=complete_group)
+@click.argument("new_group_id", metavar="TARGET")
+@_TOPICS
+@click.option(
+    "--renamed",
+    multiple=True,
+    callback=_renamed,
+    metavar="OLD=NEW",
+    help="Topic OLD was copied to topic NEW: set the offset in NEW; may be repeated.",
+)
+@target_options
+@dry_run_option
+@yes_option
+@common_options
+def copy(
+    group_id: str,
+    new_group_id: str,
+    topics: tuple[Selection, ...],
+    renamed: dict[str, str],
+    target: Connection | None,
+    dry_run: bool,
+    yes: bool,
+    connection: Connection,
+    output: Output,
+) -> None:
+    """Give the group TARGET the committed offsets of the group SOURCE. TARGET must have no members.
+
+    In the same topics, offsets are copied as they are. In a copy of a topic (in another cluster, or --renamed), the offset is
+    that of the first record at or after the time of the oldest unread record: no record is skipped, some may be read again.
+    Refused if the copy has another number of partitions, or if that time is unknown.
+
+    \b
+    Examples:
+      barnabas groups copy app app-test
+      barnabas groups copy app app --to-profile new-cluster --dry-run
+      barnabas groups copy app app-v2 --topic orders --renamed orders=orders-v2
+    """
+    from barnabas.operations.groups.copying import OffsetCopy, propose_group_copy
+
+    async def work(cluster: Cluster) -> Mapping[TopicPartition, OffsetCopy]:
+        async with target_cluster(cluster, target) as other:
+            proposal = await propose_group_copy(cluster, other, group_id, new_group_id, topics, renamed)
+            return await carry_out(proposal, dry_run=dry_run, yes=yes)
+
+    copies = run(connection, work)
+
+    def row(key: TopicPartition, _: object) -> dict[str, Any]:
+        copy = copies[key]
+        return {
+            "groupId": new_group_id,
+            **_partition(key),
+            "source_offset": copy.source_offset,
+            "oldOffset": copy.change.old,
+            "newOffset": copy.change.new,
+        }
+
+    keys = ("groupId", "topic", "partition", "source_offset", "oldOffset", "newOffset")
+    if dry_run:
+        output.rows(columns(*keys), (row(key, None) for key in copies))
+    else:
+        show_results(output, keys, {key: each.change.error for key, each in copies.items()}, row)
 
 
 # --- deleting

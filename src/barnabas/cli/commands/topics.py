@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,10 +18,11 @@ from barnabas.cli.connection.completion import complete_topic, complete_topic_co
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.connection.target_cluster import target_cluster, target_options
 from barnabas.cli.terminal.changes import carry_out, show_results
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO, EXIT_OK
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
-from barnabas.cli.terminal.output import Column, Format, Output, columns, utc_time
+from barnabas.cli.terminal.output import Column, Format, Output, Progress, columns, note, utc_time
 from barnabas.cli.terminal.parsing import time_ms
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.operations.quantities import bytes_text, parse_bytes
@@ -108,6 +110,7 @@ def topics() -> None:
       barnabas topics describe --under-replicated --exit-code
       barnabas topics create orders --partitions 12 --config retention.ms=86400000
       barnabas topics alter orders --partitions 24 --dry-run
+      barnabas topics copy orders orders-new --records
       barnabas topics copy-settings orders orders-new
       barnabas topics idle --since 30d
       barnabas topics plan-partitions --throughput 100MB --producer-throughput 10MB --consumers 6
@@ -668,6 +671,128 @@ def delete(
         ("name", "topicId"),
         run(connection, work),
         lambda each, _: {"name": each.name, "topicId": _id_text(each.topic_id)},
+    )
+
+
+@topics.command("copy", short_help="Copy a topic, with or without its records.")
+@click.argument("source", metavar="SOURCE", shell_complete=complete_topic)
+@click.argument("name", metavar="TARGET")
+@click.option(
+    "--records", "with_records", is_flag=True, help="Also copy records, up to the end that the topic has now."
+)
+@click.option("--max-records", type=click.IntRange(0), metavar="N", help="Copy at most N records.")
+@click.option("--max-bytes", callback=_bytes, metavar="BYTES", help="Copy at most so many bytes, such as 500MB.")
+@click.option("--from", "from_ms", callback=time_ms, metavar="TIME|AGE", help="Copy records from this time on.")
+@click.option("--until", "until_ms", callback=time_ms, metavar="TIME|AGE", help="Copy records before this time.")
+@click.option(
+    "--isolation-level",
+    type=click.Choice(["read_committed", "read_uncommitted"]),
+    default="read_committed",
+    show_default=True,
+    help="Copy committed records only, or also those of open and aborted transactions.",
+)
+@click.option("--partitions", type=click.IntRange(1), help="Number of partitions.  [default: as SOURCE]")
+@click.option("--replication-factor", type=click.IntRange(1, 32767), help="Number of replicas.  [default: as SOURCE]")
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    callback=_configs,
+    metavar="NAME=VALUE",
+    shell_complete=complete_topic_config,
+    help="Setting of TARGET that differs from SOURCE; may be repeated.",
+)
+@click.option("--existing", is_flag=True, help="Copy records into a topic that exists; its settings stay.")
+@click.option(
+    "--compression-type",
+    type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
+    default="none",
+    show_default=True,
+    help="Compression of the copied records.",
+)
+@target_options
+@dry_run_option
+@yes_option
+@common_options
+def copy(
+    connection: Connection,
+    output: Output,
+    source: str,
+    name: str,
+    with_records: bool,
+    max_records: int | None,
+    max_bytes: int | None,
+    from_ms: int | None,
+    until_ms: int | None,
+    isolation_level: str,
+    partitions: int | None,
+    replication_factor: int | None,
+    configs: dict[str, str],
+    existing: bool,
+    compression_type: str,
+    target: Connection | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Create a topic with the settings, partitions and replication factor of another, and with --records copy its records.
+
+    Keys, values, headers and timestamps are kept. With as many partitions as SOURCE, records stay in their partition;
+    otherwise keys decide. Offsets differ if SOURCE has gaps: see barnabas groups copy. With --to-bootstrap-server or
+    --to-profile, TARGET is in another cluster.
+
+    \b
+    Examples:
+      barnabas topics copy orders orders-new --dry-run
+      barnabas topics copy orders orders-new --records
+      barnabas topics copy orders orders-sample --records --max-records 1000 --from 1h
+      barnabas topics copy orders orders --records --to-profile staging --replication-factor 1
+    """
+    from barnabas.operations.topics.copying import CopiedTopic, Copy, RecordRange, propose_copy
+
+    only_with_records = {"max-records": max_records, "max-bytes": max_bytes, "from": from_ms, "until": until_ms}
+    for option, value in {**only_with_records, "existing": existing or None}.items():
+        if value is not None and not with_records:
+            raise click.UsageError(f"--{option} can only be used with --records.")
+    if existing and (partitions or replication_factor or configs):
+        raise click.UsageError("--existing cannot be combined with --partitions, --replication-factor or --config.")
+    records = RecordRange(from_ms, until_ms, max_records, max_bytes, isolation_level) if with_records else None
+    wanted = Copy(
+        source, name, partitions, replication_factor, configs, records, existing, compression_type=compression_type
+    )
+    started: list[Progress] = []
+
+    async def work(cluster: Cluster) -> Mapping[str, CopiedTopic]:
+        async with target_cluster(cluster, target) as other:
+            with ExitStack() as stack:
+
+                def progressed(done: int, total: int) -> None:
+                    if not started:
+                        started.append(stack.enter_context(Progress("copying", total)))
+                    started[0].update(done)
+
+                proposal = await propose_copy(cluster, other, wanted, progressed)
+                return await carry_out(proposal, dry_run=dry_run, yes=yes)
+
+    try:
+        made = run(connection, work, is_long=with_records)
+    except KeyboardInterrupt:
+        if started:
+            note(f"interrupted: {name} has only some of the records of {source}")
+        raise
+    show_results(
+        output,
+        (
+            *("topic", Column("numPartitions", "PARTITIONS"), "replicationFactor", "records"),
+            Column("size_bytes", "SIZE", show=bytes_text),
+        ),
+        {topic: each.error for topic, each in made.items()},
+        lambda topic, _: {
+            "topic": topic,
+            "numPartitions": made[topic].partitions,
+            "replicationFactor": made[topic].replication_factor,
+            "records": made[topic].records,
+            "size_bytes": made[topic].size_bytes,
+        },
     )
 
 

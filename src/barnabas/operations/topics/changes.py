@@ -22,7 +22,8 @@ from barnabas.operations.topics.facts import look_at
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 
 _PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 1, 1)
-_NEVER_COPIED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+NEVER_COPIED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+"""Settings that name partitions and brokers of one topic."""
 _NOT_THERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
@@ -213,9 +214,9 @@ def differences(
     >>> differences({"retention.ms": "1", "segment.ms": "2"}, {"segment.ms": "2", "max.message.bytes": "9"}, exact=True)
     {'retention.ms': '1', 'max.message.bytes': None}
     """
-    changes = {name: value for name, value in source.items() if target.get(name) != value and name not in _NEVER_COPIED}
+    changes = {name: value for name, value in source.items() if target.get(name) != value and name not in NEVER_COPIED}
     if exact:
-        changes |= {name: None for name in target if name not in source and name not in _NEVER_COPIED}
+        changes |= {name: None for name in target if name not in source and name not in NEVER_COPIED}
     return changes
 
 
