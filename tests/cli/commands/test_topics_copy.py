@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
 from barnabas.testing import Broker
-from tests.command_line import Command, Process
+from tests.command_line import Command, Process, environment, program
 
 T0_MS = 1_700_000_000_000
 topics = Command("topics")
@@ -166,3 +169,17 @@ def test_an_interrupted_copy_says_that_it_is_incomplete(broker: Broker) -> None:
     assert done.exit_code == 1
     assert "interrupted: part has only some of the records of big" in done.stdout
     assert "Traceback" not in done.stdout
+
+
+def test_a_topic_is_backed_up_to_a_file_and_restored_as_documented(broker: Broker, tmp_path: Path) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce("orders", b"\xff\x00", None, partition=2, timestamp=T0_MS - 1)
+    producer.produce("orders", b'{"base64": "eA=="}', b"text", partition=2, timestamp=T0_MS - 1)
+    producer.flush()
+    text = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    block = text.split("To back up a topic to a file", 1)[1].split("```")[1]
+    script = block.replace("barnabas ", f"{shlex.join(program())} ").strip()
+    assert len(script.splitlines()) == 3
+    env = environment({"BARNABAS_BOOTSTRAP_SERVERS": broker.bootstrap_servers})
+    subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, env=env, check=True, timeout=60)
+    assert contents(broker, "orders-restored", "--format", "hex") == contents(broker, "orders", "--format", "hex")
