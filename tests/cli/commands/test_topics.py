@@ -137,6 +137,10 @@ def test_idle_topics_are_those_without_a_newer_record(broker: Broker) -> None:
     assert (empty["name"], empty["lastTimestamp"], empty["records"]) == ("idle-empty", None, 0)
     assert (old["name"], old["lastTimestamp"], old["records"]) == ("idle-old", T0_MS + 5, 3)
     assert old["sizeBytes"] > 0
+    assert (empty["groups"], old["groups"]) == (0, 0)
+    for group in ("idle-a", "idle-b"):
+        Command("groups")(broker, "reset", group, "--topic", "idle-old", "--to-latest", "--yes", code=0)
+    assert [row["groups"] for row in rows(broker, "idle", "--since", T0_MS + 10_000, *pattern)] == [0, 2]
     every = rows(broker, "idle", "--since", T0_MS + 10_000, "--all", *pattern)
     assert {row["name"]: row["idle"] for row in every} == {"idle-empty": True, "idle-old": True, "idle-new": False}
     assert len(rows(broker, "idle", "--since", "7d", *pattern)) == 3

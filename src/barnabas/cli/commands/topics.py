@@ -387,9 +387,10 @@ def idle(
     internal: bool,
     show_all: bool,
 ) -> None:
-    """List topics whose newest record is older than a time.
+    """List topics whose newest record is older than a time: candidates for deletion.
 
-    SIZE is the sum of all replicas. A topic without records counts as idle and has no LAST-RECORD.
+    SIZE is the sum of all replicas. GROUPS is the number of groups with committed offsets in the topic: with 0, no group reads
+    it. A topic without records counts as idle and has no LAST-RECORD.
 
     \b
     Examples:
@@ -415,6 +416,7 @@ def idle(
                 "numPartitions": each.topic.num_partitions,
                 "records": each.records,
                 "sizeBytes": each.size_bytes,
+                "groups": each.groups,
             }
             for each in found
             if each.error is None and (each.is_idle or show_all)
@@ -422,7 +424,7 @@ def idle(
 
     shown = (
         *columns("name", Column("lastTimestamp", "LAST-RECORD", show=utc_time), Column("numPartitions", "PARTITIONS")),
-        *columns("records", Column("sizeBytes", "SIZE", show=bytes_text)),
+        *columns("records", Column("sizeBytes", "SIZE", show=bytes_text), "groups"),
     )
     output.rows((*shown, Column("idle")) if show_all else shown, run(connection, look))
 

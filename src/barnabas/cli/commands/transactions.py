@@ -210,8 +210,18 @@ def find_hanging(
             partitions=wanted, broker_id=broker_id, max_transaction_timeout_ms=timeout_ms
         )
 
-    if output.rows(_HANGING, map(_hanging_row, run(connection, look))):
-        raise SystemExit(EXIT_NO)
+    found = run(connection, look)
+    if found or not output.is_for_people:
+        output.rows(_HANGING, map(_hanging_row, found))
+    if not found:
+        note("no transaction hangs")
+        return
+    first = found[0]
+    note(
+        f"end them one by one, such as the first: barnabas transactions abort --topic {first.topic} "
+        f"--partition {first.partition} --start-offset {first.producer.current_txn_start_offset}"
+    )
+    raise SystemExit(EXIT_NO)
 
 
 def _hanging_row(found: OpenTransaction) -> dict[str, Any]:

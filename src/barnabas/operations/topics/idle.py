@@ -6,10 +6,11 @@ set by producers, unless the topic uses log append time. If retention has remove
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.wire.errors import KafkaError
+from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.records import ListedOffset
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Activity(NamedTuple):
-    """The size of a topic, and the time of its last record; None if unknown."""
+    """The size of a topic, the time of its last record, and the number of groups with offsets in it; None if unknown."""
 
     topic: TopicListing
     last_timestamp: int | None
@@ -27,6 +28,7 @@ class Activity(NamedTuple):
     size_bytes: int | None
     error: KafkaError | None = None
     is_idle: bool = False
+    groups: int | None = None
 
 
 async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], since_ms: int) -> list[Activity]:
@@ -45,7 +47,13 @@ async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], sin
     except UnsupportedByNodeError:  # such brokers still report whether there is a newer record
         newest = await records.list_offsets(dict.fromkeys(partitions, since_ms))
     sizes = await _sizes(cluster)
-    return [_activity(topic, first, last, newest, sizes.get(topic.name), since_ms) for topic in listed]
+    groups = await _groups(cluster)
+    return [
+        _activity(topic, first, last, newest, sizes.get(topic.name), since_ms)._replace(
+            groups=None if groups is None else groups[topic.name]
+        )
+        for topic in listed
+    ]
 
 
 def _activity(
@@ -70,6 +78,23 @@ def _activity(
     timestamp = max((each.timestamp for each in newer), default=-1)
     is_idle = timestamp < since_ms
     return Activity(topic, timestamp if timestamp >= 0 else None, records, size_bytes, is_idle=is_idle)
+
+
+async def _groups(cluster: Cluster) -> Counter[str] | None:
+    """Return the number of groups with committed offsets in each topic, or None if a group may not be seen."""
+    from barnabas.client.admin.groups import Groups
+
+    groups = Groups(cluster)
+    try:
+        listed = await groups.list_groups(types=("Classic", "Consumer"))
+    except (KafkaError, UnsupportedVersionError):
+        return None
+    counts: Counter[str] = Counter()
+    for offsets in (await groups.list_consumer_group_offsets([each.group_id for each in listed])).values():
+        if isinstance(offsets, KafkaError):
+            return None
+        counts.update({each.topic for each in offsets})
+    return counts
 
 
 async def _sizes(cluster: Cluster) -> dict[str, int]:
