@@ -22,4 +22,5 @@ def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out.splitlines()
     assert printed[:4] == ["orders 3", "1", "orders TOPIC_ALREADY_EXISTS", "payments created"]
     assert sum("b'order" in line for line in printed) == 4
+    assert "alice {'apples': 2}" in printed
     assert "payments 1" in printed

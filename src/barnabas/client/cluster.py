@@ -30,6 +30,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.client import settings
+from barnabas.client.arguments import check_config
 from barnabas.client.connection import Connection
 from barnabas.client.coordinators import Coordinators, Found, find_requests, found_in, least_version
 from barnabas.client.errors import (
@@ -101,6 +102,7 @@ class Cluster:
         self, config: ClientSettings | Mapping[str, object], *, random: Callable[[], float] = random.random
     ) -> None:
         """Take settings by the names of Kafka's clients. Raises `ConfigError` with the name of a wrong setting."""
+        check_config(config, ClientSettings)
         self.settings = config if isinstance(config, ClientSettings) else settings.load(config)
         self._random = random
         self._state = EMPTY_STATE

@@ -32,10 +32,11 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, cast
 
 from barnabas.batches import Record, TimestampType
 from barnabas.client import settings as client_settings
+from barnabas.client.arguments import check_config, check_number, checks_arguments
 from barnabas.client.cluster import Cluster
 from barnabas.client.consuming.assignment import Assignment
 from barnabas.client.consuming.collector import Collector
@@ -46,13 +47,16 @@ from barnabas.client.consuming.offsets import EARLIEST, LATEST
 from barnabas.client.consuming.positions import Positions
 from barnabas.client.consuming.settings import ConsumerSettings, consumer_settings, definitions
 from barnabas.client.consuming.subscription import Subscription
-from barnabas.client.errors import ClosedError
+from barnabas.client.errors import ClosedError, DeserializationError
 from barnabas.client.records import (
     ConsumerRecord,
     GroupMetadata,
+    K,
     OffsetAndMetadata,
     OffsetAndTimestamp,
+    OffsetsLike,
     TopicPartition,
+    V,
 )
 from barnabas.client.settings import ClientSettings
 from barnabas.client.state import ClusterState
@@ -71,7 +75,7 @@ __all__ = [
 _new = tuple.__new__
 
 
-class Consumer:
+class Consumer(Generic[K, V]):
     """A consumer: `async with Consumer({"bootstrap.servers": ..., "group.id": ...}, topics=["orders"]) as consumer`, or
     `Consumer(cluster, {"isolation.level": "read_committed"})` on a `Cluster` that
     exists already and is not closed with it.
@@ -79,6 +83,9 @@ class Consumer:
     It belongs to one event loop, and one task reads. A `listener` may have the methods `on_partitions_revoked`,
     `on_partitions_assigned` and `on_partitions_lost`, plain or asynchronous. Each is called with a list of
     `TopicPartition`.
+
+    Keys and values are bytes. With a `key_deserializer` or a `value_deserializer`, a function of bytes, `poll`, `getone` and
+    iteration return its result; `getmany` always returns bytes. None is not deserialized.
     """
 
     def __init__(
@@ -87,9 +94,14 @@ class Consumer:
         more: Mapping[str, object] | None = None,
         *,
         topics: Iterable[str] = (),
+        key_deserializer: Callable[[bytes], K] | None = None,
+        value_deserializer: Callable[[bytes], V] | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
         """Settings have the names of Kafka's consumer. Raises `ConfigError`, which names the setting."""
+        check_config(config, ClientSettings, Cluster)
+        self._key_deserializer = key_deserializer
+        self._value_deserializer = value_deserializer
         given: dict[str, object] = {**(config if isinstance(config, Mapping) else {}), **(more or {})}
         base = config.settings if isinstance(config, Cluster) else None if isinstance(config, Mapping) else config
         loaded = client_settings.load_over(base, given, definitions())
@@ -114,7 +126,7 @@ class Consumer:
         self._fetcher = Fetcher(self._cluster, self.settings, self._states, self._news, self._positions.fetch_failed)
         self._collector = Collector(self.settings, self._states, self._fetcher)
         self._subscription = Subscription(
-            self._cluster, self.settings, self._assignment, self._commits, random, self._news.set, topics
+            self._cluster, self.settings, self._assignment, self._commits, random, self._news.set, _names(topics)
         )
         self._is_started = False
         self._is_closed = False
@@ -164,6 +176,7 @@ class Consumer:
 
     # --- assignment and subscription
 
+    @checks_arguments
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Read these partitions, without a group. Partitions that were assigned before keep their positions."""
         self._check_open()
@@ -183,6 +196,7 @@ class Consumer:
         self._fetcher.interrupt()
         self._news.set()
 
+    @checks_arguments
     async def subscribe(self, topics: Iterable[str] | re.Pattern[str], listener: Any = None) -> None:
         """Read these topics, or all that match a pattern, as a member of the group."""
         self._check_open()
@@ -209,11 +223,13 @@ class Consumer:
         """Return the member that commits, for `Producer.send_offsets_to_transaction`."""
         return self._subscription.group_metadata()
 
+    @checks_arguments
     def pause(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Return no records of these partitions until `resume`. They stay assigned."""
         for place in partitions:
             self._assignment.state(place).is_paused = True
 
+    @checks_arguments
     def resume(self, partitions: Iterable[tuple[str, int]]) -> None:
         for place in partitions:
             self._assignment.state(place).is_paused = False
@@ -235,6 +251,9 @@ class Consumer:
         now_s = self._begin_poll()
         if now_s >= self._commits.due_s:
             await self._commits.commit_automatically(now_s)
+        check_number("timeout_ms", timeout_ms)
+        if max_records is not None:
+            check_number("max_records", max_records)
         limit = self.settings.max_poll_records if max_records is None else max_records
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_ms / 1000
@@ -252,17 +271,52 @@ class Consumer:
                     await self._news.wait()
             self._check_open()
 
-    async def poll(self, timeout_ms: float = 0, *, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Return the next records as `getmany` does, in one list, each with its topic and partition."""
+    async def poll(self, timeout_ms: float = 0, *, max_records: int | None = None) -> list[ConsumerRecord[K, V]]:
+        """Return the next records as `getmany` does, in one list, each with its topic and partition.
+
+        A record that cannot be deserialized ends the records of its partition. If it is the first one, raises
+        `DeserializationError`; to skip it, seek to the offset after it.
+        """
         found = await self.getmany(timeout_ms=timeout_ms, max_records=max_records)
+        if self._key_deserializer is not None or self._value_deserializer is not None:
+            return self._deserialized_until_error(found)
         return [
             _new(ConsumerRecord, (topic, partition, *record))
             for (topic, partition), records in found.items()
             for record in records
         ]
 
-    async def getone(self) -> ConsumerRecord:
-        """Return the next record. Waits without a timeout."""
+    def _deserialized_until_error(self, found: Mapping[TopicPartition, list[Record]]) -> list[ConsumerRecord[K, V]]:
+        """Deserialize records. Positions return to the first record that is not returned."""
+        records: list[ConsumerRecord[K, V]] = []
+        for (topic, partition), raw in found.items():
+            for record in raw:
+                try:
+                    records.append(self._deserialized(_new(ConsumerRecord, (topic, partition, *record))))
+                except DeserializationError as error:
+                    if record is not raw[0]:
+                        self.seek((topic, partition), record.offset)
+                        break
+                    for place, others in found.items():
+                        self.seek(place, others[0].offset)
+                    raise error
+        return records
+
+    def _deserialized(self, record: ConsumerRecord) -> ConsumerRecord[K, V]:
+        """Return a record with key and value deserialized. Raises `DeserializationError`."""
+        key: Any = record.key
+        value: Any = record.value
+        try:
+            if key is not None and self._key_deserializer is not None:
+                key = self._key_deserializer(key)
+            if value is not None and self._value_deserializer is not None:
+                value = self._value_deserializer(value)
+        except Exception as error:
+            raise DeserializationError(TopicPartition(*record[:2]), record.offset, error) from error
+        return _new(ConsumerRecord, (*record[:4], key, value, record.headers))
+
+    async def getone(self) -> ConsumerRecord[K, V]:
+        """Return the next record. Waits without a timeout. Raises `DeserializationError` as `poll`."""
         now_s = self._begin_poll()
         if now_s >= self._commits.due_s:
             await self._commits.commit_automatically(now_s)
@@ -270,7 +324,13 @@ class Consumer:
             self._news.clear()
             record = self._collector.take_one()
             if record is not None:
-                return record
+                if self._key_deserializer is None and self._value_deserializer is None:
+                    return cast(ConsumerRecord[K, V], record)
+                try:
+                    return self._deserialized(record)
+                except DeserializationError as error:
+                    self.seek(error.partition, error.offset)
+                    raise
             self._raise_errors()
             await self._news.wait()
             self._check_open()
@@ -279,10 +339,10 @@ class Consumer:
         """Whether records are buffered. They may all be skipped: markers, or records of aborted transactions."""
         return self._collector.has_buffered
 
-    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
         return self
 
-    async def __anext__(self) -> ConsumerRecord:
+    async def __anext__(self) -> ConsumerRecord[K, V]:
         return await self.getone()
 
     def _begin_poll(self) -> float:
@@ -302,15 +362,18 @@ class Consumer:
 
     # --- positions
 
+    @checks_arguments
     def seek(self, partition: tuple[str, int], offset: int) -> None:
         """Continue at this offset."""
         self._assignment.state(partition).seek(offset)
         self._fetcher.interrupt()
 
+    @checks_arguments
     def seek_to_beginning(self, *partitions: tuple[str, int]) -> None:
         """Continue at the first record of these partitions, or of all assigned ones if none are given."""
         self._seek_to("earliest", partitions)
 
+    @checks_arguments
     def seek_to_end(self, *partitions: tuple[str, int]) -> None:
         """Continue after the last record of these partitions, or of all assigned ones if none are given."""
         self._seek_to("latest", partitions)
@@ -320,6 +383,7 @@ class Consumer:
             self._assignment.state(place).reset(where)
         self._positions.find_soon()
 
+    @checks_arguments
     async def position(self, partition: tuple[str, int]) -> int:
         """Return the offset of the next record. Waits until it is known. Raises `KafkaError` if it cannot be found."""
         while (position := self._assignment.state(partition).position) is None:
@@ -328,18 +392,22 @@ class Consumer:
             self._check_open()
         return position
 
+    @checks_arguments
     def high_watermark(self, partition: tuple[str, int]) -> int:
         """Return the high watermark in the last response for the partition, or -1 before the first one."""
         return self._assignment.state(partition).high_watermark
 
+    @checks_arguments
     def timestamp_type(self, partition: tuple[str, int]) -> TimestampType:
         """Return the timestamp type of the last record that was returned: set by the producer or by the broker."""
         return self._assignment.state(partition).timestamp_type
 
+    @checks_arguments
     async def beginning_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
         """Return the first offsets of partitions. Raises `KafkaError`."""
         return await self._ends(partitions, EARLIEST)
 
+    @checks_arguments
     async def end_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, int]:
         """Return the end offsets of partitions at the isolation level of this consumer. Raises `KafkaError`."""
         return await self._ends(partitions, LATEST)
@@ -348,8 +416,9 @@ class Consumer:
         found = await self._lookup.find({TopicPartition(*place): which for place in partitions})
         return {place: each.offset for place, each in found.items()}
 
+    @checks_arguments
     async def offsets_for_times(
-        self, times_ms: Mapping[tuple[str, int], int]
+        self, times_ms: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return offset and timestamp of the first record at or after a time in each partition, or None.
 
@@ -360,7 +429,8 @@ class Consumer:
 
     # --- commits
 
-    async def commit(self, offsets: Mapping[Any, int | OffsetAndMetadata] | None = None) -> None:
+    @checks_arguments
+    async def commit(self, offsets: OffsetsLike | None = None) -> None:
         """Commit these offsets, or the positions of all assigned partitions. Raises `KafkaError`."""
         self._commits.require_group_id()
         if offsets is None:
@@ -376,6 +446,7 @@ class Consumer:
             }
         await self._commits.commit(wanted)
 
+    @checks_arguments
     async def committed(self, partitions: Iterable[tuple[str, int]]) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the committed offsets of partitions, None where there is none. Raises `KafkaError`."""
         return await self._commits.committed(partitions)
@@ -383,3 +454,8 @@ class Consumer:
     def cluster_state(self) -> ClusterState:
         """Return the metadata of the cluster that the client has now."""
         return self._cluster.state
+
+
+@checks_arguments
+def _names(topics: Iterable[str]) -> Iterable[str]:
+    return topics

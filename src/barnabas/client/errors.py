@@ -60,6 +60,15 @@ class CallTimeoutError(TimeoutError):
         self.maybe_done = maybe_done
 
 
+class DeserializationError(ValueError):
+    """A deserializer failed. The position of the partition is still at the record: seek to `offset` + 1 to skip it."""
+
+    def __init__(self, partition: tuple[str, int], offset: int, reason: Exception) -> None:
+        super().__init__(f"{partition} at offset {offset} cannot be deserialized: {reason}")
+        self.partition = partition
+        self.offset = offset
+
+
 class ClosedError(RuntimeError):
     """The client was closed before or during the call."""
 

@@ -27,31 +27,53 @@ import contextlib
 import random
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self
 
 from barnabas.client import settings as client_settings
+from barnabas.client.arguments import check_config, checks_arguments
 from barnabas.client.cluster import Cluster
-from barnabas.client.producing.accumulator import NO_HEADERS, Accumulator
+from barnabas.client.producing.accumulator import Accumulator
 from barnabas.client.producing.batch import Delivery
 from barnabas.client.producing.completion import Completion
+from barnabas.client.producing.encoding import NO_HEADERS, Encoding
 from barnabas.client.producing.identity import Identity, State
 from barnabas.client.producing.sender import Sender
 from barnabas.client.producing.settings import definitions, producer_settings
 from barnabas.client.producing.topic_metadata import wait_for_topic
-from barnabas.client.records import GroupMetadata, HeadersLike, OffsetAndMetadata, RecordMetadata, TopicPartition
+from barnabas.client.records import (
+    BytesLike,
+    GroupMetadata,
+    HeadersLike,
+    OffsetAndMetadata,
+    OffsetsLike,
+    RecordMetadata,
+    TopicPartition,
+)
 from barnabas.client.settings import ClientSettings
 from barnabas.client.state import Topic
 from barnabas.wire import ErrorCode, KafkaError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # without serializers, keys and values are bytes-like; Python 3.11 has no defaults of type variables
+    from typing_extensions import TypeVar
+
     from barnabas.client.producing.transactions import Transactions
+
+    K = TypeVar("K", default=BytesLike)
+    V = TypeVar("V", default=BytesLike)
+else:
+    from typing import TypeVar
+
+    K, V = TypeVar("K"), TypeVar("V")
 
 __all__ = ["Delivery", "GroupMetadata", "OffsetAndMetadata", "Producer", "RecordMetadata", "TopicPartition"]
 
 
-class Producer:
+class Producer(Generic[K, V]):
     """A producer: `async with Producer({"bootstrap.servers": ...}) as producer`, or
     `Producer(cluster, {"linger.ms": 0})` on a `Cluster` that exists already and is not closed with it.
+
+    Keys and values are bytes-like or None. Of another type they must be with a `key_serializer` or a `value_serializer`: a
+    function that returns bytes. None is not serialized: it means no key, or a tombstone.
 
     It belongs to one event loop. Many tasks may use it, but they share one transaction.
     """
@@ -61,9 +83,13 @@ class Producer:
         config: Cluster | ClientSettings | Mapping[str, object],
         more: Mapping[str, object] | None = None,
         *,
+        key_serializer: Callable[[K], BytesLike] | None = None,
+        value_serializer: Callable[[V], BytesLike] | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
         """Settings have the names of Kafka's producer. Raises `ConfigError`, which names the setting."""
+        check_config(config, ClientSettings, Cluster)
+        self._encoding = Encoding(key_serializer, value_serializer)
         given: dict[str, object] = {**(config if isinstance(config, Mapping) else {}), **(more or {})}
         base = config.settings if isinstance(config, Cluster) else None if isinstance(config, Mapping) else config
         loaded = client_settings.load_over(base, given, definitions())
@@ -131,22 +157,24 @@ class Producer:
     async def send(
         self,
         topic: str,
-        value: bytes | None,
-        key: bytes | None = None,
+        value: V | None,
+        key: K | None = None,
         *,
         partition: int | None = None,
-        headers: HeadersLike = NO_HEADERS,
+        headers: HeadersLike | None = NO_HEADERS,
         timestamp_ms: int | None = None,
     ) -> Delivery:
         """Accept a record, and return a `Delivery` that can be awaited for its `RecordMetadata` at any time, or never.
 
         Waits for room in the buffer and for the metadata of the topic, at most `max.block.ms`. Raises `KafkaError` for
-        a record that cannot be sent: its topic does not exist, it is too large, or there is no transaction.
+        a record that cannot be sent: its topic does not exist, it is too large, or there is no transaction. Raises
+        TypeError if an argument has a wrong type.
         """
-        delivery = self._accumulator.append(topic, value, key, partition, headers, timestamp_ms)
+        record = self._encoding.encode(topic, value, key, partition, headers, timestamp_ms)
+        delivery = self._accumulator.append(*record)
         while delivery is None:
             await self._wait_ready(topic)
-            delivery = self._accumulator.append(topic, value, key, partition, headers, timestamp_ms)
+            delivery = self._accumulator.append(*record)
         if self._wake.is_set():
             await asyncio.sleep(0)  # let the sender run: a batch may be ready
         return delivery
@@ -164,11 +192,11 @@ class Producer:
     async def send_and_wait(
         self,
         topic: str,
-        value: bytes | None,
-        key: bytes | None = None,
+        value: V | None,
+        key: K | None = None,
         *,
         partition: int | None = None,
-        headers: HeadersLike = NO_HEADERS,
+        headers: HeadersLike | None = NO_HEADERS,
         timestamp_ms: int | None = None,
     ) -> RecordMetadata:
         """Send a record as `send` does, and wait until it is written."""
@@ -180,6 +208,7 @@ class Producer:
         """Wait until all records that were sent before are written or have failed."""
         await self._accumulator.flush()
 
+    @checks_arguments
     async def partitions_for(self, topic: str) -> Topic:
         """Return the metadata of a topic. Brokers that create topics automatically create it. Raises `KafkaError`."""
         found = self._cluster.state.topics.get(topic)
@@ -233,9 +262,8 @@ class Producer:
         await self.flush()
         await transactions.finish(committed=False)
 
-    async def send_offsets_to_transaction(
-        self, offsets: Mapping[tuple[str, int], int | OffsetAndMetadata], group: str | GroupMetadata
-    ) -> None:
+    @checks_arguments
+    async def send_offsets_to_transaction(self, offsets: OffsetsLike, group: str | GroupMetadata) -> None:
         """Commit offsets of a group together with the records of this transaction."""
         transactions, identity = self._transactions(), self._identity
         identity.check_usable()

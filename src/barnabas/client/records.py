@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias
 
 from barnabas.batches.format import Headers
+
+BytesLike: TypeAlias = bytes | bytearray | memoryview
+
+if TYPE_CHECKING:  # without deserializers, keys and values are bytes; Python 3.11 has no defaults of type variables
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", default=bytes)
+    V = TypeVar("V", default=bytes)
+else:
+    from typing import TypeVar
+
+    K, V = TypeVar("K"), TypeVar("V")
 
 
 class TopicPartition(NamedTuple):
@@ -26,15 +39,18 @@ class RecordMetadata(NamedTuple):
     timestamp_ms: int
 
 
-class ConsumerRecord(NamedTuple):
-    """A record and its position. `timestamp` is in milliseconds, of the producer's or the broker's clock."""
+class ConsumerRecord(NamedTuple, Generic[K, V]):
+    """A record and its position. `timestamp` is in milliseconds, of the producer's or the broker's clock.
+
+    Key and value are bytes, or whatever the deserializers of the consumer return.
+    """
 
     topic: str
     partition: int
     offset: int
     timestamp: int
-    key: bytes | None
-    value: bytes | None
+    key: K | None
+    value: V | None
     headers: Headers = ()
 
 
@@ -63,4 +79,7 @@ class GroupMetadata(NamedTuple):
     group_instance_id: str | None = None
 
 
-HeadersLike: TypeAlias = Headers | list[tuple[str, bytes | None]] | dict[str, bytes | None]
+OffsetsLike: TypeAlias = (
+    Mapping[TopicPartition, int | OffsetAndMetadata] | Mapping[tuple[str, int], int | OffsetAndMetadata]
+)
+HeadersLike: TypeAlias = Iterable[tuple[str, BytesLike | None]] | Mapping[str, BytesLike | None]

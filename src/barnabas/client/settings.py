@@ -23,6 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from barnabas.client.arguments import described
 from barnabas.client.backoff import Backoff
 from barnabas.client.handshake import Login, Options
 from barnabas.client.jaas import Credentials, parse_jaas
@@ -120,7 +121,7 @@ def load(
 
     Unknown names are in `warnings`, and also logged if `warn`. Raises `ConfigError`.
     """
-    texts = {name: _text_of(value) for name, value in given.items()}
+    texts = {name: _text_of(name, value) for name, value in given.items()}
     known = {**definitions(), **more}
     values = MappingProxyType(parse_all(known, texts))
     warnings = tuple(f"{name} is not a known setting; it is ignored" for name in texts if not _is_known(name, known))
@@ -159,7 +160,11 @@ def read_file(path: str | os.PathLike[str]) -> dict[str, str]:
     return properties.loads(Path(path).read_text(encoding="latin-1"))
 
 
-def _text_of(value: object) -> str | None:
+def _text_of(name: object, value: object) -> str | None:
+    if not isinstance(name, str):
+        raise ConfigError(str(name), f"the name of a setting must be str, not {described(name)}")
+    if isinstance(value, bytes | bytearray | dict | set):
+        raise ConfigError(name, f"{name} must be a string, a number, a boolean or a list, not {described(value)}")
     if isinstance(value, list | tuple):
         return ",".join(str(entry) for entry in value)
     return (

@@ -33,6 +33,7 @@ from barnabas.client.admin.telemetry import Telemetry
 from barnabas.client.admin.topics import Topics
 from barnabas.client.admin.transactions import Transactions
 from barnabas.client.admin.users import Users
+from barnabas.client.arguments import check_config
 from barnabas.client.cluster import Cluster
 from barnabas.client.settings import ClientSettings
 
@@ -63,6 +64,7 @@ class Admin(
     """Used as `async with Admin({"bootstrap.servers": "localhost:9092"}) as admin`. A given `Cluster` is not closed by it."""
 
     def __init__(self, cluster: Cluster | ClientSettings | Mapping[str, object]) -> None:
+        check_config(cluster, ClientSettings, Cluster)
         self._is_mine = not isinstance(cluster, Cluster)
         super().__init__(cluster if isinstance(cluster, Cluster) else Cluster(cluster))
 

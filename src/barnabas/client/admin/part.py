@@ -9,9 +9,11 @@ Each part can be used alone, as in `Topics(cluster)`, which imports only what it
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from barnabas.client.arguments import checks_arguments
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import CallTimeoutError, error_code
 from barnabas.client.retry import maybe_done
@@ -22,7 +24,12 @@ T = TypeVar("T")
 
 
 class Part:
-    """The methods of one subject."""
+    """The methods of one subject. Their arguments are checked against their annotations; see `arguments`."""
+
+    def __init_subclass__(cls) -> None:
+        for name, method in list(vars(cls).items()):
+            if inspect.isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, checks_arguments(method))
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

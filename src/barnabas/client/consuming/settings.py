@@ -153,9 +153,9 @@ exclude.internal.topics boolean true medium
 client.rack string "" low
     Rack of this client.
 key.deserializer string - high
-    No effect: keys are bytes.
+    Java class; no effect. Pass key_deserializer= to Consumer.
 value.deserializer string - high
-    No effect: values are bytes.
+    Java class; no effect. Pass value_deserializer= to Consumer.
 interceptor.classes list "" low
     No effect.
 """

@@ -18,10 +18,8 @@ from barnabas.client.producing.batch import Batch, Delivery, PartitionQueue, rec
 from barnabas.client.producing.identity import Identity
 from barnabas.client.producing.partitioner import Partitioner
 from barnabas.client.producing.settings import ProducerSettings
-from barnabas.client.records import HeadersLike, TopicPartition
+from barnabas.client.records import TopicPartition
 from barnabas.wire import ErrorCode, KafkaError
-
-NO_HEADERS: Headers = ()
 
 
 class Accumulator:
@@ -65,7 +63,7 @@ class Accumulator:
         value: bytes | None,
         key: bytes | None,
         partition: int | None,
-        headers: HeadersLike,
+        headers: Headers,
         timestamp_ms: int | None,
     ) -> Delivery | None:
         """Add a record to the batch of its partition. Returns None if the topic is unknown or there is no room."""
@@ -74,12 +72,7 @@ class Accumulator:
         known = self._cluster.state.topics.get(topic)
         if known is None:
             return None
-        if type(value) is not bytes and value is not None:
-            value = bytes(value)
-        if type(key) is not bytes and key is not None:
-            key = bytes(key)
-        rows: Headers = tuple(headers.items() if isinstance(headers, dict) else headers) if headers else NO_HEADERS
-        size = record_size(key, value, rows)
+        size = record_size(key, value, headers)
         settings = self._settings
         if size > settings.max_request_size:
             raise KafkaError(
@@ -105,7 +98,7 @@ class Accumulator:
         last, batch_size = queue.open, settings.batch_size
         opens_batch = last is None or last.size + size > batch_size
         now_s = asyncio.get_running_loop().time() if opens_batch else 0.0
-        delivery = queue.append(Record(-1, timestamp_ms, key, value, rows), size, batch_size, now_s)
+        delivery = queue.append(Record(-1, timestamp_ms, key, value, headers), size, batch_size, now_s)
         self.buffered += size
         if opens_batch and queue.open is not None:
             self.incomplete.add(queue.open)

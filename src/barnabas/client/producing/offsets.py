@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from barnabas.client.errors import error_code
-from barnabas.client.records import GroupMetadata, OffsetAndMetadata, TopicPartition
+from barnabas.client.records import GroupMetadata, OffsetAndMetadata, OffsetsLike, TopicPartition
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -41,7 +41,7 @@ def codes_of_added(response: AddPartitionsToTxnResponse) -> dict[TopicPartition,
 def offsets_in_transaction(
     transactional_id: str,
     producer: tuple[int, int],
-    offsets: Mapping[tuple[str, int], int | OffsetAndMetadata],
+    offsets: OffsetsLike,
     group: GroupMetadata,
 ) -> tuple[AddOffsetsToTxnRequest, TxnOffsetCommitRequest]:
     """Return the requests to add the offsets of a group to a transaction, and to commit them in it."""

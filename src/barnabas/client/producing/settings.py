@@ -128,9 +128,9 @@ partitioner.adaptive.partitioning.enable boolean true low
 partitioner.availability.timeout.ms long 0 low >=0
     No effect.
 key.serializer string - high
-    No effect: keys are bytes.
+    Java class; no effect. Pass key_serializer= to Producer.
 value.serializer string - high
-    No effect: values are bytes.
+    Java class; no effect. Pass value_serializer= to Producer.
 interceptor.classes list "" low
     No effect.
 retries int 2147483647 high 0..2147483647

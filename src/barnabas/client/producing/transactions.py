@@ -8,7 +8,7 @@ TxnOffsetCommit, EndTxn.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from barnabas.client.cluster import Cluster
@@ -17,7 +17,7 @@ from barnabas.client.errors import error_code
 from barnabas.client.producing.identity import FATAL, NOBODY, Identity, State
 from barnabas.client.producing.offsets import add_partitions, codes_of_added, offsets_in_transaction
 from barnabas.client.producing.settings import ProducerSettings
-from barnabas.client.records import GroupMetadata, OffsetAndMetadata
+from barnabas.client.records import GroupMetadata, OffsetsLike
 from barnabas.client.routing import CoordinatorType, coordinator
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.end_txn import EndTxnRequest
@@ -65,9 +65,7 @@ class Transactions:
             await self._ask_producer_id(identity.producer)
         identity.go(State.READY)
 
-    async def send_offsets(
-        self, offsets: Mapping[tuple[str, int], int | OffsetAndMetadata], member: GroupMetadata
-    ) -> None:
+    async def send_offsets(self, offsets: OffsetsLike, member: GroupMetadata) -> None:
         identity = self._identity
         add, commit = offsets_in_transaction(self._id, identity.producer, offsets, member)
         if not identity.is_v2:
