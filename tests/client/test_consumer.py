@@ -454,3 +454,105 @@ def test_settings_that_cannot_be_are_named(settings: dict[str, Any], name: str) 
     with pytest.raises(ConfigError) as caught:
         Consumer({"bootstrap.servers": "localhost:1", **settings})
     assert caught.value.key == name
+
+
+# --- what is left when reading ends
+
+
+async def committed_in(broker: Broker, group_id: str, place: tuple[str, int]) -> int | None:
+    async with consumer_of(broker, group_id=group_id) as other:
+        found = (await other.committed([place]))[TopicPartition(*place)]
+        return None if found is None else found.offset
+
+
+class Recorder:
+    """A listener that notes its calls, and what it could commit."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[TopicPartition]]] = []
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        self.calls.append(("assigned", partitions))
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        self.calls.append(("revoked", partitions))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("ending", ["unsubscribe", "close"])
+def test_the_last_records_are_committed_and_revoked_at_the_end(
+    broker: Broker, caplog: pytest.LogCaptureFixture, protocol: str, ending: str
+) -> None:
+    topic = f"last-{protocol}-{ending}"
+    broker.create_topic(topic)
+
+    async def main() -> None:
+        await write(broker, topic, 5)
+        listener = Recorder()
+        async with consumer_of(broker, group_id=topic, group_protocol=protocol) as consumer:
+            await consumer.subscribe([topic], listener)
+            await read(consumer, 3)
+            await (consumer.unsubscribe() if ending == "unsubscribe" else consumer.close())
+            assert consumer.assignment() == frozenset()
+            assert listener.calls == [("assigned", [(topic, 0)]), ("revoked", [(topic, 0)])]
+            assert await committed_in(broker, topic, (topic, 0)) == 3
+        assert await committed_in(broker, topic, (topic, 0)) == 3
+
+    run(main)
+    assert "could not be committed" not in caplog.text
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_who_subscribes_again_after_the_end_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
+    topic = f"again-{protocol}"
+    broker.create_topic(topic)
+
+    async def main() -> None:
+        await write(broker, topic, 5)
+        async with consumer_of(broker, group_id=topic, group_protocol=protocol) as consumer:
+            for expected in ([b"0", b"1"], [b"2", b"3"], [b"4"]):
+                await consumer.subscribe([topic])
+                assert [each.value for each in await read(consumer, len(expected))] == expected
+                await consumer.unsubscribe()
+
+    run(main)
+
+
+@pytest.mark.parametrize("ending", ["unsubscribe", "assign", "close"])
+def test_partitions_that_were_assigned_are_committed_when_they_go(broker: Broker, ending: str) -> None:
+    topic = f"gone-{ending}"
+    broker.create_topic(topic, 2)
+
+    async def main() -> None:
+        await write(broker, topic, 6, 2)
+        async with consumer_of(broker, group_id=topic) as consumer:
+            consumer.assign([(topic, 0)])
+            await read(consumer, 3)
+            if ending == "unsubscribe":
+                await consumer.unsubscribe()
+            elif ending == "assign":
+                consumer.assign([(topic, 1)])
+                await read(consumer, 2)
+                consumer.assign([(topic, 0)])
+                assert await consumer.position((topic, 0)) == 3
+        assert await committed_in(broker, topic, (topic, 0)) == 3
+        assert await committed_in(broker, topic, (topic, 1)) == (2 if ending == "assign" else None)
+
+    run(main)
+
+
+def test_nothing_is_committed_at_the_end_without_automatic_commits(broker: Broker) -> None:
+    broker.create_topic("manual", 2)
+
+    async def main() -> None:
+        await write(broker, "manual", 4, 2)
+        async with consumer_of(broker, group_id="manual", enable_auto_commit=False) as consumer:
+            consumer.assign([("manual", 0)])
+            await read(consumer, 2)
+            consumer.assign([("manual", 1)])
+            await read(consumer, 2)
+            await consumer.unsubscribe()
+        for partition in range(2):
+            assert await committed_in(broker, "manual", ("manual", partition)) is None
+
+    run(main)

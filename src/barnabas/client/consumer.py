@@ -146,18 +146,14 @@ class Consumer(Generic[K, V]):
         return self
 
     async def close(self) -> None:
-        """Commit if automatic commits are enabled, leave the group, and disconnect."""
+        """Commit if automatic commits are enabled, revoke all partitions, leave the group, and disconnect."""
         if self._is_closed:
             return
         self._is_closed = True
-        await self._subscription.stop()
+        if self._is_started:
+            await self._end_reading()
         await self._positions.close()
         await self._fetcher.close()
-        if self._is_started:
-            if self.settings.enable_auto_commit:
-                self._collector.mark_processed()
-                await self._commits.commit_processed(self._states)
-            await self._subscription.leave()
         self._news.set()
         if self._owns_cluster:
             await self._cluster.close()
@@ -178,11 +174,18 @@ class Consumer(Generic[K, V]):
 
     @checks_arguments
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these partitions, without a group. Partitions that were assigned before keep their positions."""
+        """Read these partitions, without a group. Partitions that were assigned before keep their positions.
+
+        If automatic commits are enabled, partitions that are not assigned any more are committed in the background.
+        """
         self._check_open()
         if self._subscription.membership is not None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "assign and subscribe exclude each other: unsubscribe first")
-        self._assignment.replace(TopicPartition(*place) for place in partitions)
+        wanted = [TopicPartition(*place) for place in partitions]
+        if self.settings.enable_auto_commit:
+            self._collector.mark_processed()
+            self._commits.commit_in_background(self._states.keys() - set(wanted))
+        self._assignment.replace(wanted)
 
     def _reassigned(self) -> None:
         """Follow a change of the assignment."""
@@ -207,8 +210,15 @@ class Consumer(Generic[K, V]):
         await self._subscription.change(topics, listener)
 
     async def unsubscribe(self) -> None:
-        """Leave the group, and stop reading."""
+        """Commit if automatic commits are enabled, leave the group, and stop reading."""
+        await self._end_reading()
+
+    async def _end_reading(self) -> None:
+        """Count all returned records as processed, commit them, and give up all partitions."""
+        self._collector.mark_processed()
         await self._subscription.end()
+        if self.settings.enable_auto_commit:
+            await self._commits.commit_processed(self._states)  # those that were assigned without a group
         self._assignment.clear()
 
     def assignment(self) -> frozenset[TopicPartition]:

@@ -17,6 +17,7 @@ from barnabas.client.coordinated import coordinator_versions
 from barnabas.client.errors import ClosedError
 from barnabas.client.records import GroupMetadata, OffsetAndMetadata, TopicPartition
 from barnabas.client.routing import coordinator
+from barnabas.client.shared import begin
 from barnabas.wire import ErrorCode, KafkaError
 
 _log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Commits:
         self._member = member
         self._random = random
         self.due_s = NEVER  # time of the next automatic commit
+        self._background: asyncio.Task[None] | None = None
 
     def require_group_id(self) -> str:
         """Return the id of the group. Raises INVALID_GROUP_ID if the consumer has none."""
@@ -66,13 +68,36 @@ class Commits:
 
     async def commit_processed(self, partitions: Iterable[TopicPartition]) -> None:
         """Commit the processed offsets of these partitions. A failure is only logged: the next commit repeats it."""
-        wanted = {
+        wanted = self._processed(partitions)
+        await self._wait_for_background()
+        await self._commit_or_log(wanted)
+
+    def commit_in_background(self, partitions: Iterable[TopicPartition]) -> None:
+        """Commit the processed offsets of partitions that are not read any more. Later commits and fetches wait for it."""
+        if wanted := self._processed(partitions):
+            self._background = begin(self._commit_after(self._background, wanted))
+
+    async def _commit_after(
+        self, before: asyncio.Task[None] | None, wanted: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        await self._commit_or_log(wanted)
+
+    async def _wait_for_background(self) -> None:
+        if self._background is not None and not self._background.done():
+            await asyncio.wait([self._background])
+
+    def _processed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {
             place: OffsetAndMetadata(state.processed)
             for place in partitions
             if (state := self._states.get(place)) is not None and state.processed is not None
         }
+
+    async def _commit_or_log(self, wanted: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         try:
-            await self.commit(wanted)
+            await self._commit(wanted)
         except (KafkaError, OSError, ClosedError) as error:
             _log.warning("group %s: processed offsets could not be committed: %s", self._settings.group_id, error)
 
@@ -80,6 +105,10 @@ class Commits:
 
     async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit offsets; retries until `default.api.timeout.ms`. Raises `KafkaError`."""
+        await self._wait_for_background()
+        await self._commit(offsets)
+
+    async def _commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         if not offsets:
             return
         group_id = self.require_group_id()
@@ -115,6 +144,7 @@ class Commits:
     async def fetch(self, places: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return committed offsets as `committed`, without retries. Raises `KafkaError`."""
         group_id = self.require_group_id()
+        await self._wait_for_background()
         versions = await coordinator_versions(self._cluster, group_id)
         version = min(versions.best("OffsetFetch") or 0, requests.LAST_FETCH_WITH_NAMES)
         member = self._member()

@@ -82,24 +82,15 @@ class Subscription:
             self.membership.subscription_changed()
 
     async def end(self) -> None:
-        """Leave the group and subscribe to nothing."""
-        membership, self.membership = self.membership, None
-        await self.stop()
+        """Revoke all partitions of a member, leave the group, and subscribe to nothing."""
+        await end([self._task])
         self._task = None
-        if membership is not None:
+        if self.membership is not None:
             if self._assignment.states:
                 await self.revoke(list(self._assignment.states))
-            await membership.leave()
-        self._topics, self._pattern = (), None
-
-    async def stop(self) -> None:
-        """End the task of the membership, without leaving the group."""
-        await end([self._task])
-
-    async def leave(self) -> None:
-        """Leave the group, if the consumer is a member."""
-        if self.membership is not None:
             await self.membership.leave()
+            self.membership = None  # only now: commits need the member
+        self._topics, self._pattern = (), None
 
     def group_metadata(self) -> GroupMetadata:
         """Return the member that commits. Raises INVALID_GROUP_ID without a group."""
