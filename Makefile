@@ -69,9 +69,10 @@ fmt: dev ## Format the sources
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-generate: dev ## Write what follows from the schema: classes of barnabas.wire, the table of APIs, reference pages
+generate: dev ## Write what follows from the schema: classes of barnabas.wire, the table of APIs, blocking clients, reference pages
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/compatibility.py
+	$(BIN)/python tools/sync_client.py
 	$(BIN)/python tools/reference.py
 
 bench: dev compile ## Measure barnabas beside its peers in one run

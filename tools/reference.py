@@ -30,6 +30,7 @@ CLIENT = {
     "Admin": "barnabas.client.admin.admin:Admin",
     "Producer": "barnabas.client.producer:Producer",
     "Consumer": "barnabas.client.consumer:Consumer",
+    "sync.Producer": "barnabas.client.sync.producer:Producer",
 }
 
 

@@ -241,12 +241,14 @@ class Consumer(Generic[K, V]):
 
     @checks_arguments
     def resume(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Return records of these partitions again."""
         for place in partitions:
             self._assignment.state(place).is_paused = False
         self._fetcher.wake()
         self._news.set()
 
     def paused(self) -> frozenset[TopicPartition]:
+        """Return the partitions that are paused now."""
         return frozenset(place for place, state in self._states.items() if state.is_paused)
 
     # --- records

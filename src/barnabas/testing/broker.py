@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from barnabas.client.loop_thread import LoopThread
 from barnabas.testing.embedded import START_TIMEOUT_S, AsyncBroker, BrokerError
-from barnabas.testing.loop_thread import LoopThread
 from barnabas.testing.records import Record
 from barnabas.testing.settings import Setting
 

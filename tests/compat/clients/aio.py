@@ -14,7 +14,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 
-from barnabas.testing.loop_thread import LoopThread
+from barnabas.client.loop_thread import LoopThread
 from tests.compat.clients.common import (
     BEGINNING,
     END,

@@ -12,6 +12,7 @@ import yaml
 import barnabas.lake
 from barnabas.client import sync
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
+from barnabas.client.admin.part import checked
 from barnabas.lake.asking.opened import NoMomentError
 from barnabas.metadata.loader import MetadataLoader
 from barnabas.security.acl import PatternType, ResourceType
@@ -188,7 +189,7 @@ def test_what_was_set_is_taken_back_and_drift_is_seen(spark: SparkSession, tmp_p
             assert run("drift", "-f", file, "--as-of", then, "--lake", lake).exit_code == 0
             applied = run("apply", "-f", file, "--yes", "-b", node.bootstrap_servers, group=None)
             assert applied.exit_code == 0, applied.stderr
-            found = admin.describe_configs([orders])[orders]
+            found = checked(admin.describe_configs([orders]))[orders]
             assert found["retention.ms"].value == "1000"
             assert run("plan", "-f", file, "-b", node.bootstrap_servers, group=None).exit_code == 0
 

@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from barnabas.client.admin.part import checked
+from barnabas.client.records import TopicPartition
 from barnabas.client.sync import Admin, Consumer, Producer
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.coordinator_logs import COLUMNS, RecordsFold, family
@@ -23,7 +25,7 @@ from barnabas.lake.reading.log_planning import plan
 from barnabas.lake.sources.coordinator_reading import parse_options
 from barnabas.testing import Broker
 
-ORDERS = {("orders", 0): 2, ("orders", 1): 1}
+ORDERS = {TopicPartition("orders", 0): 2, TopicPartition("orders", 1): 1}
 
 
 def facts_of(directory: Path, topic: str, make: Callable[[], RecordsFold]) -> dict[str, list[dict[str, Any]]]:
@@ -99,15 +101,18 @@ def test_groups_are_what_the_broker_says(broker: Broker) -> None:
             producer.send_offsets_to_transaction(ORDERS, group_id)
             getattr(producer, f"{ends}_transaction")()
     with Admin(servers) as admin:
-        wait_until(lambda: len(admin.list_consumer_group_offsets(["in-transaction"])["in-transaction"]) == len(ORDERS))
+        wait_until(
+            lambda: len(checked(admin.list_consumer_group_offsets(["in-transaction"]))["in-transaction"]) == len(ORDERS)
+        )
         classic, modern = consume(broker, "classic", "classic"), consume(broker, "modern", "consumer")
         with classic, modern:
             for group_id in ("by-hand", "gone"):
                 admin.alter_consumer_group_offsets(group_id, ORDERS)
             assert admin.delete_groups(["gone"]) == {"gone": None}
             listed = {group.group_id: group for group in admin.list_groups()}
-            described = admin.describe_consumer_groups([group_id for group_id in listed if group_id != "aborted"])
-            offsets = admin.list_consumer_group_offsets(list(described))
+            wanted = [group_id for group_id in listed if group_id != "aborted"]
+            described = checked(admin.describe_consumer_groups(wanted))
+            offsets = checked(admin.list_consumer_group_offsets(list(described)))
             facts = facts_of(broker.data_dir, GROUPS_TOPIC, GroupsFold)
 
     # A group whose only commit was aborted lives in the memory of the broker, and not in what holds by the log.
@@ -120,7 +125,7 @@ def test_groups_are_what_the_broker_says(broker: Broker) -> None:
     } == {
         (group_id, *place): committed.offset
         for group_id, of_group in offsets.items()
-        for place, committed in of_group.items()
+        for place, committed in checked(of_group).items()
     }
     members = {(row["group_id"], row["member_id"]): row for row in facts["group_members"]}
     assert set(members) == {
@@ -147,7 +152,7 @@ def test_transactions_are_what_the_broker_says(broker: Broker) -> None:
         going_on.begin_transaction()
         going_on.send_and_wait("orders", b"an order", partition=1)
         wait_until(lambda: sum("Complete" in each.state for each in admin.list_transactions()) == 2)
-        described = admin.describe_transactions(["open", "commit", "abort"])
+        described = checked(admin.describe_transactions(["open", "commit", "abort"]))
         (rows,) = facts_of(broker.data_dir, TRANSACTIONS_TOPIC, TransactionsFold).values()
         going_on.abort_transaction()
     assert {row["transactional_id"]: row["state"] for row in rows} == {

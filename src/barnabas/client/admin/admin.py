@@ -75,6 +75,7 @@ class Admin(
         return self
 
     async def close(self) -> None:
+        """Disconnect from the cluster."""
         if self._is_mine:
             await self.cluster.close()
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import deque
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias
 
 from barnabas.batches import (
     NO_LEADER_EPOCH,
@@ -51,6 +51,9 @@ def stamp_producer(batch: bytearray, producer_id: int, producer_epoch: int, base
         _CRC.pack_into(batch, CRC_POSITION, crc32c(view[ATTRIBUTES_POSITION:]))
 
 
+DoneCallback: TypeAlias = Callable[[RecordMetadata | None, Exception | None], None]
+
+
 class Delivery:
     """A record that was accepted.
 
@@ -75,6 +78,10 @@ class Delivery:
                     break
                 index -= part.count
 
+    def add_done_callback(self, callback: DoneCallback) -> None:
+        """Call `callback(metadata, None)` when the record is written, or `callback(None, error)` when it has failed."""
+        self._batch.call_when_done(self._index, callback)
+
     def done(self) -> bool:
         """Whether the record is written or has failed."""
         batch, index = self._batch, self._index
@@ -89,6 +96,7 @@ class Batch:
 
     __slots__ = (
         "_answer",
+        "_callbacks",
         "attempts",
         "base_offset",
         "base_sequence",
@@ -129,6 +137,7 @@ class Batch:
         self.error: Exception | None = None
         self.last_error: Exception | None = None  # the reason of the last retry
         self._answer: asyncio.Future[None] | None = None
+        self._callbacks: list[tuple[int, DoneCallback]] | None = None
 
     @property
     def has_sequence(self) -> bool:
@@ -205,6 +214,27 @@ class Batch:
         self.data = None
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(None)
+        if self._callbacks is not None:
+            callbacks, self._callbacks = self._callbacks, None
+            for index, callback in callbacks:
+                self.call_when_done(index, callback)
+
+    def call_when_done(self, index: int, callback: DoneCallback) -> None:
+        """Call a callback with the outcome of a record, once it is known."""
+        if self.parts is not None:
+            first, second = self.parts
+            if index < first.count:
+                first.call_when_done(index, callback)
+            else:
+                second.call_when_done(index - first.count, callback)
+        elif not self.is_done:
+            if self._callbacks is None:
+                self._callbacks = []
+            self._callbacks.append((index, callback))
+        elif self.error is not None:
+            callback(None, self.error)
+        else:
+            callback(self.metadata(index), None)
 
     def metadata(self, index: int) -> RecordMetadata:
         if self.error is not None:

@@ -6,6 +6,7 @@ The thread is a daemon, so that forgetting to close it does not keep the process
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from threading import Thread
@@ -23,7 +24,12 @@ class LoopThread:
         self._thread.start()
         self._loop, self._closing = self._started.result()
 
-    def call(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller runs in this thread. It must not wait here: the loop would stop."""
+        return threading.get_ident() == self._thread.ident
+
+    def call(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Run a coroutine in the loop and return its result.
 
         On a timeout it is cancelled and TimeoutError is raised.
@@ -35,7 +41,11 @@ class LoopThread:
             future.cancel()  # has no effect if it has already failed
             raise
 
-    def close(self, timeout_s: float) -> None:
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """Have a function called in the loop. Does not wait for it."""
+        self._loop.call_soon_threadsafe(function)
+
+    def close(self, timeout_s: float | None = None) -> None:
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join(timeout_s)
 
@@ -56,7 +66,7 @@ class LoopThread:
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop
+        import uvloop  # noqa: PLC0415  (takes long to import)
     except ImportError:  # not available on every platform
         return None
     return uvloop.new_event_loop
