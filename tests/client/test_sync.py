@@ -288,9 +288,7 @@ def test_a_forked_process_is_told_to_create_its_own(broker: Broker) -> None:
 
 RIGHT = """
 from concurrent.futures import Future
-from barnabas.client import sync
-from barnabas.client.admin.topics import NewTopic
-from barnabas.client.records import RecordMetadata
+from barnabas.client import NewTopic, RecordMetadata, sync
 
 with sync.Admin({"bootstrap.servers": "localhost:9092"}) as admin:
     admin.create_topics([NewTopic("orders", 3)], timeout_ms=1_000)
@@ -310,6 +308,8 @@ with sync.Consumer({"bootstrap.servers": "localhost:9092"}, value_deserializer=i
 """
 
 WRONG = {
+    "from barnabas.client import NewTopics": 'Module "barnabas.client" has no attribute "NewTopics"',
+    "from barnabas.testing import Brokers": 'Module "barnabas.testing" has no attribute "Brokers"',
     'admin.create_topic([NewTopic("orders", 3)])': '"Admin" has no attribute "create_topic"; maybe "create_topics"',
     "admin.create_topics([], timeout=1)": 'Unexpected keyword argument "timeout" for "create_topics"',
     "admin.describe_topics(5)": 'Argument 1 to "describe_topics" of "Admin" has incompatible type "int"',

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncBroker", "Broker", "BrokerError", "Record"]
 
+if not TYPE_CHECKING:  # type checkers would accept any name
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from barnabas.testing import broker
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from barnabas.testing import broker
 
-    return getattr(broker, name)
+        return getattr(broker, name)

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Admin"]
 
+if not TYPE_CHECKING:  # type checkers would accept any name
 
-def __getattr__(name: str) -> Any:
-    if name == "Admin":
-        from barnabas.client.admin.admin import Admin  # noqa: PLC0415  (brings every message of administration)
+    def __getattr__(name: str) -> Any:
+        if name == "Admin":
+            from barnabas.client.admin.admin import Admin  # noqa: PLC0415  (brings every message of administration)
 
-        return Admin
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return Admin
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Admin", "Consumer", "Producer"]
 
+if not TYPE_CHECKING:  # type checkers would accept any name
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{name.lower()}"), name)
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{name.lower()}"), name)
