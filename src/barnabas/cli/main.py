@@ -75,6 +75,7 @@ COMMANDS = {
         "metadata": "Browse and compare the metadata of a cluster.",
         "lake": "Query the history of clusters with Spark.",
         "completion": "Print the completion script for a shell.",
+        "kafka-tools": "Install drop-ins under the names of Kafka's scripts.",
         "kafka-topics": "Topics.",
         "kafka-configs": "Settings, users and quotas.",
         "kafka-acls": "ACLs.",
@@ -94,6 +95,9 @@ COMMANDS = {
         "kafka-console-consumer": "Print records as lines.",
     }.items()
 }
+
+DROP_INS = [name for name in COMMANDS if name.startswith(_KAFKA) and name != "kafka-tools"]
+"""Commands that replace a script of Kafka."""
 
 _OBJECTS_PER_COLLECTION = 50_000
 
@@ -116,17 +120,21 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches  # needed only for typing errors
+            from difflib import get_close_matches  # these are needed only for unknown names
 
+            from barnabas.cli.kafka.without_drop_in import WITHOUT_DROP_IN
+
+            if script := WITHOUT_DROP_IN.get(name.removesuffix(".sh")):
+                ctx.fail(f"There is no drop-in for {name}: {script.reason}. Use: {script.instead}.")
             close = get_close_matches(name, COMMANDS, 1)
             ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if not n.startswith(_KAFKA)])
+            formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if n not in DROP_INS])
         with formatter.section("Drop-in replacements for Kafka's scripts, with the same options and output"):
-            formatter.write_dl([(n, entry.help) for n, entry in COMMANDS.items() if n.startswith(_KAFKA)])
+            formatter.write_dl([(n, COMMANDS[n].help) for n in DROP_INS])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]

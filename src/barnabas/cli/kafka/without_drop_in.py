@@ -1,0 +1,40 @@
+"""Scripts of Kafka 4.3.1 that have no drop-in here, each with the reason and the command to use instead. Data only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_SHARE = "share groups are not supported"
+_STREAMS = "streams groups are not supported"
+_CONNECT = "Kafka Connect is not part of barnabas"
+_APACHE = "the script of Apache Kafka"
+
+
+class Unavailable(NamedTuple):
+    """The reason why a script has no drop-in, and what to use instead."""
+
+    reason: str
+    instead: str
+
+
+WITHOUT_DROP_IN = {
+    "kafka-console-share-consumer": Unavailable(_SHARE, "barnabas records consume"),
+    "kafka-delegation-tokens": Unavailable(
+        "tokens need an authenticated connection, and the client here cannot log in with one", _APACHE
+    ),
+    "kafka-jmx": Unavailable("there is no JMX without a JVM", "barnabas lake report"),
+    "kafka-metadata-shell": Unavailable("an interactive shell", "barnabas metadata ls, cat, find"),
+    "kafka-replica-verification": Unavailable("deprecated in Kafka", "barnabas topics describe --under-replicated"),
+    "kafka-run-class": Unavailable("it runs classes of Java", _APACHE),
+    "kafka-server-stop": Unavailable("it ends every process with a matching name", "kill with the id of the process"),
+    "kafka-share-consumer-perf-test": Unavailable(_SHARE, "barnabas kafka-consumer-perf-test"),
+    "kafka-share-groups": Unavailable(_SHARE, _APACHE),
+    "kafka-streams-application-reset": Unavailable("it is for applications of Kafka Streams", "barnabas groups reset"),
+    "kafka-streams-groups": Unavailable(_STREAMS, _APACHE),
+    "kafka-verifiable-share-consumer": Unavailable(_SHARE, _APACHE),
+    "connect-distributed": Unavailable(_CONNECT, _APACHE),
+    "connect-mirror-maker": Unavailable(_CONNECT, _APACHE),
+    "connect-plugin-path": Unavailable(_CONNECT, _APACHE),
+    "connect-standalone": Unavailable(_CONNECT, _APACHE),
+    "trogdor": Unavailable("it is for Kafka's own system tests", _APACHE),
+}
