@@ -83,16 +83,23 @@ COMMANDS = {
         "kafka-leader-election": "Leader elections.",
         "kafka-log-dirs": "Log dirs of brokers.",
         "kafka-metadata-quorum": "The metadata quorum.",
+        "kafka-cluster": "Id and endpoints of a cluster.",
+        "kafka-groups": "Groups of all types.",
         "kafka-consumer-groups": "Consumer groups.",
         "kafka-delete-records": "Delete records.",
         "kafka-get-offsets": "Offsets of partitions.",
         "kafka-features": "Feature levels.",
         "kafka-transactions": "Transactions.",
+        "kafka-server-start": "Start a node.",
         "kafka-storage": "Format log dirs.",
         "kafka-dump-log": "Dump segments, indexes and snapshots.",
         "kafka-broker-api-versions": "API versions of brokers.",
+        "kafka-client-metrics": "Subscriptions to metrics of clients.",
         "kafka-console-producer": "Produce lines as records.",
         "kafka-console-consumer": "Print records as lines.",
+        "kafka-producer-perf-test": "Measure a producer.",
+        "kafka-consumer-perf-test": "Measure a consumer.",
+        "kafka-e2e-latency": "Measure the time from a producer to a consumer.",
     }.items()
 }
 

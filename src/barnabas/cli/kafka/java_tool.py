@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,25 +25,43 @@ __all__ = ["JavaTool", "TopicPattern", "connection_of", "java_int", "java_text",
 
 
 class JavaTool(KafkaTool):
-    """A tool with the usage errors of joptsimple, the library that parses options in Kafka's tools."""
+    """A tool with the usage errors of joptsimple, the library that parses options in Kafka's tools.
+
+    `optional` has the options of which the value may be omitted, and the value that they then have.
+    """
 
     error_prefix = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.error_prefix = kwargs.pop("error_prefix", "")
+        self._optional: Mapping[str, str] = kwargs.pop("optional", {})
         # Arguments that belong to no option are ignored.
         kwargs["context_settings"] = {"allow_extra_args": True, **(kwargs.get("context_settings") or {})}
         super().__init__(*args, **kwargs)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, with_omitted_values(args, self._optional))
         except click.NoSuchOption as error:
             message = f"{error.option_name.lstrip('-')} is not a recognized option"
         except click.BadOptionUsage as error:
             message = f"Option {error.option_name.lstrip('-')} requires an argument"
         note(self.error_prefix + message)
         sys.exit(EXIT_FAILED)
+
+
+def with_omitted_values(args: list[str], optional: Mapping[str, str]) -> list[str]:
+    """Add the default after options of which the value may be omitted. A negative number is a value.
+
+    >>> with_omitted_values(["--timeout", "--list", "--timeout", "-5", "--timeout"], {"--timeout": "9"})
+    ['--timeout', '9', '--list', '--timeout', '-5', '--timeout', '9']
+    """
+    words: list[str] = []
+    for arg, following in zip_longest(args, args[1:], fillvalue="--"):
+        words.append(arg)
+        if arg in optional and following.startswith("-") and not re.fullmatch(r"-\d+", following):
+            words.append(optional[arg])
+    return words
 
 
 def refuse(ctx: click.Context, message: str) -> NoReturn:

@@ -6,23 +6,19 @@ import asyncio
 import random
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
-from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.profiles import Connection, Setting
+from barnabas.cli.kafka.client_of_tool import load_settings, run_consumer
 from barnabas.cli.kafka.console_tools import TIMESTAMP_TYPES, Formatter, ToolError, formatter, parse_properties
 from barnabas.cli.kafka.java_tool import JavaTool, java_text, refuse
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import note
-from barnabas.config import properties
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.cluster import Cluster
     from barnabas.client.consumer import Consumer
 
 _FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
@@ -126,10 +122,8 @@ def _check(ctx: click.Context, values: dict[str, Any]) -> None:
 
 
 def _load(path: str | None) -> dict[str, str]:
-    if path is None:
-        return {}
     try:
-        return properties.loads(Path(path).read_text(encoding="latin-1"))
+        return load_settings(path)
     except OSError:
         _failed(f'Exception in thread "main" java.nio.file.NoSuchFileException: {path}')
 
@@ -218,18 +212,11 @@ def _formatter(ctx: click.Context, values: dict[str, Any]) -> Formatter:
 
 
 def _consume(settings: dict[str, str], wanted: _Wanted, write: Formatter, count: _Count) -> None:
-    from barnabas.client.consumer import Consumer
-    from barnabas.client.consuming.settings import definitions
+    async def work(consumer: Consumer) -> None:
+        await _begin(consumer, wanted)
+        await _show(consumer, wanted, write, count)
 
-    own = {name: value for name, value in settings.items() if name in definitions()}
-    rest = Connection({name: Setting(value, name) for name, value in settings.items() if name not in own})
-
-    async def work(cluster: Cluster) -> None:
-        async with Consumer(cluster, own) as consumer:
-            await _begin(consumer, wanted)
-            await _show(consumer, wanted, write, count)
-
-    run(rest, work, is_long=True)
+    run_consumer(settings, work)
 
 
 async def _begin(consumer: Consumer, wanted: _Wanted) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.profiles import Connection, Setting
+from barnabas.cli.kafka.client_of_tool import load_settings, run_producer
 from barnabas.cli.kafka.console_tools import LineReader, ToolError, parse_properties
 from barnabas.cli.kafka.java_tool import JavaTool, java_text, refuse
 from barnabas.cli.records.input import NewRecord
@@ -19,11 +17,9 @@ from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import note
 from barnabas.cli.terminal.slow_input import beside, may_be_slow
-from barnabas.config import properties
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.cluster import Cluster
     from barnabas.client.producer import Delivery, Producer
 
 _READER = "org.apache.kafka.tools.LineMessageReader"
@@ -132,17 +128,13 @@ def _check_together(ctx: click.Context, values: dict[str, Any]) -> None:
 def _reader(values: dict[str, Any]) -> LineReader:
     if values["line_reader"] != _READER:
         _failed(f"java.lang.ClassNotFoundException: {values['line_reader']}")
-    given = _load(values["reader_config"]) | parse_properties(values["reader_property"])
+    given = load_settings(values["reader_config"]) | parse_properties(values["reader_property"])
     return LineReader(given)
-
-
-def _load(path: str | None) -> dict[str, str]:
-    return {} if path is None else properties.loads(Path(path).read_text(encoding="latin-1"))
 
 
 def _settings(values: dict[str, Any]) -> dict[str, str]:
     """Merge settings as Kafka's tool does: given options override properties, which override defaults of options."""
-    settings = _load(values["command_config"]) | parse_properties(values["command_property"])
+    settings = load_settings(values["command_config"]) | parse_properties(values["command_property"])
     settings["bootstrap.servers"] = values["bootstrap_server"]
     settings["compression.type"] = values["compression_codec"] or "none"
     settings.setdefault("client.id", "console-producer")
@@ -151,8 +143,6 @@ def _settings(values: dict[str, Any]) -> dict[str, str]:
             settings[name] = values[option]
         else:
             settings.setdefault(name, default)
-    if "enable.idempotence" not in settings and settings["acks"] not in ("all", "-1"):
-        settings["enable.idempotence"] = "false"
     return settings
 
 
@@ -170,17 +160,7 @@ def _lines() -> Iterator[str]:
 
 
 def _produce(settings: dict[str, str], topic: str, records: Iterator[NewRecord], *, sync: bool) -> None:
-    from barnabas.client.producer import Producer
-    from barnabas.client.producing.settings import definitions
-
-    own = {name: value for name, value in settings.items() if name in definitions()}
-    rest = Connection({name: Setting(value, name) for name, value in settings.items() if name not in own})
-
-    async def work(cluster: Cluster) -> None:
-        async with Producer(cluster, own) as producer:
-            await _send_all(producer, topic, records, sync=sync)
-
-    run(rest, work, is_long=True)
+    run_producer(settings, lambda cluster, producer: _send_all(producer, topic, records, sync=sync))
 
 
 async def _send_all(producer: Producer, topic: str, records: Iterator[NewRecord], *, sync: bool) -> None:

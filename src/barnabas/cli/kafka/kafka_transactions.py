@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from barnabas.cli.connection import profiles
 from barnabas.cli.connection.connecting import run
+from barnabas.cli.kafka.argparse_tool import INTEGER, LONG, SHORT, ArgparseGroup
 from barnabas.cli.kafka.drop_in import KAFKA_VERSION
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
@@ -30,65 +30,6 @@ _MINUTE_MS = 60_000
 _DETAIL = "Enable debug logging for additional detail."
 
 
-# --- usage errors of argparse4j
-
-
-def _number(kind: str, bits: int) -> Callable[[str], int]:
-    limit = 1 << (bits - 1)
-
-    def convert(text: str) -> int:
-        if not re.fullmatch(r"[-+]?\d+", text) or not -limit <= int(text) < limit:
-            raise ValueError(text)
-        return int(text)
-
-    convert.__name__ = kind
-    return convert
-
-
-_SHORT, _INTEGER, _LONG = _number("Short", 16), _number("Integer", 32), _number("Long", 64)
-
-
-def _refuse(error: click.UsageError, names: Iterable[str]) -> NoReturn:
-    """Print the usage and the error of a command line as argparse4j does."""
-    if isinstance(error, click.MissingParameter) and error.param is not None:
-        text = f"argument {error.param.opts[0]} is required"
-    elif isinstance(error, click.BadParameter) and error.param is not None:
-        value, kind = error.message, error.param.type.name
-        text = f"argument {error.param.opts[0]}: could not convert '{value}' to {kind} (For input string: \"{value}\")"
-    elif isinstance(error, click.NoSuchOption):
-        text = f"unrecognized arguments: '{error.option_name}'"
-    elif error.message.startswith("No such command"):
-        choices = ", ".join(f"'{name}'" for name in names)
-        text = f"invalid choice: {error.message.removeprefix('No such command ').rstrip('.')} (choose from {choices})"
-    elif error.message.startswith("Missing command"):
-        text = "too few arguments"
-    else:
-        text = error.message
-    if error.ctx is not None:
-        pieces = error.ctx.command.collect_usage_pieces(error.ctx)
-        note(f"usage: {_PROGRAM} {' '.join(pieces)}")
-    note(f"{_PROGRAM}: error: {text}")
-    sys.exit(EXIT_FAILED)
-
-
-class _Tool(click.Group):
-    """A group of commands with the usage errors of Kafka's tool."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        try:
-            return super().make_context(*args, **kwargs)
-        except click.exceptions.NoArgsIsHelpError as error:
-            _refuse(click.UsageError("Missing command.", error.ctx), self.commands)
-        except click.UsageError as error:
-            _refuse(error, self.commands)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except click.UsageError as error:
-            _refuse(error, self.commands)
-
-
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
         click.echo(KAFKA_VERSION)
@@ -97,13 +38,18 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 
 def _topic_options(is_required: bool) -> Callable[[Any], Any]:
     def decorate(command: Any) -> Any:
-        command = click.option("--partition", type=_INTEGER, required=is_required, help="Partition.")(command)
+        command = click.option("--partition", type=INTEGER, required=is_required, help="Partition.")(command)
         return click.option("--topic", required=is_required, help="Topic.")(command)
 
     return decorate
 
 
-@click.group(cls=_Tool, short_help="Find, describe and abort transactions as Kafka's script does.")
+@click.group(
+    "kafka-transactions",
+    cls=ArgparseGroup,
+    program=_PROGRAM,
+    short_help="Find, describe and abort transactions as Kafka's script does.",
+)
 @click.option("-v", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
 @click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", required=True, help="Brokers to connect to.")
@@ -153,7 +99,7 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 @kafka_transactions.command("list")
-@click.option("--duration-filter", type=_LONG, help="Only transactions that have run longer than this, in ms.")
+@click.option("--duration-filter", type=LONG, help="Only transactions that have run longer than this, in ms.")
 @click.option("--transactional-id-pattern", help="Only transactional ids that match this regular expression.")
 @click.pass_context
 def list_(ctx: click.Context, duration_filter: int | None, transactional_id_pattern: str | None) -> None:
@@ -211,7 +157,7 @@ def describe(ctx: click.Context, transactional_id: str) -> None:
 
 
 @kafka_transactions.command("describe-producers", short_help="Describe the producers of a partition.")
-@click.option("--broker-id", type=_INTEGER, help="Ask the replica on this broker.")
+@click.option("--broker-id", type=INTEGER, help="Ask the replica on this broker.")
 @_topic_options(is_required=True)
 @click.pass_context
 def describe_producers(ctx: click.Context, topic: str, partition: int, broker_id: int | None) -> None:
@@ -259,10 +205,10 @@ async def _producers(
 
 @kafka_transactions.command("abort")
 @_topic_options(is_required=True)
-@click.option("--start-offset", type=_LONG, help="The first offset of the transaction.")
-@click.option("--producer-id", type=_LONG, help="The producer id, for brokers older than 3.0.")
-@click.option("--producer-epoch", type=_SHORT, help="The epoch of the producer.")
-@click.option("--coordinator-epoch", type=_INTEGER, help="The epoch of the coordinator.")
+@click.option("--start-offset", type=LONG, help="The first offset of the transaction.")
+@click.option("--producer-id", type=LONG, help="The producer id, for brokers older than 3.0.")
+@click.option("--producer-epoch", type=SHORT, help="The epoch of the producer.")
+@click.option("--coordinator-epoch", type=INTEGER, help="The epoch of the coordinator.")
 @click.pass_context
 def abort(
     ctx: click.Context,
@@ -338,10 +284,10 @@ def _abort_problem(error: KafkaError, spec: str, coordinator_epoch: int) -> str:
 
 
 @kafka_transactions.command("find-hanging")
-@click.option("--broker-id", type=_INTEGER, help="Search the replicas on this broker.")
+@click.option("--broker-id", type=INTEGER, help="Search the replicas on this broker.")
 @click.option(
     "--max-transaction-timeout",
-    type=_INTEGER,
+    type=INTEGER,
     default="15",
     help="Maximum duration in minutes of a transaction that is not hanging [15].",
 )

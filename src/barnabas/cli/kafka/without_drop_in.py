@@ -7,6 +7,7 @@ from typing import NamedTuple
 _SHARE = "share groups are not supported"
 _STREAMS = "streams groups are not supported"
 _CONNECT = "Kafka Connect is not part of barnabas"
+_SYSTEM_TESTS = "it is for Kafka's own system tests"
 _APACHE = "the script of Apache Kafka"
 
 
@@ -31,10 +32,12 @@ WITHOUT_DROP_IN = {
     "kafka-share-groups": Unavailable(_SHARE, _APACHE),
     "kafka-streams-application-reset": Unavailable("it is for applications of Kafka Streams", "barnabas groups reset"),
     "kafka-streams-groups": Unavailable(_STREAMS, _APACHE),
+    "kafka-verifiable-consumer": Unavailable(_SYSTEM_TESTS, "barnabas records consume -o jsonl"),
+    "kafka-verifiable-producer": Unavailable(_SYSTEM_TESTS, "barnabas records produce"),
     "kafka-verifiable-share-consumer": Unavailable(_SHARE, _APACHE),
     "connect-distributed": Unavailable(_CONNECT, _APACHE),
     "connect-mirror-maker": Unavailable(_CONNECT, _APACHE),
     "connect-plugin-path": Unavailable(_CONNECT, _APACHE),
     "connect-standalone": Unavailable(_CONNECT, _APACHE),
-    "trogdor": Unavailable("it is for Kafka's own system tests", _APACHE),
+    "trogdor": Unavailable(_SYSTEM_TESTS, _APACHE),
 }

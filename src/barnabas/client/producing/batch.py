@@ -90,6 +90,10 @@ class Delivery:
             batch, index = (first, index) if index < first.count else (batch.parts[1], index - first.count)
         return batch.is_done
 
+    def shares_batch(self, other: Delivery) -> bool:
+        """Whether both records were accepted into one batch, so that they are written together."""
+        return self._batch is other._batch
+
 
 class Batch:
     """Records of one partition that are sent together. Records can be added until it is encoded."""
