@@ -1,0 +1,78 @@
+"""The commands in pages of docs work as they stand there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.documents import ROOT, Example, a_shop, examples, run
+
+COMING_FROM = (ROOT / "docs" / "coming-from.md").read_text()
+TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
+
+
+def test_what_barnabas_types_instead_of_other_tools_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = examples(COMING_FROM, "barnabas")
+    assert len(found) > 40
+    with a_shop(tmp_path, monkeypatch) as node:
+        for example in found:
+            run(example, node)
+
+
+def test_what_kafkas_scripts_type_works_with_the_drop_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = examples(COMING_FROM, "kafka-")
+    assert len(found) > 35
+    with a_shop(tmp_path, monkeypatch) as node:
+        (tmp_path / "delete.json").write_text(
+            '{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "offset": 0}]}'
+        )
+        (tmp_path / "server.properties").write_text(
+            "process.roles=broker,controller\nnode.id=1\nlisteners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0\n"
+            "controller.listener.names=CONTROLLER\ncontroller.quorum.bootstrap.servers=127.0.0.1:9093\n"
+            f"log.dirs={tmp_path / 'other'}\n"
+        )
+        for example in found:
+            run(example, node)
+
+
+MESSAGES = re.findall(r"^### (.+)\n<!-- (?:printed by: (.+)|(in the source)) -->$", TROUBLESHOOTING, re.MULTILINE)
+
+
+def pieces(heading: str) -> list[str]:
+    """The parts of a message between names and numbers, which `...` stands for."""
+    return [piece.strip() for piece in heading.strip("`").split("...") if piece.strip()]
+
+
+def test_every_heading_of_troubleshooting_says_where_its_message_comes_from() -> None:
+    assert len(MESSAGES) == TROUBLESHOOTING.count("\n### ") > 30
+    assert all(heading.startswith("`") and heading.endswith("`") and pieces(heading) for heading, *_ in MESSAGES)
+
+
+def test_messages_of_troubleshooting_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_shop(tmp_path, monkeypatch) as node:
+        (tmp_path / "delete.json").write_text("{}")
+        for heading, line, _ in MESSAGES:
+            if line:
+                printed = re.sub(r"  +", "  ", run(Example(line, None), node))
+                for piece in pieces(heading):
+                    assert piece in printed, f"{heading}: {line} printed\n{printed}"
+
+
+def test_messages_of_troubleshooting_that_are_rare_are_in_the_source() -> None:
+    source = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    missing = [
+        heading for heading, line, _ in MESSAGES if not line and any(each not in source for each in pieces(heading))
+    ]
+    assert missing == []
+
+
+def test_what_troubleshooting_says_to_type_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cluster.yaml").write_text("topics: {orders: {}}\n")
+    skipped = ("barnabas serve", "barnabas lake run")
+    with a_shop(tmp_path, monkeypatch) as node:
+        for example in examples(re.sub(r"^### .*$", "", TROUBLESHOOTING, flags=re.MULTILINE), "barnabas"):
+            if example.line not in skipped and not example.line.startswith("barnabas apply"):
+                run(example, node)
+        run(Example("barnabas apply -f cluster.yaml --yes"), node)
