@@ -6,7 +6,7 @@ to exit with 0. A comment behind the span, which readers do not see, says what e
     `barnabas cluster safe-to-stop 1` <!-- exit 2 -->          another exit code
     `barnabas groups describe --all --watch 2` <!-- until TEXT -->   it runs until this text was printed, and is interrupted
 
-localhost:9092 and localhost:9093 stand for the node's broker and controller.
+localhost:9092 and localhost:9093 stand for the node's broker and controller. `> FILE` and `FOLDER/*` work as in a shell.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ def _words(line: str, node: Broker) -> tuple[list[str], bytes]:
     """The arguments of barnabas, and its standard input."""
     stdin, _, command = line.rpartition(" | ")
     program, *words = shlex.split(command)
+    words = [name for word in words for name in _globbed(word)]
     if program != "barnabas":
         name = program.removesuffix(".sh")
         server = [] if name in _WITHOUT_SERVER else ["--bootstrap-server", "localhost:9092"]
@@ -71,15 +72,22 @@ def _words(line: str, node: Broker) -> tuple[list[str], bytes]:
     return words, text.encode()
 
 
+def _globbed(word: str) -> list[str]:
+    return sorted(map(str, Path().glob(word))) if "*" in word and "/" in word else [word]
+
+
 def run(example: Example, node: Broker) -> str:
     """Run a command, and return what it prints. Another exit code than the expected one fails."""
-    words, stdin = _words(example.line, node)
+    line, _, file = example.line.partition(" > ")
+    words, stdin = _words(line, node)
     env = {"BARNABAS_BOOTSTRAP_SERVERS": node.bootstrap_servers}
     if example.until is None:
         # A node needs a process of its own: it is not the owner of locks of this one.
         done = spawn(*words, env=env) if words[0] == "serve" else invoke(*words, stdin=stdin, env=env)
         is_expected = done.exit_code == example.code if example.code is not None else done.exit_code != 0
         assert is_expected, f"{example.line}: exit code {done.exit_code}\n{done.output}"
+        if file:
+            Path(file).write_bytes(done.stdout_bytes)
         return done.output
     with Process(*words, env=env, merged=True) as process:
         process.until(example.until)

@@ -10,6 +10,7 @@ import pytest
 from tests.documents import ROOT, Example, a_shop, examples, run
 
 COMING_FROM = (ROOT / "docs" / "coming-from.md").read_text()
+ASKS = (ROOT / "docs" / "asks.md").read_text()
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
 
 
@@ -76,3 +77,27 @@ def test_what_troubleshooting_says_to_type_works(tmp_path: Path, monkeypatch: py
             if example.line not in skipped and not example.line.startswith("barnabas apply"):
                 run(example, node)
         run(Example("barnabas apply -f cluster.yaml --yes"), node)
+
+
+def test_every_answer_to_an_ask_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = examples(ASKS, "barnabas")
+    assert len(found) > 45
+    with a_shop(tmp_path, monkeypatch) as node:
+        for example in found:
+            run(example, node)
+
+
+def test_every_ask_has_an_answer() -> None:
+    rows = re.findall(r"^\| (?!ask|---)(.+?) \| (.+) \|$", ASKS, re.MULTILINE)
+    assert len(rows) > 25
+    unanswered = [ask for ask, answer in rows if "`barnabas " not in answer and "`printf" not in answer]
+    assert unanswered == [
+        "A broker inside a Python test, for any client",
+        "Chosen ports, several listeners, no port clashes",
+        "Faults on purpose: an error on the third call, a delay, a moved leader",
+    ]
+
+
+def test_the_python_of_the_asks_runs() -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```", ASKS, re.MULTILINE | re.DOTALL)
+    exec(compile(block, "asks.md", "exec"), {})
