@@ -79,6 +79,7 @@ COMMANDS = {
         "kafka-topics": "Topics.",
         "kafka-configs": "Settings, users and quotas.",
         "kafka-acls": "ACLs.",
+        "kafka-delegation-tokens": "Delegation tokens.",
         "kafka-reassign-partitions": "Reassignments of partitions.",
         "kafka-leader-election": "Leader elections.",
         "kafka-log-dirs": "Log dirs of brokers.",

@@ -20,9 +20,6 @@ class Unavailable(NamedTuple):
 
 WITHOUT_DROP_IN = {
     "kafka-console-share-consumer": Unavailable(_SHARE, "barnabas records consume"),
-    "kafka-delegation-tokens": Unavailable(
-        "tokens need an authenticated connection, and the client here cannot log in with one", _APACHE
-    ),
     "kafka-jmx": Unavailable("there is no JMX without a JVM", "barnabas lake report"),
     "kafka-metadata-shell": Unavailable("an interactive shell", "barnabas metadata ls, cat, find"),
     "kafka-replica-verification": Unavailable("deprecated in Kafka", "barnabas topics describe --under-replicated"),
