@@ -50,7 +50,9 @@ from barnabas.batches.validation import (
     RecordError,
     ValidBatch,
     check_produce,
+    must_open,
     validate_batch,
+    validate_in_slices,
     validate_produce,
 )
 
@@ -99,10 +101,12 @@ __all__ = [
     "encode_control_key",
     "end_of_whole_batches",
     "iterate_batches",
+    "must_open",
     "offset_of_max_timestamp",
     "recompress",
     "stamp",
     "stamp_max_timestamp",
     "validate_batch",
+    "validate_in_slices",
     "validate_produce",
 ]

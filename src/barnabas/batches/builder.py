@@ -1,7 +1,7 @@
 """Builds batches from records, with the same bytes that Kafka writes.
 
-Its one rule: a batch is built at once, from its records in order. Invalid records are the caller's fault and raise
-EncodeError. There is no open batch: the producer decides how many records go into one, and when.
+Its one rule: records are encoded in order, and invalid ones are the caller's fault and raise EncodeError. `build_batch`
+builds a batch at once; a `PayloadBuilder` takes records in several steps, when there may be very many.
 """
 
 from __future__ import annotations
@@ -70,37 +70,22 @@ def build_batch(
     `last_offset` and `delete_horizon_ms` are for compaction. `last_offset` is required without records. The largest
     timestamp is that of the records unless it is passed, as for an append time.
     """
-    payload, count, last_delta, base_timestamp, latest = _encode_records(
-        records, base_offset, keep_offsets, delete_horizon_ms
-    )
-    if last_offset is not None:
-        if last_offset < base_offset + last_delta:
-            raise EncodeError(f"the last offset {last_offset} is before that of the last record")
-        last_delta = last_offset - base_offset
-    elif not count:
-        raise EncodeError("a batch without records needs a last offset")
-    attributes = (
-        (TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
-        | (TRANSACTIONAL_BIT if is_transactional else 0)
-        | (CONTROL_BIT if is_control else 0)
-        | (DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0)
-    )
-    header = BatchHeader(
-        base_offset=base_offset,
-        batch_length=0,
-        partition_leader_epoch=partition_leader_epoch,
-        magic=MAGIC,
-        crc=0,
-        attributes=attributes,
-        last_offset_delta=last_delta,
-        base_timestamp=base_timestamp,
-        max_timestamp=latest if max_timestamp is None else max_timestamp,
+    payload = PayloadBuilder(base_offset, keep_offsets=keep_offsets, base_timestamp=delete_horizon_ms)
+    payload.add(records)
+    return payload.batch(
+        last_offset=last_offset,
+        compression=compression,
+        level=level,
+        timestamp_type=timestamp_type,
+        max_timestamp=max_timestamp,
+        has_delete_horizon=delete_horizon_ms is not None,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
-        records_count=count,
+        is_transactional=is_transactional,
+        is_control=is_control,
+        partition_leader_epoch=partition_leader_epoch,
     )
-    return encode_batch(header, payload, compression if count else Compression.NONE, level)
 
 
 def recompress(
@@ -135,49 +120,109 @@ def encode_batch(header: BatchHeader, payload: bytes, compression: Compression, 
     return b"".join((head, body))
 
 
-def _encode_records(
-    records: Iterable[Record], base_offset: int, keep_offsets: bool, base_timestamp: int | None
-) -> tuple[bytes, int, int, int, int]:
-    """Return the payload, record count, last offset delta, base timestamp and largest timestamp."""
-    parts: list[bytes] = []
-    count = 0
-    delta = -1
-    latest = NO_TIMESTAMP
-    for offset, timestamp, key, value, headers in records:
-        count += 1
-        if not keep_offsets:
-            delta += 1
-        elif offset - base_offset > delta:
-            delta = offset - base_offset
-        else:
-            raise EncodeError(f"the offset {offset} does not follow {base_offset + delta}")
-        if timestamp > latest:
-            latest = timestamp
-        elif timestamp < NO_TIMESTAMP:
-            raise EncodeError(f"the timestamp {timestamp} is negative")
-        if base_timestamp is None:
-            base_timestamp = timestamp
-        elapsed = timestamp - base_timestamp
-        fields = [
-            b"\x00",  # record attributes are unused
-            _VARINTS[elapsed] if 0 <= elapsed < _SMALL else encode_varint(elapsed),
-            _VARINTS[delta] if delta < _SMALL else encode_varint(delta),
-        ]
-        if key is None:
-            fields.append(_NULL)
-        else:
-            size = len(key)
-            fields += (_VARINTS[size] if size < _SMALL else encode_varint(size), key)
-        if value is None:
-            fields.append(_NULL)
-        else:
-            size = len(value)
-            fields += (_VARINTS[size] if size < _SMALL else encode_varint(size), value)
-        fields.append(_encode_headers(headers) if headers else b"\x00")
-        body = b"".join(fields)
-        size = len(body)
-        parts += (_VARINTS[size] if size < _SMALL else encode_varint(size), body)
-    return b"".join(parts), count, delta, NO_TIMESTAMP if base_timestamp is None else base_timestamp, latest
+class PayloadBuilder:
+    """The records of a batch as bytes, to which more can be added. See `build_batch` for what its arguments mean."""
+
+    def __init__(self, base_offset: int = 0, *, keep_offsets: bool = False, base_timestamp: int | None = None) -> None:
+        self._base_offset = base_offset
+        self._keep_offsets = keep_offsets
+        self._base_timestamp = base_timestamp
+        self._parts: list[bytes] = []  # one for each call of `add`
+        self._count = 0
+        self._last_delta = -1
+        self._latest = NO_TIMESTAMP
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Encode the records. Raises EncodeError."""
+        parts: list[bytes] = []
+        count = 0
+        delta, latest, base_timestamp = self._last_delta, self._latest, self._base_timestamp
+        base_offset, keep_offsets = self._base_offset, self._keep_offsets
+        for offset, timestamp, key, value, headers in records:
+            count += 1
+            if not keep_offsets:
+                delta += 1
+            elif offset - base_offset > delta:
+                delta = offset - base_offset
+            else:
+                raise EncodeError(f"the offset {offset} does not follow {base_offset + delta}")
+            if timestamp > latest:
+                latest = timestamp
+            elif timestamp < NO_TIMESTAMP:
+                raise EncodeError(f"the timestamp {timestamp} is negative")
+            if base_timestamp is None:
+                base_timestamp = timestamp
+            elapsed = timestamp - base_timestamp
+            fields = [
+                b"\x00",  # record attributes are unused
+                _VARINTS[elapsed] if 0 <= elapsed < _SMALL else encode_varint(elapsed),
+                _VARINTS[delta] if delta < _SMALL else encode_varint(delta),
+            ]
+            if key is None:
+                fields.append(_NULL)
+            else:
+                size = len(key)
+                fields += (_VARINTS[size] if size < _SMALL else encode_varint(size), key)
+            if value is None:
+                fields.append(_NULL)
+            else:
+                size = len(value)
+                fields += (_VARINTS[size] if size < _SMALL else encode_varint(size), value)
+            fields.append(_encode_headers(headers) if headers else b"\x00")
+            body = b"".join(fields)
+            size = len(body)
+            parts += (_VARINTS[size] if size < _SMALL else encode_varint(size), body)
+        self._parts.append(b"".join(parts))
+        self._count += count
+        self._last_delta, self._latest, self._base_timestamp = delta, latest, base_timestamp
+
+    def batch(
+        self,
+        *,
+        last_offset: int | None = None,
+        compression: Compression = Compression.NONE,
+        level: int | None = None,
+        timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+        max_timestamp: int | None = None,
+        has_delete_horizon: bool = False,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        base_sequence: int = NO_SEQUENCE,
+        is_transactional: bool = False,
+        is_control: bool = False,
+        partition_leader_epoch: int = NO_LEADER_EPOCH,
+    ) -> bytes:
+        """Return a batch of the records. Raises EncodeError."""
+        last_delta = self._last_delta
+        if last_offset is not None:
+            if last_offset < self._base_offset + last_delta:
+                raise EncodeError(f"the last offset {last_offset} is before that of the last record")
+            last_delta = last_offset - self._base_offset
+        elif not self._count:
+            raise EncodeError("a batch without records needs a last offset")
+        attributes = (
+            (TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+            | (TRANSACTIONAL_BIT if is_transactional else 0)
+            | (CONTROL_BIT if is_control else 0)
+            | (DELETE_HORIZON_BIT if has_delete_horizon else 0)
+        )
+        header = BatchHeader(
+            base_offset=self._base_offset,
+            batch_length=0,
+            partition_leader_epoch=partition_leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=attributes,
+            last_offset_delta=last_delta,
+            base_timestamp=NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp,
+            max_timestamp=self._latest if max_timestamp is None else max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            records_count=self._count,
+        )
+        payload = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        return encode_batch(header, payload, compression if self._count else Compression.NONE, level)
 
 
 def _encode_headers(headers: Headers) -> bytes:

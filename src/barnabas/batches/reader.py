@@ -23,6 +23,9 @@ from barnabas.batches.format import (
 )
 from barnabas.batches.varint import read_raw_varint, read_raw_varlong
 
+CHUNK_RECORDS = 256
+CHUNK_LENGTHS = 4096
+
 # The zigzag form of -1, which means null, and the values of all one-byte deltas.
 _NULL = 1
 _DELTAS = [(raw >> 1) ^ -(raw & 1) for raw in range(0x80)]
@@ -87,21 +90,50 @@ def decode_records(
 
 def decode_records_of_payload(payload: bytes, header: BatchHeader) -> list[Record]:
     """Return the records of a batch from its decompressed payload."""
-    try:
-        records = _decode_records(payload, header.records_count, header.base_offset, header.base_timestamp)
-    except IndexError:
-        raise BatchError(f"the data ends before {header.records_count} records are read") from None
-    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        timestamp = header.max_timestamp
-        return [Record(offset, timestamp, key, value, headers) for offset, _, key, value, headers in records]
-    return records
+    return [record for some in decode_records_in_chunks(payload, header, header.records_count) for record in some]
+
+
+def decode_records_in_chunks(
+    payload: bytes, header: BatchHeader, chunk_records: int = CHUNK_RECORDS
+) -> Iterator[list[Record]]:
+    """Yield the records of a batch, so many at a time that memory does not grow with the batch."""
+    count, position, decoded = header.records_count, 0, 0
+    timestamp = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    while decoded < count:
+        some = min(chunk_records, count - decoded)
+        try:
+            records, position = _decode_records(payload, position, decoded, some, header)
+        except IndexError:
+            raise BatchError(f"the data ends before {count} records are read") from None
+        decoded += some
+        if timestamp is not None:
+            records = [Record(offset, timestamp, key, value, headers) for offset, _, key, value, headers in records]
+        yield records
+    if position != len(payload) or count < 0:
+        raise BatchError(f"{count} records do not fill {len(payload)} bytes")
 
 
 def check_record_lengths(data: Buffer, records_count: int, start: int = 0) -> None:
     """Raise BatchError unless the lengths of that many uncompressed records fill the data from `start` to its end."""
-    position = start
+    for _ in check_record_lengths_in_chunks(data, records_count, start):
+        pass
+
+
+def check_record_lengths_in_chunks(data: Buffer, records_count: int, start: int = 0) -> Iterator[None]:
+    """Do the same as `check_record_lengths`, with a pause between chunks of records."""
+    position, checked = start, 0
+    while checked < records_count:
+        some = min(CHUNK_LENGTHS, records_count - checked)
+        position = _skip_records(data, position, some, records_count)
+        checked += some
+        yield
+    if position != len(data) or records_count < 0:
+        raise BatchError(f"{records_count} records do not fill {len(data) - start} bytes")
+
+
+def _skip_records(data: Buffer, position: int, some: int, records_count: int) -> int:
     try:
-        for _ in range(records_count):
+        for _ in range(some):
             size = data[position]
             position += 1
             if size >= 0x80:
@@ -115,8 +147,7 @@ def check_record_lengths(data: Buffer, records_count: int, start: int = 0) -> No
             position += size >> 1
     except IndexError:
         raise BatchError(f"the data ends before {records_count} records are read") from None
-    if position != len(data) or records_count < 0:
-        raise BatchError(f"{records_count} records do not fill {len(data) - start} bytes")
+    return position
 
 
 def offset_of_max_timestamp(data: Buffer, position: int = 0, header: BatchHeader | None = None) -> tuple[int, int]:
@@ -131,14 +162,18 @@ def offset_of_max_timestamp(data: Buffer, position: int = 0, header: BatchHeader
     raise BatchError(f"no record of the batch at {position} has its largest timestamp {header.max_timestamp}")
 
 
-def _decode_records(data: bytes, count: int, base_offset: int, base_timestamp: int) -> list[Record]:
+def _decode_records(
+    data: bytes, position: int, first: int, count: int, header: BatchHeader
+) -> tuple[list[Record], int]:
+    """Decode `count` records from `position` on, the first of which has the number `first`. Return them and their end."""
     # The hot loop: varints of one and two bytes are decoded inline in their zigzag form, where odd is negative. A
     # length beyond the end of the data makes a slice short, which the check of `position` at the end detects.
     records: list[Record] = []
     append = records.append
     new = tuple.__new__
     header_keys: dict[bytes, str] = {}
-    position = signs = 0
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    signs = 0
     for _ in range(count):
         size = data[position]
         position += 1
@@ -199,11 +234,11 @@ def _decode_records(data: bytes, count: int, base_offset: int, base_timestamp: i
             headers = ()
             position += 1
         if position != end:
-            raise BatchError(f"record {len(records)} of {count} has inconsistent lengths")
+            raise BatchError(f"record {first + len(records)} of {header.records_count} has inconsistent lengths")
         append(new(Record, (base_offset + (offset >> 1), timestamp, key, value, headers)))
-    if position != len(data) or signs & 1 or count < 0:
-        raise BatchError(f"{count} records do not fill {len(data)} bytes, or one has a negative length")
-    return records
+    if position > len(data) or signs & 1:
+        raise BatchError(f"{header.records_count} records do not fill {len(data)} bytes, or one has a negative length")
+    return records, position
 
 
 def _decode_headers(data: bytes, position: int, keys: dict[bytes, str]) -> tuple[Headers, int]:

@@ -13,11 +13,11 @@ Sequences and transactions need the state of the log and are not checked here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from barnabas.batches.builder import build_batch, encode_batch
+from barnabas.batches.builder import PayloadBuilder, encode_batch
 from barnabas.batches.checksum import check_crc
 from barnabas.batches.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, most_decompressed_bytes
 from barnabas.batches.errors import BatchError, TruncatedBatchError
@@ -35,10 +35,11 @@ from barnabas.batches.format import (
     decode_header,
     decode_whole_header,
 )
-from barnabas.batches.reader import check_record_lengths, decode_payload, decode_records_of_payload
+from barnabas.batches.reader import check_record_lengths_in_chunks, decode_payload, decode_records_in_chunks
 from barnabas.batches.stamping import stamp_max_timestamp
 from barnabas.wire.errors import EncodeError, ErrorCode
 
+MAX_RECORD_ERRORS = 10_000  # listed in a response; the total is always counted
 _FIRST_WITH_ZSTD = 7
 
 
@@ -142,11 +143,33 @@ def validate_batch(
 
     `partition` is the name that messages contain. `header` is the batch's header if it is decoded already.
     """
+    work = validate_in_slices(data, rules, partition=partition, now_ms=now_ms, header=header)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: ValidBatch | InvalidBatch = end.value
+            return result
+
+
+def validate_in_slices(
+    data: Buffer,
+    rules: AppendRules,
+    *,
+    partition: str,
+    now_ms: int,
+    header: BatchHeader | None = None,
+    payload: bytes | BatchError | None = None,
+) -> Generator[None, None, ValidBatch | InvalidBatch]:
+    """Do the same as `validate_batch`, with a pause every few hundred records.
+
+    `payload` is what `decode_payload` returned or raised, if the caller called it already.
+    """
     try:
         if header is None:
             header = decode_whole_header(data)
         _check_header(header, data, rules)
-        return _validate_records(header, data, rules, partition, now_ms)
+        return (yield from _validate_records(header, data, rules, partition, now_ms, payload))
     except _RefusedError as error:
         return InvalidBatch(error.code, str(error), error.record_errors)
     except BatchError as error:
@@ -189,27 +212,52 @@ def _check_size(size_in_bytes: int, rules: AppendRules) -> None:
         )
 
 
-def _validate_records(header: BatchHeader, data: Buffer, rules: AppendRules, partition: str, now_ms: int) -> ValidBatch:
+def must_open(header: BatchHeader, rules: AppendRules, now_ms: int) -> bool:
+    """Return True if the payload of the batch has to be decompressed for its validation."""
+    source = header.compression
+    return source is not Compression.NONE and (
+        _must_decode(header, rules, now_ms) or rules.compression not in (None, source) or rules.open_compressed
+    )
+
+
+def _validate_records(
+    header: BatchHeader,
+    data: Buffer,
+    rules: AppendRules,
+    partition: str,
+    now_ms: int,
+    payload: bytes | BatchError | None,
+) -> Generator[None, None, ValidBatch]:
     batch = data[: header.size_in_bytes]
     max_timestamp = header.max_timestamp
     source = header.compression
     target = source if rules.compression is None else rules.compression
     must_decode = _must_decode(header, rules, now_ms)
     if source is Compression.NONE and source is target and not must_decode:
-        check_record_lengths(batch, header.records_count, HEADER_SIZE)  # in place, without copying a large batch
+        # In place, without copying a large batch.
+        yield from check_record_lengths_in_chunks(batch, header.records_count, HEADER_SIZE)
     elif must_decode or source is not target or rules.open_compressed:
-        payload = decode_payload(data, 0, header, max_decompressed_bytes=rules.max_decompressed_bytes)
+        if payload is None:
+            payload = decode_payload(data, 0, header, max_decompressed_bytes=rules.max_decompressed_bytes)
+        elif isinstance(payload, BatchError):
+            raise payload
         if must_decode:
-            records = decode_records_of_payload(payload, header)
-            _check_records(records, header, rules, partition, now_ms)
-            max_timestamp = max([NO_TIMESTAMP, *(record.timestamp for record in records)])
-            if source is not target:
-                batch = _rebuild(records, header, target, rules)
+            checks = _RecordChecks(header, rules, partition, now_ms)
+            rebuilt = None if source is target else PayloadBuilder()
+            for records in decode_records_in_chunks(payload, header):
+                checks.check(records)
+                if rebuilt is not None:
+                    checks.add(rebuilt, records)
+                yield
+            checks.finish()
+            max_timestamp = checks.max_timestamp
+            if rebuilt is not None:
+                batch = checks.encode(rebuilt, target)
                 header = decode_header(batch)
-            elif source is not Compression.NONE and not _is_dense(records):
+            elif source is not Compression.NONE and not checks.is_dense:
                 raise BatchError("the offsets of the records are not consecutive")
         else:
-            check_record_lengths(payload, header.records_count)
+            yield from check_record_lengths_in_chunks(payload, header.records_count)
             if source is not target:
                 batch = encode_batch(header, payload, target, rules.compression_level)
                 header = decode_header(batch)
@@ -238,40 +286,99 @@ def _must_decode(header: BatchHeader, rules: AppendRules, now_ms: int) -> bool:
     )
 
 
-def _check_records(records: list[Record], header: BatchHeader, rules: AppendRules, partition: str, now_ms: int) -> None:
-    errors = []
-    error_code = ErrorCode.INVALID_RECORD
-    earliest = now_ms - rules.timestamp_before_max_ms
-    latest = min(now_ms + rules.timestamp_after_max_ms, MAX_INT64)
-    for index, record in enumerate(records):
-        if rules.compacted and record.key is None:
-            message = f"Compacted topic cannot accept message without key in topic partition {partition}"
-            errors.append(RecordError(index, message))
-        elif rules.timestamp_type is TimestampType.CREATE_TIME and record.timestamp != NO_TIMESTAMP:
-            if not earliest <= record.timestamp <= latest:
-                message = (
-                    f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range. "
-                    f"The timestamp should be within [{earliest}, {latest}]"
+class _RecordChecks:
+    """What is found out about the records of one batch, chunk by chunk.
+
+    An error is raised at the end, because a batch that cannot be decoded to its end has another one.
+    """
+
+    def __init__(self, header: BatchHeader, rules: AppendRules, partition: str, now_ms: int) -> None:
+        self.max_timestamp = NO_TIMESTAMP
+        self.is_dense = True
+        self._header = header
+        self._rules = rules
+        self._partition = partition
+        self._earliest = now_ms - rules.timestamp_before_max_ms
+        self._latest = min(now_ms + rules.timestamp_after_max_ms, MAX_INT64)
+        self._count = 0
+        self._errors: list[RecordError] = []
+        self._errors_count = 0
+        self._error_code = ErrorCode.INVALID_RECORD
+        self._unencodable: EncodeError | None = None
+
+    def check(self, records: list[Record]) -> None:
+        rules, header = self._rules, self._header
+        is_create_time = rules.timestamp_type is TimestampType.CREATE_TIME
+        for index, record in enumerate(records, self._count):
+            if record.offset != index:
+                self.is_dense = False
+            self.max_timestamp = max(self.max_timestamp, record.timestamp)
+            if rules.compacted and record.key is None:
+                self._refuse(
+                    index, f"Compacted topic cannot accept message without key in topic partition {self._partition}"
                 )
-                errors.append(RecordError(index, message))
-                error_code = ErrorCode.INVALID_TIMESTAMP
-        elif header.timestamp_type is TimestampType.LOG_APPEND_TIME:
-            message = (
-                f"Invalid timestamp type in message {_describe(record, header, rules)}. "
-                "Producer should not set timestamp type to LogAppendTime."
+            elif is_create_time and record.timestamp != NO_TIMESTAMP:
+                if not self._earliest <= record.timestamp <= self._latest:
+                    message = (
+                        f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range. "
+                        f"The timestamp should be within [{self._earliest}, {self._latest}]"
+                    )
+                    self._refuse(index, message, ErrorCode.INVALID_TIMESTAMP)
+            elif header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+                message = (
+                    f"Invalid timestamp type in message {_describe(record, header, rules)}. "
+                    "Producer should not set timestamp type to LogAppendTime."
+                )
+                self._refuse(index, message, ErrorCode.INVALID_TIMESTAMP)
+        self._count += len(records)
+
+    def _refuse(self, index: int, message: str, error_code: ErrorCode | None = None) -> None:
+        self._errors_count += 1
+        if len(self._errors) < MAX_RECORD_ERRORS:
+            self._errors.append(RecordError(index, message))
+        if error_code is not None:
+            self._error_code = error_code
+
+    def add(self, payload: PayloadBuilder, records: list[Record]) -> None:
+        """Add the records to the payload of a batch with another codec and consecutive offsets."""
+        try:
+            payload.add(records)
+        except EncodeError as error:
+            self._unencodable = self._unencodable or error
+
+    def finish(self) -> None:
+        """Raise the error of the records that were refused."""
+        if self._error_code is ErrorCode.INVALID_TIMESTAMP:
+            message = "One or more records have been rejected due to invalid timestamp"
+            raise _RefusedError(self._error_code, message, self._errors)
+        if self._errors:
+            shown = ", ".join(
+                f"RecordError(batchIndex={index}, message='{message}')" for index, message in self._errors[:3]
             )
-            errors.append(RecordError(index, message))
-            error_code = ErrorCode.INVALID_TIMESTAMP
-    if error_code is ErrorCode.INVALID_TIMESTAMP:
-        raise _RefusedError(error_code, "One or more records have been rejected due to invalid timestamp", errors)
-    if errors:
-        shown = ", ".join(f"RecordError(batchIndex={index}, message='{message}')" for index, message in errors[:3])
-        raise _RefusedError(
-            error_code,
-            f"One or more records have been rejected due to {len(errors)} record errors in total, "
-            f"and only showing the first three errors at most: [{shown}]",
-            errors,
-        )
+            raise _RefusedError(
+                self._error_code,
+                f"One or more records have been rejected due to {self._errors_count} record errors in total, "
+                f"and only showing the first three errors at most: [{shown}]",
+                self._errors,
+            )
+
+    def encode(self, payload: PayloadBuilder, compression: Compression) -> bytes:
+        """Return the batch with the records of the payload and another codec."""
+        header = self._header
+        try:
+            if self._unencodable is not None:
+                raise self._unencodable
+            return payload.batch(
+                compression=compression,
+                level=self._rules.compression_level,
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                base_sequence=header.base_sequence,
+                is_transactional=header.is_transactional,
+                partition_leader_epoch=header.partition_leader_epoch,
+            )
+        except EncodeError as error:
+            raise BatchError(str(error)) from None
 
 
 def _describe(record: Record, header: BatchHeader, rules: AppendRules) -> str:
@@ -284,24 +391,3 @@ def _describe(record: Record, header: BatchHeader, rules: AppendRules) -> str:
     return (
         f"{name}(offset={record.offset}, timestamp={record.timestamp}, key={key_size} bytes, value={value_size} bytes)"
     )
-
-
-def _is_dense(records: list[Record]) -> bool:
-    return all(record.offset == offset for offset, record in enumerate(records))
-
-
-def _rebuild(records: list[Record], header: BatchHeader, compression: Compression, rules: AppendRules) -> bytes:
-    """Rebuild the batch with another codec and consecutive offsets."""
-    try:
-        return build_batch(
-            records,
-            compression=compression,
-            level=rules.compression_level,
-            producer_id=header.producer_id,
-            producer_epoch=header.producer_epoch,
-            base_sequence=header.base_sequence,
-            is_transactional=header.is_transactional,
-            partition_leader_epoch=header.partition_leader_epoch,
-        )
-    except EncodeError as error:
-        raise BatchError(str(error)) from None

@@ -12,11 +12,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from barnabas.batches import BatchHeader, InvalidBatch, ValidBatch, validate_batch
+from barnabas.batches import BatchHeader, InvalidBatch, ValidBatch, validate_in_slices
 from barnabas.batches.format import Buffer
+from barnabas.replicas.large_payloads import LargePayloads
 from barnabas.replicas.topic_settings import TopicSettings, jittered
 from barnabas.replicated.decision import Producer
 from barnabas.replicated.loop import Marker
+from barnabas.slices import Slices
 from barnabas.storage import AppendInfo, Log, LogConfig, StorageError
 from barnabas.storage.producers import AppendOrigin
 from barnabas.wire import ErrorCode, KafkaError, Uuid
@@ -41,6 +43,7 @@ class Partition:
         "_now_ms",
         "_open",
         "_opening",
+        "_payloads",
         "_rolled",
         "_settings",
         "_waiting",
@@ -70,6 +73,7 @@ class Partition:
         open_log: Callable[[Partition], Log],
         opening: Callable[[Partition], Awaitable[None] | None],
         failed: Callable[[Partition, StorageError], None],
+        payloads: LargePayloads,
         rolled: Callable[[Partition, int], None],
         led: Callable[[Log], None],
         now_ms: Callable[[], int],
@@ -87,6 +91,7 @@ class Partition:
         self._open = open_log
         self._opening = opening
         self._failed = failed
+        self._payloads = payloads
         self._rolled = rolled
         self._led = led
         self._now_ms = now_ms
@@ -171,9 +176,22 @@ class Partition:
         if not self.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
-    def validate(self, data: Buffer, header: BatchHeader | None = None) -> ValidBatch | InvalidBatch:
-        """Check a client's batch by the rules of the topic. `header` is its header if it is decoded already."""
-        return validate_batch(data, self.settings.rules, partition=str(self), now_ms=self._now_ms(), header=header)
+    def validate(self, data: Buffer, header: BatchHeader) -> Slices[ValidBatch | InvalidBatch]:
+        """Check a client's batch by the rules of the topic, and return it as it is to be appended."""
+        rules, now_ms = self.settings.rules, self._now_ms()
+        name = str(self)
+        ticket = self._payloads.ticket(data, header, rules, now_ms)
+        if ticket is None:
+            return (yield from validate_in_slices(data, rules, partition=name, now_ms=now_ms, header=header))
+        try:
+            yield ticket.open()
+            return (
+                yield from validate_in_slices(
+                    data, rules, partition=name, now_ms=now_ms, header=header, payload=ticket.payload
+                )
+            )
+        finally:
+            ticket.leave()
 
     def append(self, valid: ValidBatch, guard: int | None = None) -> AppendInfo:
         """Append a client's batch that `validate` accepted. Raises KafkaError.

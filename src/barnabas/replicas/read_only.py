@@ -165,6 +165,7 @@ class ReadOnlyReplicas(Replicas):
                 open_log=self._open_log,
                 opening=self.opening,
                 failed=self._unreadable,
+                payloads=self._payloads,
                 rolled=lambda partition, offset: None,
                 led=lambda log: None,
                 now_ms=self._now_ms,

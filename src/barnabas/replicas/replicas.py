@@ -27,6 +27,7 @@ from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic, touched_topics
+from barnabas.replicas.large_payloads import LargePayloads
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.moving import Moves
 from barnabas.replicas.partition import Partition
@@ -136,6 +137,7 @@ class Replicas:
         self._now_ms = now_ms
         self._random = random
         self._jitter = Random(random.random())  # a fast generator is enough here
+        self._payloads = LargePayloads()
         # Arguments of every partition, bound once because there may be very many.
         self._shared: dict[str, Any] = {
             "node_id": node_id,
@@ -143,6 +145,7 @@ class Replicas:
             "open_log": self._open_log,
             "opening": self.opening,
             "failed": self._failed,
+            "payloads": self._payloads,
             "rolled": self._flush_soon,
             "led": self._write_epochs_soon,
             "now_ms": now_ms,

@@ -118,13 +118,13 @@ def _handle(
                 if opening is not None:
                     unopened.append(Unopened(opening, name, data, header, row))
                     continue
-                _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
+                yield from _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
                 yield
             data.records = None  # a view of the whole frame, which must not stay in memory while the response waits
         topics.append(Topic(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=rows))
     for opening, name, data, header, row in unopened:
         yield opening
-        _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
+        yield from _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
         data.records = None
     return _respond(context, request, ProduceResponse(responses=topics), uncommitted)
 
@@ -170,7 +170,7 @@ def _append(
     row: Row,
     uncommitted: list[Uncommitted],
     verified: Verified,
-) -> None:
+) -> Slices[None]:
     partition = context.services.replicas.get(name, row.index)
     try:
         if partition is None and not _exists(context, name, row.index):
@@ -192,7 +192,7 @@ def _append(
                 row.error_message = refusal.message
                 raise KafkaError(refusal.code)
             guard = verified.guards.get(TopicPartition(name, row.index))
-        _append_to(partition, acks, records or b"", checked, row, uncommitted, guard)
+        yield from _append_to(partition, acks, records or b"", checked, row, uncommitted, guard)
     except KafkaError as error:
         row.error_code = error.code
         if error.code not in _BARE and partition is not None and not partition.is_offline:
@@ -207,20 +207,25 @@ def _append_to(
     row: Row,
     uncommitted: list[Uncommitted],
     guard: int | None,
-) -> None:
-    partition.require_leader()
-    if acks == -1:
-        partition.require_in_sync()
-    found = partition.validate(records, header)
+) -> Slices[None]:
+    _check_may_append(partition, acks)
+    found = yield from partition.validate(records, header)
     if isinstance(found, InvalidBatch):
         _refuse(partition, found, row)
         return
+    _check_may_append(partition, acks)  # the leader may have changed while a large batch was checked
     info: AppendInfo = partition.append(found, guard)
     row.base_offset = info.base_offset
     row.log_append_time_ms = found.log_append_time_ms
     row.log_start_offset = partition.log_start_offset
     if partition.is_flush_due or (acks == -1 and partition.high_watermark <= info.last_offset):
         uncommitted.append(Uncommitted(row, partition, info.last_offset))
+
+
+def _check_may_append(partition: Partition, acks: int) -> None:
+    partition.require_leader()
+    if acks == -1:
+        partition.require_in_sync()
 
 
 def _refuse(partition: Partition, found: InvalidBatch, row: Row) -> None:

@@ -1,0 +1,66 @@
+"""Decompression of large batches: in threads, and a few at a time, because of their memory.
+
+Its one rule: at most `MAX_OPEN` payloads that may be large are decompressed in memory; others wait for their turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.batches import AppendRules, BatchError, BatchHeader, decode_payload, must_open
+from barnabas.batches.compression import most_decompressed_bytes
+from barnabas.batches.format import HEADER_SIZE, Buffer
+
+SMALL_BYTES = 1 << 18  # a payload that cannot be larger is decompressed where it is needed
+MAX_OPEN = 2
+
+
+class LargePayloads:
+    """The payloads of one node that are decompressed now."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Semaphore(MAX_OPEN)
+
+    def ticket(self, batch: Buffer, header: BatchHeader, rules: AppendRules, now_ms: int) -> Ticket | None:
+        """Return a ticket if the batch has to be decompressed for these rules and may be large."""
+        try:
+            if not must_open(header, rules, now_ms):
+                return None
+            payload = memoryview(batch)[HEADER_SIZE : header.size_in_bytes]
+            if most_decompressed_bytes(header.compression, payload) <= SMALL_BYTES:
+                return None
+        except BatchError:
+            return None  # its validation will raise the error that comes first
+        return Ticket(self._room, batch, header, rules.max_decompressed_bytes)
+
+
+class Ticket:
+    """The right to hold one large payload. `leave` gives it back, whether `open` has finished or not."""
+
+    def __init__(
+        self, room: asyncio.Semaphore, batch: Buffer, header: BatchHeader, max_decompressed_bytes: int
+    ) -> None:
+        self._room = room
+        self._batch = batch
+        self._header = header
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._is_inside = False
+        self.payload: bytes | BatchError = b""
+
+    async def open(self) -> None:
+        """Wait for room and decompress the batch in a thread. `payload` is the result."""
+        await self._room.acquire()
+        self._is_inside = True
+        self.payload = await asyncio.to_thread(self._decompress)
+
+    def _decompress(self) -> bytes | BatchError:
+        try:
+            return decode_payload(self._batch, 0, self._header, max_decompressed_bytes=self._max_decompressed_bytes)
+        except BatchError as error:
+            return error
+
+    def leave(self) -> None:
+        self.payload = b""
+        if self._is_inside:
+            self._is_inside = False
+            self._room.release()
