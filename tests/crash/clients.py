@@ -36,6 +36,7 @@ class Found(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes
+    is_tombstone: bool = False
 
 
 Place = tuple[str, int]
@@ -92,7 +93,7 @@ def read(bootstrap: str, places: Iterable[Place], isolation_level: str) -> dict[
                 place, offset = place_of(message)
                 error = message.error()
                 if error is None:
-                    found[place].append(Found(offset, message.key(), message.value() or b""))
+                    found[place].append(Found(offset, message.key(), message.value() or b"", message.value() is None))
                 elif error.code() == ck.KafkaError._PARTITION_EOF:
                     reading.discard(place)
                 else:

@@ -111,8 +111,8 @@ def compacted(bootstrap: str) -> list[Found]:
 
 
 def newest(bootstrap: str) -> dict[bytes | None, bytes]:
-    values = {each.key: each.value for each in compacted(bootstrap)}
-    return {key: value for key, value in values.items() if value is not None}
+    last = {each.key: each for each in compacted(bootstrap)}
+    return {key: each.value for key, each in last.items() if not each.is_tombstone}
 
 
 def producers(admin: KafkaAdminClient) -> dict[Place, set[tuple[object, ...]]]:
