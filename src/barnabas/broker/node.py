@@ -15,6 +15,7 @@ from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
 from barnabas.broker.dynamic_config import DynamicConfig
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
+from barnabas.broker.loop_watch import LoopWatch
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
@@ -92,6 +93,7 @@ class Node(NodeServices):
         self._assignments = DirectoryAssignments(config.node_id, lambda: self.image, self._assign_replicas_to_dirs)
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
+        self.loop_watch = LoopWatch(surroundings.monotonic_ms)
         self._server = Server(self, limits_of(config), surroundings.listen)
 
     # --- services for handlers
@@ -153,6 +155,8 @@ class Node(NodeServices):
             raise NodeError(
                 "a broker needs its controller in the same node for now: set process.roles=broker,controller"
             )
+        if self.surroundings.watches_loop:
+            self.loop_watch.start()
         try:
             self._bind()
             self._open_log_dirs()
@@ -167,6 +171,7 @@ class Node(NodeServices):
         self._server.start()
 
     async def stop(self) -> None:
+        self.loop_watch.stop()
         await self._assignments.stop()
         if self._lifecycle is not None:
             await self._lifecycle.stop()

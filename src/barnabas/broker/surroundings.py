@@ -54,6 +54,7 @@ class Surroundings:
     random_for: Callable[[str], Random] = system_random
     listen: Listen = listening_socket
     host_name: Callable[[], str] = socket.getfqdn
+    watches_loop: bool = True  # with a thread, for which a simulation has no place
 
 
 REAL_WORLD: Final = Surroundings()
