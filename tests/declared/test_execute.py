@@ -98,8 +98,8 @@ def test_passwords_come_from_variables_and_files(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
 
     def read(**password: str) -> str:
-        change = SetUser("u", "SCRAM-SHA-512", None, 4096, Password(**password))
-        return read_passwords([NEW, change], {"A": "from a variable", "B": ""}, tmp_path)[change.password]
+        change = SetUser("u", "SCRAM-SHA-512", None, 4096, Password(**password, folder=str(tmp_path)))
+        return read_passwords([NEW, change], {"A": "from a variable", "B": ""})[change.password]
 
     assert (read(env="A"), read(file="secret")) == ("from a variable", "from a file")
     for password in ({"env": "B"}, {"env": "C"}, {"file": "empty"}, {"file": "none"}):

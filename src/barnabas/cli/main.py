@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from barnabas import __version__
+from barnabas.cli.terminal.repeated_options import refuse_repeats
 
 
 class Entry(NamedTuple):
@@ -121,7 +122,8 @@ class LazyGroup(click.Group):
         if entry is None:
             return None
         module, _, name = entry.target.partition(":")
-        return cast(click.Command, getattr(import_module(module), name))
+        command = cast(click.Command, getattr(import_module(module), name))
+        return command if cmd_name.startswith(_KAFKA) else refuse_repeats(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

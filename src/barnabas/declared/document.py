@@ -88,10 +88,11 @@ class DeclaredQuota:
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """The source of a password: an environment variable, or a file."""
+    """The source of a password: an environment variable, or a file. The path is relative to `folder`."""
 
     env: str | None = None
     file: str | None = None
+    folder: str = ""
 
     def __str__(self) -> str:
         return f"${self.env}" if self.env is not None else f"file {self.file}"
@@ -391,7 +392,9 @@ def _password(reader: Reader, node: Node, what: str) -> Password | None:
         return None
     name, value = next(iter(fields.items()))
     text = reader.text(value, what, "a name")
-    return None if text is None else Password(**{name: text})
+    if text is None:
+        return None
+    return Password(env=text) if name == "env" else Password(file=text, folder=str(Path(reader.file).parent))
 
 
 # --- brokers

@@ -73,8 +73,8 @@ async def execute(
             return
 
 
-def read_passwords(changes: Sequence[Change], variables: Mapping[str, str], folder: Path) -> dict[Password, str]:
-    """Read the passwords that the changes need. Paths are relative to `folder`. Raises ValueError if one is missing."""
+def read_passwords(changes: Sequence[Change], variables: Mapping[str, str]) -> dict[Password, str]:
+    """Read the passwords that the changes need. Raises ValueError if one is missing."""
     wanted = {change.password: change for change in changes if isinstance(change, SetUser)}
     found = {}
     for password, change in wanted.items():
@@ -84,7 +84,7 @@ def read_passwords(changes: Sequence[Change], variables: Mapping[str, str], fold
             if not text:
                 raise ValueError(f"{what}: the environment variable {password.env} is not set")
         else:
-            path = folder / str(password.file)
+            path = Path(password.folder) / str(password.file)
             try:
                 text = path.read_text("utf-8").rstrip("\r\n")
             except (OSError, UnicodeDecodeError) as error:

@@ -167,6 +167,18 @@ def test_what_is_not_declared_stays_unless_told(broker: Broker) -> None:
     assert "stock" not in run(broker, "export", "--section", "topics").stdout
 
 
+def test_all_files_count_so_that_nothing_of_the_first_is_deleted(broker: Broker, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    one.write_text("topics: {orders: }")
+    two.write_text("topics: {stock: , fresh: }")
+    applied = run(broker, "apply", "-f", one, "-f", two, "--delete", "--yes", "-o", "json", code=0)
+    assert [(row["action"], row["name"]) for row in rows(applied)] == [("create", "fresh")]
+    assert run(broker, "plan", "-f", tmp_path, "--delete", code=0).stderr == "no drift: the cluster matches 2 files\n"
+    two.write_text("topics: {orders: }")
+    refused = run(broker, "apply", "-f", one, "-f", two, "--delete", "--yes", code=1)
+    assert f"{two}:1:10: topic orders: already declared in {one}:1:10" in refused.stderr
+
+
 def test_what_is_declared_absent_is_deleted_only_when_told(broker: Broker) -> None:
     text = "topics: {stock: {state: absent}}"
     assert plan(broker, text).exit_code == 2

@@ -400,6 +400,7 @@ def _settings_options(command: F) -> F:
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_DECLARED: dict[str, Any] = {"type": click.Path(exists=True), "multiple": True, "metavar": "FILE"}
 
 
 @acls.command("explain", cls=JudgingCommand)
@@ -409,7 +410,10 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--prefixed", is_flag=True, help="Explain the access to all resources whose names begin with NAME.")
 @click.option("--host", default=WILDCARD, metavar="HOST", help="Client address.  [default: one that no ACL names]")
 @click.option(
-    "--declared", "-f", type=_FILE, metavar="FILE", help="Use the ACLs of this cluster.yaml instead of a cluster's."
+    "--declared",
+    "-f",
+    **_DECLARED,
+    help="Use the ACLs of this cluster.yaml or folder, not a cluster's; may be repeated.",
 )
 @_settings_options
 @common_options
@@ -421,7 +425,7 @@ def explain(
     resource: tuple[ResourceType, str],
     prefixed: bool,
     host: str,
-    declared: Path | None,
+    declared: tuple[str, ...],
     super_users: tuple[str, ...],
     allow_everyone: bool,
 ) -> None:
@@ -569,7 +573,7 @@ def _decided(decision: Decision) -> dict[str, Any]:
 @acls.command("test", cls=JudgingCommand, short_help="Run test cases for authorization.")
 @click.option("--file", "-f", "file", type=_FILE, required=True, metavar="FILE", help="YAML file of test cases.")
 @click.option(
-    "--declared", type=_FILE, metavar="FILE", help="Use the ACLs of this cluster.yaml instead of a cluster's."
+    "--declared", **_DECLARED, help="Use the ACLs of this cluster.yaml or folder, not a cluster's; may be repeated."
 )
 @_settings_options
 @common_options
@@ -577,7 +581,7 @@ def test(
     connection: Connection,
     output: Output,
     file: Path,
-    declared: Path | None,
+    declared: tuple[str, ...],
     super_users: tuple[str, ...],
     allow_everyone: bool,
 ) -> None:
@@ -649,10 +653,10 @@ def test(
 
 
 @acls.command("audit", cls=JudgingCommand, short_help="Find ACLs without effect, redundant or too wide.")
-@click.option("--declared", "-f", type=_FILE, metavar="FILE", help="Audit the ACLs of this cluster.yaml.")
+@click.option("--declared", "-f", **_DECLARED, help="Audit the ACLs of this cluster.yaml or folder; may be repeated.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are findings.")
 @common_options
-def audit(connection: Connection, output: Output, declared: Path | None, exit_code: bool) -> None:
+def audit(connection: Connection, output: Output, declared: tuple[str, ...], exit_code: bool) -> None:
     """Find ACLs that have no effect, are redundant, allow too much, or name a topic or group that does not exist.
 
     \b
@@ -703,18 +707,18 @@ async def _with_resources(cluster: Cluster) -> tuple[list[AclEntry], list[str] |
 
 
 def _entries_and_resources(
-    connection: Connection, declared: Path | None
+    connection: Connection, declared: tuple[str, ...]
 ) -> tuple[list[AclEntry], list[str] | None, list[str] | None]:
     """Return the ACLs, and the topics and groups that exist; None if they are not known."""
-    if declared is None:
+    if not declared:
         return run(connection, _with_resources)
-    document = load(str(declared))
+    document = load(declared)
     if document.topics is None:
         return document.entries(), None, None
     return document.entries(), [each.name for each in document.topics.values() if not each.absent], None
 
 
-def _entries(connection: Connection, declared: Path | None) -> list[AclEntry]:
-    if declared is not None:
-        return load(str(declared)).entries()
+def _entries(connection: Connection, declared: tuple[str, ...]) -> list[AclEntry]:
+    if declared:
+        return load(declared).entries()
     return run(connection, lambda cluster: _described(cluster, AclFilter()))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,7 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import confirm
-from barnabas.cli.terminal.declared_plan import STDIN, delete_option, file_option, load, show, summary
+from barnabas.cli.terminal.declared_plan import delete_option, file_option, load, show, summary
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import ADVICE, Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
@@ -43,7 +42,9 @@ _RESULT = columns(
 @yes_option
 @dry_run_option
 @common_options
-def apply(connection: Connection, output: Output, file: str, delete: bool, yes: bool, dry_run: bool) -> None:
+def apply(
+    connection: Connection, output: Output, files: tuple[str, ...], delete: bool, yes: bool, dry_run: bool
+) -> None:
     """Change a cluster to what a file declares: show the plan, ask for confirmation, and carry it out.
 
     Additions and alterations come first (topics, partitions, replicas, settings, quotas, users, ACLs), deletions last, and
@@ -53,19 +54,18 @@ def apply(connection: Connection, output: Output, file: str, delete: bool, yes: 
     \b
     Examples:
       barnabas apply -f cluster.yaml
+      barnabas apply -f cluster/                     all files of a folder
       barnabas apply -f cluster.yaml --dry-run       show the plan, and let the brokers validate it
       barnabas apply -f cluster.yaml --delete --yes
     """
-    document = load(file)
-    folder = Path() if file == STDIN else Path(file).parent
-    run(connection, lambda cluster: _apply(cluster, output, document, folder, delete=delete, yes=yes, dry_run=dry_run))
+    document = load(files)
+    run(connection, lambda cluster: _apply(cluster, output, document, delete=delete, yes=yes, dry_run=dry_run))
 
 
 async def _apply(
     cluster: Cluster,
     output: Output,
     document: Document,
-    folder: Path,
     *,
     delete: bool,
     yes: bool,
@@ -82,7 +82,7 @@ async def _apply(
             output.rows(_RESULT, ())
         return
     try:
-        passwords = read_passwords(plan.changes, os.environ, folder)
+        passwords = read_passwords(plan.changes, os.environ)
     except ValueError as error:
         raise Failure(str(error)) from None
     if dry_run:

@@ -57,7 +57,7 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
 
     known = {}
     if descriptions is not None:
-        known = {acl.entry: acl.description for acl in load(descriptions).acls or () if acl.description is not None}
+        known = {acl.entry: acl.description for acl in load((descriptions,)).acls or () if acl.description is not None}
     observed = run(connection, lambda cluster: _observe(cluster, sections or _SECTIONS))
     if observed.acls is None and "acls" in (sections or _SECTIONS):
         note("note: the cluster has no authorizer, so there are no ACLs")

@@ -19,7 +19,7 @@ from barnabas.cli.terminal.output import Output
 @file_option
 @delete_option
 @common_options
-def plan(connection: Connection, output: Output, file: str, delete: bool) -> None:
+def plan(connection: Connection, output: Output, files: tuple[str, ...], delete: bool) -> None:
     """Show the changes that `apply` would make, value by value and in its order. Nothing is changed.
 
     Exits with 0 if the cluster matches the file, with 2 if it differs, with 1 if the comparison failed or the plan cannot
@@ -49,11 +49,12 @@ def plan(connection: Connection, output: Output, file: str, delete: bool) -> Non
     \b
     Examples:
       barnabas plan -f cluster.yaml
+      barnabas plan -f topics.yaml -f teams/           several files, and all files of a folder
       barnabas plan -f cluster.yaml --delete           also report what is not declared
       barnabas export | barnabas plan -f - -b other:9092
     """
     from barnabas.operations.declared import compare
 
-    document = load(file)
+    document = load(files)
     found = run(connection, lambda cluster: compare(cluster, document, delete=delete))
     judge(output, found, f"no drift: the cluster matches {document.file}")

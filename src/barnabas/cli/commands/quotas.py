@@ -16,6 +16,7 @@ from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, show_results
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
+from barnabas.cli.terminal.repeated_options import unique_keys
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: 
     Example:
       barnabas quotas set --user alice producer_byte_rate=1000000 consumer_byte_rate=2000000
     """
-    values: dict[str, float | None] = dict(map(_parse_pair, pairs))
+    values: dict[str, float | None] = unique_keys(map(_parse_pair, pairs), "KEY=VALUE")
     _alter(_needed(given), values, dry_run, connection, output)
 
 

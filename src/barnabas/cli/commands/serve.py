@@ -11,6 +11,7 @@ import click
 
 from barnabas.cli.node.ready_file import prepare_ready_file
 from barnabas.cli.node.running import RunningNode, run_node
+from barnabas.cli.terminal.repeated_options import unique_keys
 from barnabas.config.definitions import ConfigError
 from barnabas.config.properties import loads
 from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_override
@@ -104,7 +105,7 @@ def serve(
 
 
 def _chosen(overrides: tuple[str, ...], port: int | None, given: Mapping[str, str] | None) -> dict[str, str]:
-    chosen = dict(map(parse_override, overrides))
+    chosen = unique_keys(map(parse_override, overrides), "--override")
     return chosen if port is None else on_port(port, given, chosen)
 
 

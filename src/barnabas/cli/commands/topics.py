@@ -24,6 +24,7 @@ from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO, EXIT_OK
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
 from barnabas.cli.terminal.output import Column, Format, Output, Progress, columns, note, utc_time
 from barnabas.cli.terminal.parsing import time_ms
+from barnabas.cli.terminal.repeated_options import unique_keys
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.operations.quantities import bytes_text, parse_bytes
 from barnabas.wire.errors import KafkaError
@@ -59,13 +60,13 @@ def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int
 
 
 def _configs(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    found = []
     for text in value:
         name, sign, setting = text.partition("=")
         if not sign or not name.strip():
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", ctx, param)
-        found[name.strip()] = setting.strip()
-    return found
+        found.append((name.strip(), setting.strip()))
+    return unique_keys(found, "--config")
 
 
 def _assignments(ctx: click.Context, param: click.Parameter, value: str | None) -> list[list[int]] | None:

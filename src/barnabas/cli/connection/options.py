@@ -21,6 +21,7 @@ from click.shell_completion import CompletionItem
 
 from barnabas.cli.connection import profiles
 from barnabas.cli.terminal.output import Format, Output
+from barnabas.cli.terminal.repeated_options import unique_keys
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -90,7 +91,7 @@ def connection_options(command: F) -> F:
             bootstrap_servers=bootstrap_server,
             bootstrap_controllers=bootstrap_controller,
             command_config=command_config,
-            given=dict(_pair(ctx, text) for text in given),
+            given=unique_keys((_pair(ctx, text) for text in given), "-X"),
         )
         return ctx.invoke(command, *args, connection=connection, **kwargs)
 

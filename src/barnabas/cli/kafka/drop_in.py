@@ -8,12 +8,13 @@ trace, these print its first line and also exit with 1. They have no features of
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import click
 
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Misunderstood
+from barnabas.cli.terminal.repeated_options import repeated_option
 
 KAFKA_VERSION = "4.3.1"
 """The Kafka release with these options and lines."""
@@ -43,7 +44,16 @@ class KafkaTool(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         known = {*ctx.help_option_names, *(name for param in self.params for name in param.opts)}
-        return super().parse_args(ctx, [written_out(arg, known) for arg in args])
+        whole = [written_out(arg, known) for arg in args]
+        option = None if ctx.resilient_parsing else repeated_option(self, ctx, whole)
+        if option is not None:
+            name = max(option.opts, key=len).lstrip("-")
+            self.refuse_repeat(f"Found multiple arguments for option {name}, but you asked for only one")
+        return super().parse_args(ctx, whole)
+
+    def refuse_repeat(self, message: str) -> NoReturn:
+        """Report that an option was given twice, and exit with 1."""
+        raise Terse(message)
 
 
 def written_out(arg: str, known: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import click
 
 from barnabas.cli.connection.connecting import run
+from barnabas.cli.kafka.drop_in import Terse
 from barnabas.cli.kafka.java_text import exception_text
 from barnabas.cli.kafka.java_tool import JavaTool, TopicPattern, connection_of, refuse
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
@@ -36,9 +37,14 @@ class _Rule(NamedTuple):
     allows: Callable[[int], bool]
 
 
+class _GetOffsetsTool(JavaTool):
+    def refuse_repeat(self, message: str) -> NoReturn:
+        raise Terse(_PREFIX + message)
+
+
 @click.command(
     "kafka-get-offsets",
-    cls=JavaTool,
+    cls=_GetOffsetsTool,
     error_prefix=_PREFIX,
     short_help="Get offsets of partitions as Kafka's script does.",
 )

@@ -86,7 +86,7 @@ def changes(
 @CONF
 @output_options
 def drift(
-    file: str,
+    files: tuple[str, ...],
     directory: Path,
     moment: AsOf,
     delete: bool,
@@ -98,7 +98,7 @@ def drift(
 
     Exits with 0 if they match, with 2 if they differ, with 1 if the comparison failed.
     """
-    document = load(file)
+    document = load(files)
     with lake_failures(directory), opened(directory, conf) as tables:
         found = as_it_was(tables, moment, cluster_of(tables, cluster_id)).plan(document, prune=delete)
     judge(output, found, f"no drift: the cluster matched {document.file}")
@@ -182,7 +182,7 @@ def report(
     beside it. If the lake has several clusters, --file needs --cluster-id.
     """
     if file is not None:
-        load(str(file))  # report errors in the file before the slow part starts
+        load((str(file),))  # report errors in the file before the slow part starts
     with lake_failures(directory), opened(directory, conf) as tables:
         from barnabas.lake.report.asking import ask, drift_of, make, write_rows
         from barnabas.lake.report.page import render

@@ -19,6 +19,7 @@ import click
 from barnabas.cli.lake.rows import plain_value
 from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import ALIGNED_ROWS, Output, columns
+from barnabas.cli.terminal.repeated_options import unique_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,10 +127,10 @@ _CAUSE = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): ")
 
 
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    pairs = {}
+    pairs = []
     for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key:
             raise click.UsageError(f"{option} {text}: must be KEY=VALUE.")
-        pairs[key.strip()] = value
-    return pairs
+        pairs.append((key.strip(), value))
+    return unique_keys(pairs, option)

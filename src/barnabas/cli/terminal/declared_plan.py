@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from barnabas.declared.document import Document
 
 
-STDIN = "-"
 _COLORS = {"create": "green", "alter": "yellow", "delete": "red"}
 PLAN_COLUMNS = columns(
     Column("action", style=lambda value: _COLORS.get(str(value))), "kind", "name", "field", "before", "after"
@@ -29,11 +27,12 @@ PLAN_COLUMNS = columns(
 file_option = click.option(
     "--file",
     "-f",
-    "file",
+    "files",
     required=True,
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    multiple=True,
+    type=click.Path(exists=True, allow_dash=True),
     metavar="FILE",
-    help="File that declares the cluster (cluster.yaml); - is standard input.",
+    help="File that declares the cluster (cluster.yaml), or a folder of such files; - is standard input. May be repeated.",
 )
 delete_option = click.option(
     "--delete",
@@ -44,14 +43,12 @@ delete_option = click.option(
 )
 
 
-def load(file: str) -> Document:
-    """Load a declaring file. Raises Failure with every error in it."""
-    from barnabas.declared.document import load_document, read_document
+def load(files: Sequence[str]) -> Document:
+    """Load declaring files and folders of them as one document. Raises Failure with every error in them."""
+    from barnabas.declared.files import load_documents
 
     with documents():
-        if file == STDIN:
-            return read_document(sys.stdin.read(), "standard input")
-        return load_document(Path(file))
+        return load_documents(files, sys.stdin)
 
 
 @contextmanager

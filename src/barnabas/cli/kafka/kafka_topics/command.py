@@ -26,8 +26,13 @@ _FLAG: dict[str, Any] = {"is_flag": True}
 _LONGEST_ID, _ID_BYTES = 24, 16
 
 
+class _TopicsTool(JavaTool):
+    def refuse_repeat(self, message: str) -> NoReturn:
+        _failed(Output(), None, message, "")
+
+
 @click.command(
-    "kafka-topics", cls=JavaTool, short_help="Create, delete, describe or change topics as Kafka's script does."
+    "kafka-topics", cls=_TopicsTool, short_help="Create, delete, describe or change topics as Kafka's script does."
 )
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to.")
 @click.option("--command-config", metavar="FILE", help="Properties file with client settings.")
