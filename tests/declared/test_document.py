@@ -182,7 +182,7 @@ def test_quotas_users_and_brokers_are_looked_at_as_closely() -> None:
         "c.yaml:9:33: user d: SCRAM-SHA-512: password: expected {env: VARIABLE} or {file: PATH}",
         "c.yaml:10:22: user e: SCRAM-SHA-512: it is declared absent, so it cannot have iterations",
         "c.yaml:12:3: brokers: expected a broker id or <default>, found 'one'",
-        "c.yaml:13:1: the file: unknown field groups: expected topics, acls, quotas, users, brokers",
+        "c.yaml:13:1: the file: unknown field groups: expected topics, acls, quotas, users, brokers, manages",
     ]
 
 
@@ -254,3 +254,56 @@ def test_any_text_is_a_document_or_refused_with_a_place(tokens: list[str]) -> No
     except DocumentError as error:
         assert error.problems
         assert all(str(problem).startswith("c.yaml:") and problem.place.line > 0 for problem in error.problems)
+
+
+# --- manages
+
+
+def test_manages_says_what_may_be_deleted_if_it_is_not_declared() -> None:
+    text = """
+manages:
+  topics: [billing-*, invoices]
+  acls: [{resource: "topic:billing-*"}, {principal: "User:b*", resource: cluster}]
+  quotas: [{user: billing-*}, {client-id: <default>}, {ip: "*"}]
+  users: [billing]
+"""
+    document = read_document(text)
+    manages = document.manages
+    assert manages is not None
+    assert document.sections() == ["topics", "acls", "quotas", "users"]
+    assert [manages.has_topic(name) for name in ("billing-", "billing-eu", "invoices", "invoices2", "billing")] == [
+        *(True, True, True, False, False)
+    ]
+    entry = AclEntry(
+        ResourceType.TOPIC, "billing-", PatternType.PREFIXED, "User:x", "*", AclOperation.READ, AclPermissionType.ALLOW
+    )
+    assert manages.has_acl(entry)
+    assert not manages.has_acl(entry._replace(resource_type=ResourceType.GROUP))
+    assert not manages.has_acl(entry._replace(resource_name="x", principal="User:b"))
+    cluster = entry._replace(resource_type=ResourceType.CLUSTER, resource_name="kafka-cluster")
+    assert manages.has_acl(cluster._replace(principal="User:bob"))
+    assert not manages.has_acl(cluster)
+    assert manages.has_quota((("client-id", "any"), ("user", "billing-1")))
+    assert manages.has_quota((("client-id", None),))
+    assert manages.has_quota((("ip", "10.0.0.1"),)) and manages.has_quota((("ip", None),))
+    assert not manages.has_quota((("user", "x"),)) and not manages.has_quota((("client-id", "c"),))
+    assert manages.has_user("billing") and not manages.has_user("billing2")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("manages: {}", "1:10: manages: expected at least one of topics, acls, quotas, users"),
+        ("manages: {brokers: [1]}", "1:11: manages: unknown field brokers: expected topics, acls, quotas, users"),
+        ("manages: {topics: []}", "1:19: manages: topics: the list is empty: remove it"),
+        ("manages: {topics: a-*}", "1:19: manages: topics: expected a list, found 'a-*'"),
+        ("manages: {topics: ['*-a']}", "1:20: manages: topics: a * is only possible at the end of a name, found *-a"),
+        ("manages: {acls: [{}]}", "1:18: manages: acls: expected resource, principal or both"),
+        ("manages: {acls: [{principal: bob}]}", "manages: acls: principal: expected TYPE:NAME, as in User:bob"),
+        ("manages: {quotas: [{user: '*x'}]}", "1:20: manages: quotas: a * is only possible at the end of a name"),
+    ],
+)
+def test_a_wrong_scope_is_named_by_line(text: str, problem: str) -> None:
+    with pytest.raises(DocumentError) as error:
+        read_document(text, "f")
+    assert problem in str(error.value)

@@ -2,8 +2,9 @@
 
 Its one rule: only what the file declares is changed, and only if it differs. Additions and alterations come first: topics,
 partitions, replicas, configs, quotas, users, then ACLs, DENY before ALLOW. Deletions follow: ACLs, ALLOW before DENY, then
-users and topics. Without `prune`, only what the file declares absent is deleted. With `prune`, whatever is not declared in
-the file's sections is deleted too, except broker configs: brokers need some of them, and set them themselves.
+users and topics. Without `prune`, only what the file declares absent is deleted. With `prune`, what is not declared is deleted
+too: within `manages` if the file has it, else within the file's sections. Broker configs are the exception: brokers need some
+of them, and set them themselves.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from barnabas.config import topic as topic_settings
 from barnabas.config.values import ConfigError
 from barnabas.declared.document import (
     DEFAULT,
+    EVERYTHING,
     DeclaredAcl,
     DeclaredTopic,
     DeclaredUser,
     Document,
     Entity,
+    Manages,
     Password,
     entity_text,
 )
@@ -271,17 +274,18 @@ class Plan:
 
 def difference(declared: Document, observed: Observed, *, prune: bool = False) -> Plan:
     """Compare a file with a cluster, as far as the file has sections."""
-    finding = _Finding(prune)
-    if declared.topics is not None:
-        _topics(finding, declared.topics, observed)
-    if declared.brokers is not None:
+    finding = _Finding(prune, EVERYTHING if declared.manages is None else declared.manages)
+    sections = declared.sections()
+    if "topics" in sections:
+        _topics(finding, declared.topics or {}, observed)
+    if "brokers" in sections:
         _brokers(finding, declared, observed)
-    if declared.quotas is not None:
+    if "quotas" in sections:
         _quotas(finding, declared, observed.quotas or {})
-    if declared.users is not None:
-        _users(finding, declared.users.values(), observed.users or {})
-    if declared.acls is not None:
-        _acls(finding, declared.acls, observed.acls)
+    if "users" in sections:
+        _users(finding, (declared.users or {}).values(), observed.users or {})
+    if "acls" in sections:
+        _acls(finding, declared.acls or (), observed.acls)
     changes = tuple(sorted(finding.changes, key=_turn))
     return Plan(changes, tuple(sorted(finding.problems)), () if prune else tuple(finding.undeclared))
 
@@ -289,14 +293,15 @@ def difference(declared: Document, observed: Observed, *, prune: bool = False) -
 class _Finding:
     """The changes and problems found so far."""
 
-    def __init__(self, prune: bool) -> None:
+    def __init__(self, prune: bool, manages: Manages) -> None:
         self.prune = prune
+        self.manages = manages
         self.changes: list[Change] = []
         self.problems: list[Problem] = []
         self.undeclared: list[str] = []
 
     def extra(self, what: str, delete: Change) -> None:
-        """Note something that exists and is not declared; delete it if `prune` is set."""
+        """Note a managed resource that exists and is not declared; delete it if `prune` is set."""
         self.undeclared.append(what)
         if self.prune:
             self.changes.append(delete)
@@ -336,7 +341,7 @@ def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: 
             if topic.configs is not None:
                 _configs(finding, "topic", topic.name, topic.configs, found.configs)
     for name, found in sorted(present.items()):
-        if name not in declared and not found.is_internal:
+        if name not in declared and not found.is_internal and finding.manages.has_topic(name):
             finding.extra(f"topic {name}", DeleteTopic(name, len(found.replicas)))
 
 
@@ -412,7 +417,8 @@ def _configs(
                 changed[key] = (before, None)
         elif key not in present or (present[key] is not None and not same_setting(kind, key, present[key], value)):
             changed[key] = (before, value)
-    for key in sorted(present) if kind == "topic" else ():
+    is_pruned = kind == "topic" and finding.manages.has_topic(name)
+    for key in sorted(present) if is_pruned else ():
         if key not in declared:
             finding.undeclared.append(f"{kind} {name}: {key}")
             if finding.prune:
@@ -462,7 +468,7 @@ def _quotas(finding: _Finding, declared: Document, present: Mapping[Entity, Mapp
         changed: dict[str, tuple[float | None, float | None]] = {
             key: (found.get(key), value) for key, value in values.items() if found.get(key) != value
         }
-        for key in sorted(found):
+        for key in sorted(found) if finding.manages.has_quota(entity) else ():
             if key not in values:
                 finding.undeclared.append(f"quota {entity_text(entity)}: {key}")
                 if finding.prune:
@@ -502,7 +508,7 @@ def _users(finding: _Finding, declared: Iterable[DeclaredUser], present: Mapping
         iterations = user.iterations or DEFAULT_ITERATIONS
         finding.changes.append(SetUser(*key, before, iterations, user.password))
     for key, iterations in sorted(present.items()):
-        if key not in wanted:
+        if key not in wanted and finding.manages.has_user(key[0]):
             finding.extra(f"user {key[0]}: {key[1]}", DeleteUser(*key, iterations))
 
 
@@ -523,4 +529,5 @@ def _acls(finding: _Finding, declared: Sequence[DeclaredAcl], present: frozenset
             finding.changes.append(CreateAcl(acl.entry, acl.description))
     known = {acl.entry for acl in declared}
     for entry in sorted(present - known, key=entry_order):
-        finding.extra(f"acl {entry_text(entry)}", DeleteAcl(entry))
+        if finding.manages.has_acl(entry):
+            finding.extra(f"acl {entry_text(entry)}", DeleteAcl(entry))

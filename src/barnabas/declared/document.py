@@ -23,6 +23,11 @@
     brokers:
       <default>: {log.cleaner.threads: 2}
       1: {log.cleaner.threads: 4}
+    manages:                            # what `--delete` may delete if it is not declared
+      topics: [billing-*]               # names; a * at the end stands for any suffix
+      acls: [{resource: topic:billing-*}, {principal: User:billing}]
+      quotas: [{user: billing-*}]
+      users: [billing-*]
 
 Its one rule: what is not declared stays as it is. That holds for a section that is left out, and for a field that is left out.
 A null removes a config or a quota, and `state: absent` removes a topic, an ACL or a user. The file never has passwords, only
@@ -50,6 +55,8 @@ DEFAULT = "<default>"
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MIN_ITERATIONS = 4096
 SECTIONS = ("topics", "acls", "quotas", "users", "brokers")
+MANAGED_KINDS = ("topics", "acls", "quotas", "users")
+"""The kinds of resources that can be deleted because they are not declared. Broker configs never are."""
 
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 """The entity of a quota: pairs of type and name, sorted by type. None as the name means the default of the type."""
@@ -120,6 +127,70 @@ class DeclaredBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class AclScope:
+    """A set of ACLs, by resource, principal or both. Names may end with `*`. None matches everything."""
+
+    resource_type: ResourceType | None = None
+    resource_name: str | None = None
+    principal: str | None = None
+
+    def includes(self, entry: AclEntry) -> bool:
+        return (
+            self.resource_type in (None, entry.resource_type)
+            and (self.resource_name is None or name_matches(self.resource_name, entry.resource_name))
+            and (self.principal is None or name_matches(self.principal, entry.principal))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Manages:
+    """The resources that a file manages: those that are not declared may be deleted. A kind without patterns is not managed.
+
+    A pattern of quotas has a name for some types of entities; the other types may have any name.
+    """
+
+    topics: tuple[str, ...] = ()
+    acls: tuple[AclScope, ...] = ()
+    quotas: tuple[Entity, ...] = ()
+    users: tuple[str, ...] = ()
+
+    def has_topic(self, name: str) -> bool:
+        return any(name_matches(pattern, name) for pattern in self.topics)
+
+    def has_acl(self, entry: AclEntry) -> bool:
+        return any(scope.includes(entry) for scope in self.acls)
+
+    def has_quota(self, entity: Entity) -> bool:
+        names = dict(entity)
+        return any(
+            all(of in names and _entity_name_matches(pattern, names[of]) for of, pattern in each)
+            for each in self.quotas
+        )
+
+    def has_user(self, name: str) -> bool:
+        return any(name_matches(pattern, name) for pattern in self.users)
+
+
+EVERYTHING = Manages((WILDCARD,), (AclScope(),), ((),), (WILDCARD,))
+"""All resources: the scope of a file without `manages`."""
+
+
+def name_matches(pattern: str, name: str) -> bool:
+    """Return whether a name is the pattern, or starts with the part of it before a final `*`.
+
+    >>> name_matches("billing-*", "billing-eu"), name_matches("billing", "billing-eu"), name_matches("*", "any")
+    (True, False, True)
+    """
+    return name.startswith(pattern[:-1]) if pattern.endswith(WILDCARD) else name == pattern
+
+
+def _entity_name_matches(pattern: str | None, name: str | None) -> bool:
+    if pattern is None or name is None:
+        return pattern is name or pattern == WILDCARD
+    return name_matches(pattern, name)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """The content of a file. A section that is None is not in the file."""
 
@@ -129,6 +200,12 @@ class Document:
     users: Mapping[Credential, DeclaredUser] | None = None
     brokers: Mapping[str, DeclaredBroker] | None = None
     file: str = ""
+    manages: Manages | None = None
+
+    def sections(self) -> list[str]:
+        """Return the sections that the document declares or manages."""
+        managed = [] if self.manages is None else [name for name in MANAGED_KINDS if getattr(self.manages, name)]
+        return [name for name in SECTIONS if getattr(self, name) is not None or name in managed]
 
     def entries(self) -> list[AclEntry]:
         """Return the declared ACLs, without those declared absent."""
@@ -153,7 +230,7 @@ def read_document(text: str, file: str = "cluster.yaml") -> Document:
     root = reader.parse(text)
     if root is None:
         return Document(file=file)
-    sections = reader.fields(root, "the file", SECTIONS)
+    sections = reader.fields(root, "the file", (*SECTIONS, "manages"))
     document = Document(
         topics=_section(reader, sections, "topics", _topics),
         acls=_section(reader, sections, "acls", _acls),
@@ -161,6 +238,7 @@ def read_document(text: str, file: str = "cluster.yaml") -> Document:
         users=_section(reader, sections, "users", _users),
         brokers=_section(reader, sections, "brokers", _brokers),
         file=file,
+        manages=_manages(reader, sections["manages"]) if "manages" in sections else None,
     )
     reader.finish()
     return document
@@ -328,10 +406,10 @@ def _quotas(reader: Reader, node: Node) -> dict[Entity, DeclaredQuota]:
     return quotas
 
 
-def _entity(reader: Reader, node: Node) -> Entity:
-    fields = reader.fields(node, "quota: entity", _ENTITY_TYPES)
+def _entity(reader: Reader, node: Node, what: str = "quota: entity") -> Entity:
+    fields = reader.fields(node, what, _ENTITY_TYPES)
     if not fields or ("ip" in fields and len(fields) > 1):
-        reader.wrong(node, "quota: entity: expected user, client-id, both of them, or ip")
+        reader.wrong(node, f"{what}: expected user, client-id, both of them, or ip")
     names = {of: reader.text(value, f"quota: {of}", f"a name or {DEFAULT}") for of, value in fields.items()}
     return tuple(sorted((of, None if name == DEFAULT else name) for of, name in names.items()))
 
@@ -407,3 +485,77 @@ def _brokers(reader: Reader, node: Node) -> dict[str, DeclaredBroker]:
             reader.wrong(key, f"brokers: expected a broker id or {DEFAULT}, found {name!r}")
         brokers[name] = DeclaredBroker(name, _configs(reader, value, f"broker {name}"), reader.place(key))
     return brokers
+
+
+# --- manages
+
+
+def _manages(reader: Reader, node: Node) -> Manages:
+    fields = reader.fields(node, "manages", MANAGED_KINDS)
+    if not fields:
+        reader.wrong(node, f"manages: expected at least one of {', '.join(MANAGED_KINDS)}")
+    acls, quotas = fields.get("acls"), fields.get("quotas")
+    return Manages(
+        topics=_patterns(reader, fields.get("topics"), "manages: topics"),
+        acls=() if acls is None else tuple(_acl_scope(reader, each) for each in _listed(reader, acls, "manages: acls")),
+        quotas=()
+        if quotas is None
+        else tuple(_quota_scope(reader, each) for each in _listed(reader, quotas, "manages: quotas")),
+        users=_patterns(reader, fields.get("users"), "manages: users"),
+    )
+
+
+def _listed(reader: Reader, node: Node, what: str) -> list[Node]:
+    items = reader.items(node, what)
+    if kind(node) == "a list" and not items:
+        reader.wrong(node, f"{what}: the list is empty: remove it")
+    return items
+
+
+def _patterns(reader: Reader, node: Node | None, what: str) -> tuple[str, ...]:
+    if node is None:
+        return ()
+    found = [reader.parsed(each, what, _pattern) for each in _listed(reader, node, what)]
+    return tuple(each for each in found if each is not None)
+
+
+def _pattern(text: str) -> str:
+    if not text:
+        raise ValueError("expected a name, or a prefix and *; found an empty text")
+    if WILDCARD in text[:-1]:
+        raise ValueError(f"a * is only possible at the end of a name, found {text}")
+    return text
+
+
+def _acl_scope(reader: Reader, node: Node) -> AclScope:
+    fields = reader.fields(node, "manages: acls", ("resource", "principal"))
+    if not fields and kind(node) == "a mapping":
+        reader.wrong(node, "manages: acls: expected resource, principal or both")
+    resource_type = name = principal = None
+    if "resource" in fields:
+        found = reader.parsed(fields["resource"], "manages: acls: resource", _resource_pattern)
+        resource_type, name = found or (None, None)
+    if "principal" in fields:
+        principal = reader.parsed(fields["principal"], "manages: acls: principal", _principal_pattern)
+    return AclScope(resource_type, name, principal)
+
+
+def _resource_pattern(text: str) -> tuple[ResourceType | None, str]:
+    if text == WILDCARD:
+        return None, WILDCARD
+    resource_type, name = acl_text.parse_resource(text)
+    return resource_type, _pattern(name)
+
+
+def _principal_pattern(text: str) -> str:
+    return text if text == WILDCARD else _pattern(_principal(text))
+
+
+def _quota_scope(reader: Reader, node: Node) -> Entity:
+    entity = _entity(reader, node, "manages: quotas")
+    for _, name in entity:
+        try:
+            _pattern(name or WILDCARD)
+        except ValueError as error:
+            reader.wrong(node, f"manages: quotas: {error}")
+    return entity

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from barnabas.declared.document import DeclaredAcl, Document, entity_text
+from barnabas.declared.document import DeclaredAcl, Document, Manages, entity_text
 from barnabas.declared.yaml_nodes import DocumentError, FilePosition, Problem
 from barnabas.security.acl import AclEntry
 from barnabas.security.acl_text import entry_text
@@ -43,6 +43,19 @@ def merge(documents: Sequence[Document]) -> Document:
         users=users,
         brokers=brokers,
         file=f"{len(documents)} files",
+        manages=_managed([each.manages for each in documents if each.manages is not None]),
+    )
+
+
+def _managed(manages: Sequence[Manages]) -> Manages | None:
+    """Return what the files manage together, or None if no file has `manages`."""
+    if not manages:
+        return None
+    return Manages(
+        topics=tuple(pattern for each in manages for pattern in each.topics),
+        acls=tuple(scope for each in manages for scope in each.acls),
+        quotas=tuple(entity for each in manages for entity in each.quotas),
+        users=tuple(pattern for each in manages for pattern in each.users),
     )
 
 

@@ -40,11 +40,6 @@ async def observe(
     return Observed(topics, acls, quotas, users, brokers, racks)
 
 
-def sections_of(document: Document) -> list[str]:
-    """Return the sections of a file."""
-    return [name for name in SECTIONS if getattr(document, name) is not None]
-
-
 async def _nothing() -> None:
     return None
 

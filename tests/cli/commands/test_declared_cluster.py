@@ -179,14 +179,53 @@ def test_all_files_count_so_that_nothing_of_the_first_is_deleted(broker: Broker,
     assert f"{two}:1:10: topic orders: already declared in {one}:1:10" in refused.stderr
 
 
-def test_what_is_declared_absent_is_deleted_only_when_told(broker: Broker) -> None:
+def test_what_is_declared_absent_is_deleted_and_nothing_else(broker: Broker) -> None:
     text = "topics: {stock: {state: absent}}"
     assert plan(broker, text).exit_code == 2
-    refused = apply(broker, text, "--yes")
+    refused = apply(broker, text)
     assert refused.exit_code == 1
-    assert "deletions need --delete:\n  delete topic stock: partitions 1 -> (none)" in refused.stderr
-    assert apply(broker, text, "--yes", "--delete").exit_code == 0
+    assert "Apply these changes (1 to delete)? This cannot be confirmed" in refused.stderr
+    done = apply(broker, text, "--yes", "-o", "json")
+    assert [(row["action"], row["name"], row["result"]) for row in rows(done)] == [("delete", "stock", "done")]
     assert plan(broker, text).exit_code == 0
+    assert "orders" in run(broker, "export", "--section", "topics").stdout
+
+
+def test_only_what_a_file_manages_is_deleted(broker: Broker) -> None:
+    created = """
+topics: {team-a: , team-b: {configs: {retention.ms: 1000}}, other: {configs: {retention.ms: 1000}}}
+acls:
+  - {principal: User:team, operation: READ, resource: topic:orders}
+  - {principal: User:x, operation: READ, resource: topic:team-a}
+  - {principal: User:x, operation: READ, resource: topic:orders}
+quotas:
+  - {entity: {user: team, client-id: c}, quotas: {producer_byte_rate: 1000}}
+  - {entity: {user: x}, quotas: {producer_byte_rate: 1000}}
+"""
+    assert apply(broker, created, "--yes").exit_code == 0
+    text = """
+topics: {team-b: {configs: {}}, other: {configs: {}}}
+acls: []
+manages:
+  topics: [team-*]
+  acls: [{resource: topic:team-*}, {principal: User:team}]
+  quotas: [{user: team}]
+"""
+    quiet = plan(broker, text)
+    assert quiet.exit_code == 0
+    assert "not declared are ignored (acls 2, quotas 1, topics 2); --delete would delete them" in quiet.stderr
+    drift = plan(broker, text, "--delete", "-o", "json")
+    expected = [
+        ("alter", "team-b", "retention.ms"),
+        ("alter", "user team, client-id c", "producer_byte_rate"),
+        ("delete", "ALLOW User:x to READ topic:team-a", None),
+        ("delete", "ALLOW User:team to READ topic:orders", None),
+        ("delete", "team-a", "partitions"),
+    ]
+    assert sorted((row["action"], row["name"], row["field"]) for row in rows(drift)) == sorted(expected, key=str)
+    assert apply(broker, text, "--delete", "--yes").exit_code == 0
+    left = run(broker, "export").stdout
+    assert "other" in left and "stock" in left and "User:x" in left and "team-a" not in left
 
 
 def test_everything_is_taken_away_again(broker: Broker, file: Path) -> None:

@@ -15,7 +15,7 @@ import click
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.changes import confirm
+from barnabas.cli.terminal.changes import confirm, confirm_count
 from barnabas.cli.terminal.declared_plan import delete_option, file_option, load, show, summary
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import ADVICE, Failure
@@ -47,9 +47,11 @@ def apply(
 ) -> None:
     """Change a cluster to what a file declares: show the plan, ask for confirmation, and carry it out.
 
-    Additions and alterations come first (topics, partitions, replicas, settings, quotas, users, ACLs), deletions last, and
-    deletions need --delete. The command stops at the first failure and lists what was done and what was not; run it again
-    to do the rest. `barnabas plan --help` has an example of a file.
+    Additions and alterations come first (topics, partitions, replicas, settings, quotas, users, ACLs), deletions last. What
+    the file declares absent is deleted. With --delete, so is what exists but is not declared: within `manages` if the file
+    has it, else within the sections of the file. Deletions are confirmed by their number. The command stops at the first
+    failure and lists what was done and what was not; run it again to do the rest. `barnabas plan --help` has an example of
+    a file.
 
     \b
     Examples:
@@ -89,17 +91,14 @@ async def _apply(
         await _validate(cluster, plan, passwords)
         note(f"dry run, nothing was changed: {summary(plan.changes)}")
         return
-    _check_deletions(plan, delete)
-    confirm(f"Apply these changes ({summary(plan.changes)})?", yes=yes)
+    question = f"Apply these changes ({summary(plan.changes)})?"
+    deletions = sum(change.deletes for change in plan.changes)
+    if deletions:
+        confirm_count(question, deletions, "resources to delete", yes=yes)
+    else:
+        confirm(question, yes=yes)
     await _do(cluster, output, plan, passwords)
     await _settle(cluster, document, delete)
-
-
-def _check_deletions(plan: Plan, delete: bool) -> None:
-    deletions = [str(change) for change in plan.changes if change.deletes]
-    if deletions and not delete:
-        text = "the file declares existing resources absent, and deletions need --delete:"
-        raise Failure("\n  ".join([text, *deletions]), advice="pass --delete to delete them")
 
 
 async def _validate(cluster: Cluster, plan: Plan, passwords: dict[Password, str]) -> None:

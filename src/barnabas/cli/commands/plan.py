@@ -45,6 +45,8 @@ def plan(connection: Connection, output: Output, files: tuple[str, ...], delete:
           SCRAM-SHA-512: {iterations: 8192, password: {env: BILLING_PASSWORD}}
       brokers:
         <default>: {log.cleaner.threads: 2}
+      manages:
+        topics: [billing-*]                  with --delete, only these are deleted if they are not declared
 
     \b
     Examples:

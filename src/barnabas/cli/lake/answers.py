@@ -80,7 +80,7 @@ def changes(
     "--prune",
     "delete",
     is_flag=True,
-    help="Also count as drift what exists but is not declared in the file's sections.",
+    help="Also count as drift what exists but is not declared: within `manages` if the file has it, else within its sections.",
 )
 @CLUSTER
 @CONF

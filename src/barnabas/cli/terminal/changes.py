@@ -28,15 +28,32 @@ def announce(lines: Iterable[str], *, dry_run: bool = False) -> None:
         note(f"{'would ' if dry_run else ''}{line}")
 
 
+def is_terminal() -> bool:
+    """Return whether standard input is a terminal, so that questions can be asked."""
+    return sys.stdin.isatty()
+
+
 def confirm(question: str, *, yes: bool) -> None:
     """Ask for confirmation unless `yes`. Raises Failure if the answer is no or standard input is not a terminal."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not is_terminal():
         raise Failure(
             f"{question} This cannot be confirmed, because standard input is not a terminal", advice="pass --yes"
         )
     if not click.confirm(question, err=True):
+        raise Failure("not confirmed: nothing was changed")
+
+
+def confirm_count(question: str, count: int, what: str, *, yes: bool) -> None:
+    """Ask for confirmation of deletions by their number or the word yes. Raises Failure as `confirm` does."""
+    if yes or not is_terminal():
+        confirm(question, yes=yes)
+        return
+    answer = click.prompt(
+        f"{question} Type {count}, the number of {what}, or yes", err=True, default="", show_default=False
+    )
+    if str(answer).strip().lower() not in (str(count), "yes"):
         raise Failure("not confirmed: nothing was changed")
 
 

@@ -39,7 +39,7 @@ delete_option = click.option(
     "--prune",
     "delete",
     is_flag=True,
-    help="Also delete what the file declares absent, and what exists but is not declared in the file's sections.",
+    help="Also delete what exists but is not declared: within `manages` if the file has it, else within its sections.",
 )
 
 
