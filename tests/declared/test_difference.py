@@ -64,8 +64,8 @@ def test_what_is_exported_is_no_difference_even_if_all_is_pruned() -> None:
 
 
 def test_of_sections_and_fields_that_are_not_declared_nothing_is_meant() -> None:
-    assert plan("") == Plan()
-    assert plan("", prune=True) == Plan()
+    for prune in (False, True):
+        assert difference(Document(), OBSERVED, prune=prune) == Plan()
     assert lines("topics: {orders: {}, stock: {}}", prune=True) == []
 
 

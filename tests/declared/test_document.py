@@ -46,8 +46,11 @@ def test_the_example_of_the_documentation_is_understood() -> None:
     assert found.brokers is not None and list(found.brokers) == ["<default>", "1"]
 
 
-def test_an_empty_file_declares_nothing_and_an_empty_section_declares_none() -> None:
-    assert read("") == Document(file="c.yaml")
+def test_an_empty_file_is_an_error_and_an_empty_section_declares_none() -> None:
+    for empty in ("", "# nothing yet\n", "---", "{}", "null", "~"):
+        assert problems(empty) == [
+            "c.yaml:1:1: the file declares nothing: expected topics, acls, quotas, users, brokers, manages"
+        ], empty
     assert read("topics: {}").topics == {}
     assert problems("acls:") == [
         "c.yaml:1:6: acls: this section is empty: remove it, or write [] to declare that there are none"

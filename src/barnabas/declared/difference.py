@@ -9,6 +9,7 @@ of them, and set them themselves.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -30,6 +31,7 @@ from barnabas.declared.document import (
     DeclaredTopic,
     DeclaredUser,
     Document,
+    Doubt,
     Entity,
     Manages,
     Password,
@@ -286,8 +288,22 @@ def difference(declared: Document, observed: Observed, *, prune: bool = False) -
         _users(finding, (declared.users or {}).values(), observed.users or {})
     if "acls" in sections:
         _acls(finding, declared.acls or (), observed.acls)
+    finding.problems += (doubt.problem for doubt in declared.doubts if not _is_settled(doubt, observed))
     changes = tuple(sorted(finding.changes, key=_turn))
     return Plan(changes, tuple(sorted(finding.problems)), () if prune else tuple(finding.undeclared))
+
+
+def _is_settled(doubt: Doubt, observed: Observed) -> bool:
+    """Return whether the cluster has the doubted value already, or knows the doubted name."""
+    if doubt.is_unknown and doubt.name in observed.setting_names.get(doubt.section, ()):
+        return True
+    found = (getattr(observed, doubt.section) or {}).get(doubt.resource)
+    if found is None:
+        return False
+    if isinstance(found, int):
+        return found == doubt.value  # iterations of a credential
+    present: Mapping[str, Any] = found.configs if isinstance(found, ObservedTopic) else found
+    return doubt.name in present and (doubt.is_unknown or present[doubt.name] in (None, doubt.value))
 
 
 class _Finding:
@@ -325,6 +341,9 @@ def _turn(change: Change) -> tuple[int, bool]:
 def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: Observed) -> None:
     present = observed.topics or {}
     replicas = _replicas(declared, observed)
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in dict.fromkeys((*present, *(each.name for each in declared.values() if not each.absent))):
+        alike[_without_dots(name)].append(name)
     for topic in declared.values():
         found = present.get(topic.name)
         if topic.absent:
@@ -334,6 +353,10 @@ def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: 
             if topic.replication_factor is not None and topic.replication_factor > len(observed.racks) > 0:
                 error = NotEnoughBrokersError(topic.replication_factor, len(observed.racks))
                 finding.problems.append(Problem(topic.place, f"topic {topic.name}: {error}"))
+            for other in alike[_without_dots(topic.name)]:
+                if other != topic.name:
+                    text = f"the name collides with topic {other}: Kafka does not tell . and _ apart"
+                    finding.problems.append(Problem(topic.place, f"topic {topic.name}: {text}"))
             finding.changes.append(CreateTopic(topic))
         else:
             _partitions(finding, topic, found)
@@ -343,6 +366,11 @@ def _topics(finding: _Finding, declared: Mapping[str, DeclaredTopic], observed: 
     for name, found in sorted(present.items()):
         if name not in declared and not found.is_internal and finding.manages.has_topic(name):
             finding.extra(f"topic {name}", DeleteTopic(name, len(found.replicas)))
+
+
+def _without_dots(name: str) -> str:
+    """Return a name as Kafka's metrics show it. Kafka refuses a new topic that looks like another one there."""
+    return name.replace(".", "_")
 
 
 def _partitions(finding: _Finding, topic: DeclaredTopic, found: ObservedTopic) -> None:

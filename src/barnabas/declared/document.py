@@ -31,8 +31,8 @@
 
 Its one rule: what is not declared stays as it is. That holds for a section that is left out, and for a field that is left out.
 A null removes a config or a quota, and `state: absent` removes a topic, an ACL or a user. The file never has passwords, only
-where to find them. This module reads text into values and reports every error with its line and column. It connects to no
-cluster.
+where to find them. This module reads text into values and reports every error with its line and column. Settings that the
+Kafka release of barnabas would refuse are `doubts`: a cluster of another release may know them. It connects to no cluster.
 """
 
 from __future__ import annotations
@@ -40,10 +40,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from barnabas.config import topic_names
+from barnabas.declared import settings
+from barnabas.declared.settings import SettingError
 from barnabas.declared.yaml_nodes import NOWHERE, DocumentError, FilePosition, Node, Problem, Reader, is_null, kind
 from barnabas.security import acl_text
 from barnabas.security.acl import WILDCARD, AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
@@ -54,6 +57,7 @@ DEFAULT = "<default>"
 """The name that stands for the default of users, clients, IP addresses or brokers."""
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MIN_ITERATIONS = 4096
+MAX_ITERATIONS = 16384
 SECTIONS = ("topics", "acls", "quotas", "users", "brokers")
 MANAGED_KINDS = ("topics", "acls", "quotas", "users")
 """The kinds of resources that can be deleted because they are not declared. Broker configs never are."""
@@ -191,6 +195,21 @@ def _entity_name_matches(pattern: str | None, name: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """A declared value that this release of Kafka refuses.
+
+    It is a problem, unless the cluster has the value or knows the name. `resource` is the key of the resource in its section.
+    """
+
+    section: str
+    resource: Any
+    name: str
+    value: str | float | None
+    is_unknown: bool
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """The content of a file. A section that is None is not in the file."""
 
@@ -201,6 +220,7 @@ class Document:
     brokers: Mapping[str, DeclaredBroker] | None = None
     file: str = ""
     manages: Manages | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     def sections(self) -> list[str]:
         """Return the sections that the document declares or manages."""
@@ -226,11 +246,13 @@ def load_text(path: Path) -> str:
 
 def read_document(text: str, file: str = "cluster.yaml") -> Document:
     """Read the text of a file. Raises `DocumentError` with all problems."""
-    reader = Reader(file)
+    reader = _DocumentReader(file)
     root = reader.parse(text)
-    if root is None:
-        return Document(file=file)
-    sections = reader.fields(root, "the file", (*SECTIONS, "manages"))
+    known = (*SECTIONS, "manages")
+    nothing = f"the file declares nothing: expected {', '.join(known)}"
+    if root is None or is_null(root) or (kind(root) == "a mapping" and not root.value):
+        raise DocumentError([Problem(FilePosition(file, 1, 1), nothing)])
+    sections = reader.fields(root, "the file", known)
     document = Document(
         topics=_section(reader, sections, "topics", _topics),
         acls=_section(reader, sections, "acls", _acls),
@@ -239,12 +261,35 @@ def read_document(text: str, file: str = "cluster.yaml") -> Document:
         brokers=_section(reader, sections, "brokers", _brokers),
         file=file,
         manages=_manages(reader, sections["manages"]) if "manages" in sections else None,
+        doubts=tuple(reader.doubts),
     )
     reader.finish()
     return document
 
 
-def _section(reader: Reader, sections: Mapping[str, Node], name: str, read: Callable[[Reader, Node], T]) -> T | None:
+class _DocumentReader(Reader):
+    """A reader that also notes doubts."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.doubts: list[Doubt] = []
+
+    def doubt(
+        self,
+        node: Node,
+        what: str,
+        declared: tuple[str, Any, str, str | float | None],
+        error: SettingError | None,
+    ) -> None:
+        """Note a value (section, resource, name and value) if there is an error in it."""
+        if error is not None:
+            problem = Problem(self.place(node), f"{what}: {error.message}")
+            self.doubts.append(Doubt(*declared, error.is_unknown, problem))
+
+
+def _section(
+    reader: _DocumentReader, sections: Mapping[str, Node], name: str, read: Callable[[_DocumentReader, Node], T]
+) -> T | None:
     node = sections.get(name)
     if node is None:
         return None
@@ -258,7 +303,7 @@ def _section(reader: Reader, sections: Mapping[str, Node], name: str, read: Call
 # --- topics
 
 
-def _topics(reader: Reader, node: Node) -> dict[str, DeclaredTopic]:
+def _topics(reader: _DocumentReader, node: Node) -> dict[str, DeclaredTopic]:
     topics = {}
     for name, key, value in reader.entries(node, "topics"):
         what = f"topic {name}"
@@ -275,17 +320,38 @@ def _topics(reader: Reader, node: Node) -> dict[str, DeclaredTopic]:
             name,
             None if partitions is None else reader.integer(partitions, f"{what}: partitions", 1),
             None if factor is None else reader.integer(factor, f"{what}: replicationFactor", 1),
-            _configs(reader, fields["configs"], what) if "configs" in fields else None,
+            _topic_configs(reader, fields["configs"], name) if "configs" in fields else None,
             _is_absent(reader, fields, value, what),
             reader.place(key),
         )
     return topics
 
 
-def _configs(reader: Reader, node: Node, what: str) -> dict[str, str | None]:
-    return {
-        name: reader.setting(value, f"{what}: {name}") for name, _, value in reader.entries(node, f"configs of {what}")
-    }
+def _topic_configs(reader: _DocumentReader, node: Node, topic: str) -> dict[str, str | None]:
+    what = f"topic {topic}"
+    configs = _configs(reader, node, "topics", topic, what, settings.check_topic_setting)
+    lag = "min.compaction.lag.ms"
+    reader.doubt(node, what, ("topics", topic, lag, configs.get(lag)), settings.check_compaction_lags(configs))
+    return configs
+
+
+def _configs(
+    reader: _DocumentReader,
+    node: Node,
+    section: str,
+    resource: str,
+    what: str,
+    check: Callable[[str, str | None], SettingError | None],
+) -> dict[str, str | None]:
+    configs = {}
+    for name, key, node_of_value in reader.entries(node, f"configs of {what}"):
+        value = configs[name] = reader.setting(node_of_value, f"{what}: {name}")
+        if value is None and not is_null(node_of_value):
+            continue  # not a value at all, which is reported
+        error = check(name, value)
+        is_name = error is not None and error.is_unknown
+        reader.doubt(key if is_name else node_of_value, what, (section, resource, name, value), error)
+    return configs
 
 
 def _is_absent(reader: Reader, fields: Mapping[str, Node], node: Node, what: str, beside: Iterable[str] = ()) -> bool:
@@ -389,17 +455,21 @@ def _operation_of(resource_type: ResourceType) -> Callable[[str], AclOperation]:
 # --- quotas
 
 
-def _quotas(reader: Reader, node: Node) -> dict[Entity, DeclaredQuota]:
+def _quotas(reader: _DocumentReader, node: Node) -> dict[Entity, DeclaredQuota]:
     quotas: dict[Entity, DeclaredQuota] = {}
     for item in reader.items(node, "quotas"):
         fields = reader.fields(item, "quota", ("entity", "quotas"), ("entity", "quotas"))
         if len(fields) < 2:
             continue
         entity = _entity(reader, fields["entity"])
-        values = {
-            name: _rate(reader, value, f"quota: {name}")
-            for name, _, value in reader.entries(fields["quotas"], "quotas of an entity")
-        }
+        values = {}
+        for name, key, node_of_value in reader.entries(fields["quotas"], "quotas of an entity"):
+            value = values[name] = _rate(reader, node_of_value, f"quota: {name}")
+            if value is None and not is_null(node_of_value):
+                continue  # not a number, which is reported
+            error = settings.check_quota(name, value, is_ip="ip" in dict(entity))
+            where = key if error is not None and error.is_unknown else node_of_value
+            reader.doubt(where, f"quota: {entity_text(entity)}", ("quotas", entity, name, value), error)
         if entity in quotas:
             reader.wrong(item, f"quota: {entity_text(entity)}: already declared in line {quotas[entity].place.line}")
         quotas[entity] = DeclaredQuota(entity, values, reader.place(item))
@@ -437,7 +507,7 @@ def _positive(text: str) -> float:
 # --- users
 
 
-def _users(reader: Reader, node: Node) -> dict[Credential, DeclaredUser]:
+def _users(reader: _DocumentReader, node: Node) -> dict[Credential, DeclaredUser]:
     users = {}
     for name, key, value in reader.entries(node, "users"):
         if not name:
@@ -447,7 +517,7 @@ def _users(reader: Reader, node: Node) -> dict[Credential, DeclaredUser]:
     return users
 
 
-def _user(reader: Reader, user: str, mechanism: str, node: Node) -> DeclaredUser:
+def _user(reader: _DocumentReader, user: str, mechanism: str, node: Node) -> DeclaredUser:
     what, place = f"user {user}: {mechanism}", reader.place(node)
     if is_null(node):
         return DeclaredUser(user, mechanism, place=place)
@@ -455,6 +525,9 @@ def _user(reader: Reader, user: str, mechanism: str, node: Node) -> DeclaredUser
     iterations = None
     if "iterations" in fields:
         iterations = reader.integer(fields["iterations"], f"{what}: iterations", MIN_ITERATIONS)
+        if iterations is not None and iterations > MAX_ITERATIONS:
+            error = SettingError(f"iterations: expected a whole number of at most {MAX_ITERATIONS}, found {iterations}")
+            reader.doubt(fields["iterations"], what, ("users", (user, mechanism), "iterations", iterations), error)
     password = _password(reader, fields["password"], f"{what}: password") if "password" in fields else None
     return DeclaredUser(user, mechanism, iterations, password, _is_absent(reader, fields, node, what), place)
 
@@ -478,12 +551,14 @@ def _password(reader: Reader, node: Node, what: str) -> Password | None:
 # --- brokers
 
 
-def _brokers(reader: Reader, node: Node) -> dict[str, DeclaredBroker]:
+def _brokers(reader: _DocumentReader, node: Node) -> dict[str, DeclaredBroker]:
     brokers = {}
     for name, key, value in reader.entries(node, "brokers"):
         if name != DEFAULT and not name.isdecimal():
             reader.wrong(key, f"brokers: expected a broker id or {DEFAULT}, found {name!r}")
-        brokers[name] = DeclaredBroker(name, _configs(reader, value, f"broker {name}"), reader.place(key))
+        check = partial(settings.check_broker_setting, cluster_wide=name == DEFAULT)
+        configs = _configs(reader, value, "brokers", name, f"broker {name}", check)
+        brokers[name] = DeclaredBroker(name, configs, reader.place(key))
     return brokers
 
 

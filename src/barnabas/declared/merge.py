@@ -43,6 +43,7 @@ def merge(documents: Sequence[Document]) -> Document:
         users=users,
         brokers=brokers,
         file=f"{len(documents)} files",
+        doubts=tuple(doubt for each in documents for doubt in each.doubts),
         manages=_managed([each.manages for each in documents if each.manages is not None]),
     )
 

@@ -37,7 +37,22 @@ async def observe(
         _brokers(cluster, state, declared) if "brokers" in sections else _nothing(),
     )
     racks = {node.id: node.rack for node in state.nodes.values() if not node.is_fenced}
-    return Observed(topics, acls, quotas, users, brokers, racks)
+    names = await _setting_names(cluster, state, declared)
+    return Observed(topics, acls, quotas, users, brokers, racks, names)
+
+
+async def _setting_names(cluster: Cluster, state: ClusterState, declared: Document | None) -> dict[str, frozenset[str]]:
+    """Return the names of configs that the cluster knows, for the sections in which the file has unknown ones."""
+    doubted = {doubt.section for doubt in (() if declared is None else declared.doubts) if doubt.is_unknown}
+    one_of = {
+        "topics": next((ConfigResource.topic(name) for name in sorted(state.topics)), None),
+        "brokers": next((ConfigResource.broker(node.id) for node in state.nodes.values() if not node.is_fenced), None),
+    }
+    resources = {name: each for name, each in one_of.items() if name in doubted and each is not None}
+    if not resources:
+        return {}
+    found = checked(await Configs(cluster).describe_configs(resources.values()))
+    return {name: frozenset(found[resource]) for name, resource in resources.items()}
 
 
 async def _nothing() -> None:

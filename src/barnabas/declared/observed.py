@@ -39,3 +39,5 @@ class Observed:
     brokers: Mapping[str, Mapping[str, str | None]] | None = None
     racks: Mapping[int, str | None] = field(default_factory=dict)
     """The running brokers, with their racks."""
+    setting_names: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Names of configs that the cluster knows, by section. Empty if it was not asked."""

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.declared.difference import difference
+from barnabas.declared.document import read_document
+from barnabas.declared.observed import Observed, ObservedTopic
 from barnabas.testing import Broker
 from tests.client.admin.guarded import guarded_broker
 from tests.command_line import Command, Done, invoke
@@ -116,16 +119,16 @@ def test_nothing_is_done_before_someone_says_yes(shared: Broker) -> None:
 
 
 def test_a_dry_run_says_what_brokers_would_refuse(shared: Broker) -> None:
-    text = "topics: {dry: {configs: {retention.ms: soon}}, shared: {configs: {no.such: 1}}}"
-    dry = apply(shared, text, "--dry-run")
+    tiered = "configs: {remote.storage.enable: true}"
+    dry = apply(shared, f"topics: {{dry: {{{tiered}}}, shared: {{{tiered}}}}}", "--dry-run")
     assert dry.exit_code == 1
-    assert "create topic dry: retention.ms (none) -> soon: INVALID_CONFIG: " in dry.stderr
-    assert "alter topic shared: no.such (none) -> 1: INVALID_CONFIG: Unknown topic config name: no.such" in dry.stderr
+    assert "create topic dry: remote.storage.enable (none) -> true: INVALID_CONFIG: " in dry.stderr
+    assert "alter topic shared: remote.storage.enable (none) -> true: INVALID_CONFIG: Tiered Storage" in dry.stderr
 
 
 def test_it_stops_at_the_first_failure_and_says_what_was_done_and_what_not(shared: Broker) -> None:
     text = """
-topics: {done: , failed: {configs: {retention.ms: soon}}, shared: {partitions: 3}}
+topics: {done: , failed: {configs: {remote.storage.enable: true}}, shared: {partitions: 3}}
 acls: [{principal: User:late, operation: READ, resource: topic:done}]
 """
     result = apply(shared, text, "--yes", "-o", "json")
@@ -137,8 +140,84 @@ acls: [{principal: User:late, operation: READ, resource: topic:done}]
         ("ALLOW User:late to READ topic:done", "not tried", None),
     ]
     assert "1 done, 1 failed, 2 not tried" in result.stderr
-    rest = apply(shared, text.replace("soon", "1000"), "--yes", "-o", "json")
+    rest = apply(shared, text.replace("true", "false"), "--yes", "-o", "json")
     assert [row["name"] for row in rows(rest)] == ["failed", "shared", "ALLOW User:late to READ topic:done"]
+
+
+def test_what_no_broker_would_accept_is_an_error_and_not_drift(shared: Broker, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("""\
+topics:
+  shared:
+    configs:
+      retention.msec: 1
+      segment.bytes: many
+      no.such.thing: null
+  new: {configs: {min.compaction.lag.ms: 9, max.compaction.lag.ms: 3}}
+  a.b: {}
+  a_b: {}
+quotas:
+  - {entity: {user: u}, quotas: {producer_rate: 1, consumer_byte_rate: 0.5, request_percentage: 0}}
+  - {entity: {ip: 10.0.0.1}, quotas: {producer_byte_rate: 1}}
+users:
+  u: {SCRAM-SHA-256: {iterations: 20000, password: {env: ALICE}}}
+brokers:
+  <default>: {log.cleaner.thread: 2, log.dirs: x, ssl.client.auth: none}
+  1: {log.cleaner.threads: -1}
+""")
+    for command in (("plan",), ("apply", "--yes"), ("apply", "--dry-run")):
+        result = run(shared, *command, "-f", path, code=1)
+        assert result.stderr.partition("Error: ")[2].splitlines() == [
+            f"{path}:{line}"
+            for line in (
+                "4:7: topic shared: unknown config retention.msec; did you mean retention.ms?",
+                "5:22: topic shared: Invalid value many for configuration segment.bytes: Not a number of type INT",
+                "6:7: topic shared: unknown config no.such.thing",
+                "7:18: topic new: min.compaction.lag.ms (9) is greater than max.compaction.lag.ms (3)",
+                "8:3: topic a.b: the name collides with topic a_b: Kafka does not tell . and _ apart",
+                "9:3: topic a_b: the name collides with topic a.b: Kafka does not tell . and _ apart",
+                "11:34: quota: user u: unknown quota producer_rate; did you mean producer_byte_rate?",
+                "11:72: quota: user u: consumer_byte_rate cannot be a fractional value.",
+                "11:97: quota: user u: Quota request_percentage must be greater than 0",
+                "12:39: quota: ip 10.0.0.1: unknown quota producer_byte_rate: expected connection_creation_rate",
+                "14:35: user u: SCRAM-SHA-256: iterations: expected a whole number of at most 16384, found 20000",
+                "16:15: broker <default>: unknown config log.cleaner.thread; did you mean log.cleaner.threads?",
+                "16:48: broker <default>: Cannot update these configs dynamically: [log.dirs]",
+                "16:68: broker <default>: Cannot update these configs at default cluster level, broker id must be"
+                " specified: [ssl.client.auth]",
+                "17:28: broker 1: Invalid value -1 for configuration log.cleaner.threads: Value must be at least 0",
+            )
+        ]
+    assert "new" not in run(shared, "export", "--section", "topics").stdout
+
+
+def test_a_setting_that_the_cluster_knows_and_barnabas_does_not_is_accepted() -> None:
+    text = """\
+topics: {t: {configs: {segment.bytes: 100, newer.setting: x}}, u: {configs: {newer.setting: y, odd: z}}}
+quotas: [{entity: {user: u}, quotas: {newer_rate: 1, older: 1}}]
+users: {u: {SCRAM-SHA-256: {iterations: 20000}}}
+"""
+    present = {"segment.bytes": "100", "newer.setting": "x"}
+    observed = Observed(
+        topics={"t": ObservedTopic("t", {0: (1,)}, configs=present), "u": ObservedTopic("u", {0: (1,)})},
+        quotas={(("user", "u"),): {"newer_rate": 1.0}},
+        users={("u", "SCRAM-SHA-256"): 20000},
+        racks={1: None},
+        setting_names={"topics": frozenset({"newer.setting"})},
+    )
+    found = difference(read_document(text, "c"), observed)
+    assert [str(each).partition(" ")[2] for each in found.problems] == [
+        "topic u: unknown config odd",
+        "quota: user u: unknown quota older: expected producer_byte_rate, consumer_byte_rate, request_percentage,"
+        " controller_mutation_rate",
+    ]
+
+
+def test_an_empty_file_is_no_drift_and_no_success(shared: Broker) -> None:
+    for command in (plan, apply):
+        result = command(shared, "")
+        assert result.exit_code == 1
+        assert "Error: standard input:1:1: the file declares nothing: expected topics, " in result.stderr
 
 
 def test_adding_partitions_warns_that_keys_move(shared: Broker) -> None:
