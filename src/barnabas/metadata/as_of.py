@@ -9,13 +9,18 @@ _FIRST_TIME_MS = 100_000_000_000
 
 
 class AsOf(NamedTuple):
-    """The end of what to read: an offset or a time in milliseconds, both inclusive. None means no limit."""
+    """The end of what to read: an offset or a time in milliseconds, both inclusive. None means no limit.
+
+    A batch is applied as a whole. The offset of any of its records stands for the state after the batch, so the offset at which
+    a change is shown includes the change.
+    """
 
     offset: int | None = None
     timestamp_ms: int | None = None
 
-    def includes(self, last_offset: int, timestamp_ms: int) -> bool:
-        return (self.offset is None or last_offset <= self.offset) and (
+    def includes(self, offset: int, timestamp_ms: int) -> bool:
+        """Return whether to read a batch with this base offset, or a snapshot whose last contained offset it is."""
+        return (self.offset is None or offset <= self.offset) and (
             self.timestamp_ms is None or timestamp_ms <= self.timestamp_ms
         )
 

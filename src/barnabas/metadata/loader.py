@@ -6,7 +6,7 @@ the caller decides what to do with a new image.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from barnabas.metadata.errors import ReplayError
@@ -31,6 +31,14 @@ class MetadataBatch(NamedTuple):
     epoch: int
     append_timestamp_ms: int
     records: Sequence[Message]
+
+    def by_record(self) -> Iterator[MetadataBatch]:
+        """Yield a batch for each record, so that each change has the offset of its record. A control batch stays as it is."""
+        for index, record in enumerate(self.records):
+            offset = self.base_offset + index
+            yield self._replace(base_offset=offset, last_offset=offset, records=(record,))
+        if not self.records:
+            yield self
 
 
 class Published(NamedTuple):

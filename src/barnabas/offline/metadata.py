@@ -2,7 +2,7 @@
 
 Its one rule: the log is read as it is on disk. Files do not say which records the quorum committed, so all records count, up
 to the requested offset or time. Reading ends at the first incomplete or corrupt batch, which `problem` then describes. A batch
-is applied as a whole. Records of a transaction that has no end record are not applied.
+is applied as a whole: an offset within it stands for its end. Records of a transaction that has no end record are not applied.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from barnabas.batches import BatchError, ControlType, decode_control_key, decode_records
 from barnabas.metadata.as_of import EVERYTHING, AsOf
@@ -46,6 +47,13 @@ class OfflineMetadata:
         return self.history.current
 
 
+class Step(NamedTuple):
+    """An image after a record or a snapshot. `offset` is the base offset of the batch, or the last one in the snapshot."""
+
+    published: Published
+    offset: int
+
+
 def load(directory: Path, as_of: AsOf = EVERYTHING, static_voters: VoterSet | None = None) -> OfflineMetadata:
     """Load the latest snapshot that is not after `as_of`, and the log behind it.
 
@@ -62,8 +70,8 @@ def load(directory: Path, as_of: AsOf = EVERYTHING, static_voters: VoterSet | No
     return found
 
 
-def follow(directory: Path, found: OfflineMetadata) -> Iterator[Published]:
-    """Yield one image per batch or transaction, from the oldest one in the files. All else goes to `found`.
+def follow(directory: Path, found: OfflineMetadata) -> Iterator[Step]:
+    """Yield one image per record or transaction, from the oldest one in the files. All else goes to `found`.
 
     If the log does not go back to offset 0, the first image is that of a snapshot and has no predecessor.
     """
@@ -73,10 +81,17 @@ def follow(directory: Path, found: OfflineMetadata) -> Iterator[Published]:
         usable = [each for each in snapshots if not segments or each.end_offset >= segments[0]]
         for oldest in usable[:1] if segments else usable[-1:]:
             _load_snapshot(directory, AsOf(offset=oldest.end_offset - 1), found, loader)
-            yield Published(EMPTY_IMAGE, loader.image, None)
+            yield Step(Published(EMPTY_IMAGE, loader.image, None), oldest.end_offset - 1)
     for batch in _batches(directory, EVERYTHING, found):
-        yield from loader.load([batch])
+        yield from steps(loader, batch)
     found.image = loader.image
+
+
+def steps(loader: MetadataLoader, batch: MetadataBatch, *, by_record: bool = True) -> Iterator[Step]:
+    """Apply a batch, and yield one image per record, or per transaction that ends in it; or one for the batch."""
+    for one in batch.by_record() if by_record else (batch,):
+        for published in loader.load([one]):
+            yield Step(published, batch.base_offset)
 
 
 def _load_snapshot(directory: Path, as_of: AsOf, found: OfflineMetadata, loader: MetadataLoader) -> None:
@@ -140,7 +155,7 @@ def _batches(directory: Path, as_of: AsOf, found: OfflineMetadata) -> Iterator[M
         if item.error is not None:
             found.problem = f"the log is readable up to offset {header.base_offset}: {item.error}"
             return
-        if not as_of.includes(header.last_offset, header.max_timestamp):
+        if not as_of.includes(header.base_offset, header.max_timestamp):
             return
         records = []
         try:

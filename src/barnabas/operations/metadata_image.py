@@ -14,8 +14,8 @@ from barnabas.batches import BatchError, ControlType, decode_control_key
 from barnabas.metadata.as_of import EVERYTHING, AsOf
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import MetadataImage, Provenance
-from barnabas.metadata.loader import MetadataBatch, MetadataLoader, Published
-from barnabas.offline.metadata import load
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader
+from barnabas.offline.metadata import Step, load, steps
 from barnabas.operations.errors import OperationError
 from barnabas.storage.errors import StorageError
 from barnabas.storage.log_dirs import CLUSTER_METADATA
@@ -79,15 +79,16 @@ def _load_snapshot(path: Path) -> Loaded:
 async def read_image(cluster: Cluster, as_of: AsOf = EVERYTHING) -> MetadataImage:
     """Read the committed metadata up to an offset or a time. Raises OperationError if the log begins after it."""
     image: MetadataImage | None = None
-    async for published in follow_live(cluster, as_of):
-        image = published.image
+    async for step in follow_live(cluster, as_of, by_record=False):
+        image = step.published.image
     return MetadataLoader().image if image is None else image
 
 
-async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING) -> AsyncIterator[Published]:
-    """Yield one image per committed batch or transaction, up to an offset or a time; the first may be a snapshot's.
+async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING, *, by_record: bool = True) -> AsyncIterator[Step]:
+    """Yield one image per committed record or transaction, up to an offset or a time; the first may be a snapshot's.
 
-    Raises OperationError if the first snapshot is later than `as_of`, or if the log cannot be replayed.
+    Without `by_record`, there is one image per batch, which is faster. Raises OperationError if the first snapshot is later
+    than `as_of`, or if the log cannot be replayed.
     """
     from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
 
@@ -102,15 +103,16 @@ async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING) -> AsyncIterat
                         advice="look for an older snapshot or log in the log dir of a controller",
                     )
                 records = [record for batch in part.batches for record in _records(batch)]
-                yield loader.load_snapshot(records, Provenance(part.end_offset - 1, part.epoch, timestamp_ms))
-            elif not as_of.includes(part.last_offset, part.header.max_timestamp):
+                provenance = Provenance(part.end_offset - 1, part.epoch, timestamp_ms)
+                yield Step(loader.load_snapshot(records, provenance), part.end_offset - 1)
+            elif not as_of.includes(part.base_offset, part.header.max_timestamp):
                 break
             else:
                 batch = MetadataBatch(
                     part.base_offset, part.last_offset, part.epoch, part.header.max_timestamp, _records(part)
                 )
-                for published in loader.load([batch]):
-                    yield published
+                for step in steps(loader, batch, by_record=by_record):
+                    yield step
     except (ReplayError, MalformedError) as error:
         raise OperationError(str(error), resource=str(cluster.state.cluster_id)) from error
 

@@ -20,7 +20,7 @@ from barnabas.storage.snapshots import list_snapshots, snapshot_path
 from barnabas.testing import Broker
 from barnabas.wire.records.metadata import ConfigRecord
 from tests.client.admin.guarded import guarded_broker
-from tests.command_line import Command
+from tests.command_line import Command, invoke
 from tests.storage.golden import extract_node
 
 
@@ -231,6 +231,29 @@ def test_history_tells_each_change_with_offset_time_before_and_after(broker: Bro
     assert {row["name"] for row in only} == {"segment.ms"}
 
 
+def test_a_change_has_the_offset_of_its_record_everywhere(broker: Broker) -> None:
+    topic, log_dir = "one-batch", ("--log-dir", str(broker.data_dir))
+    live = ("--bootstrap-controller", broker.listeners["CONTROLLER"])
+    broker.create_topic(topic, partitions=2, config={"retention.ms": "1000", "segment.ms": "2000"})
+    dumped = [
+        (row["offset"], row["value"]["name"])
+        for row in Command("dump").rows(None, broker.data_dir / "__cluster_metadata-0")
+        if row.get("type") == "ConfigRecord" and row["value"]["resourceName"] == topic
+    ]
+    assert len(dumped) == 2
+    for source in (log_dir, live):
+        assert [(row["offset"], row["name"]) for row in rows(None, "history", topic, *source)] == dumped
+    configs(broker, "set", topic, "retention.ms=5000")
+    for offset, _ in dumped:  # within the batch, which was applied as a whole
+        back = configs(broker, "rollback", topic, *log_dir, "--to", str(offset), "--dry-run")
+        assert "would set retention.ms of topic:one-batch to 1000" in back.stderr
+        for words in ((str(broker.data_dir),), live):
+            shown = invoke("metadata", "ls", *words, f"configs/TOPIC:{topic}", "--as-of", str(offset), code=0)
+            assert shown.stdout.split() == ["retention.ms", "segment.ms"]
+    before = invoke("metadata", "ls", broker.data_dir, "topics/byName", "--as-of", str(dumped[0][0] - 2), code=0)
+    assert topic not in before.stdout.split()
+
+
 def test_rollback_shows_and_does_what_leads_back(broker: Broker) -> None:
     broker.create_topic("back", config={"retention.ms": "5"})
     log_dir = ("--log-dir", str(broker.data_dir))
@@ -253,7 +276,7 @@ def test_rollback_refuses_a_moment_before_the_topic_and_warns_of_another_topic(b
     broker.create_topic("reborn", config={"retention.ms": "5"})
     offset = str(rows(None, "history", "reborn", *log_dir)[-1]["offset"])
     assert "the topic did not exist then" in configs(broker, "rollback", "reborn", *log_dir, "--to", "5", code=1).stderr
-    assert "does not reach back" in configs(broker, "rollback", "reborn", *log_dir, "--to", "0", code=1).stderr
+    assert "does not reach back" in configs(broker, "rollback", "reborn", *log_dir, "--to", "2000-01-01", code=1).stderr
     broker.delete_topic("reborn")
     broker.create_topic("reborn")
     again = configs(broker, "rollback", "reborn", *log_dir, "--to", offset, "--dry-run")

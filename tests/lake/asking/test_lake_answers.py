@@ -19,6 +19,7 @@ from barnabas.security.acl import PatternType, ResourceType
 from barnabas.security.authorizer import SUPPORTED_OPERATIONS, AuthorizerSettings, authorize
 from barnabas.security.principal import parse_principal
 from barnabas.testing import Broker
+from barnabas.wire.records.metadata import ConfigRecord, TopicRecord
 from tests.lake import metadata_golden
 from tests.lake.commands import rows, run
 from tests.metadata import golden
@@ -82,6 +83,22 @@ def test_access_of_a_moment_is_what_a_broker_would_have_decided(lake: Path) -> N
                     assert (operation.name in allowed) == decision.allowed, (name, principal, host, operation)
                     decided += decision.allowed
     assert decided > 10
+
+
+def test_the_offset_of_a_change_includes_the_change(lake: Path) -> None:
+    batch, topic = next(
+        (batch, batch.records[0].name)
+        for batch in golden.log()
+        if isinstance(batch.records[0], TopicRecord) and isinstance(batch.records[1], ConfigRecord)
+    )
+    offset = batch.base_offset + 1
+    assert offset < batch.last_offset, "the change is within its batch"
+    changed = rows(lake, "changes", "--kind", "configs", "--since", offset, "--until", offset, *GOLDEN)
+    assert [row["offset"] for row in changed] == [offset]
+    then = barnabas.lake.open(lake).as_of(offset, metadata_golden.CLUSTER_ID)
+    settings = {row["name"]: row["value"] for row in then["configs"].collect() if row["resource_name"] == topic}
+    assert settings == {each.name: each.value for each in batch.records if isinstance(each, ConfigRecord)}
+    assert then["partitions"].where(then["partitions"]["topic_name"] == topic).count() > 0, "applied as a whole"
 
 
 def test_gold_of_a_moment_is_what_it_would_have_been_then(lake: Path) -> None:

@@ -1,8 +1,9 @@
 """States as of an offset or a time: ends of batches, the rows of a silver table valid there, and histories up to there.
 
-Its one rule: a state is that at the end of a batch, because a batch is applied as a whole. An offset stands for the last end of
-a batch at or before it. A time stands for the end with the highest offset among batches appended at or before it (times may
-go backwards, offsets do not). All functions take and return DataFrames, per cluster and log; nothing is collected.
+Its one rule: a state is that at the end of a batch, because a batch is applied as a whole. An offset stands for the end of the
+batch that contains it, so the offset at which a change is shown includes the change. A time stands for the end with the
+highest offset among batches appended at or before it (times may go backwards, offsets do not). All functions
+take and return DataFrames, per cluster and log; nothing is collected.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 METADATA_LOG: Final = str(CLUSTER_METADATA)
 _END_OF_BATCH: Final = "if(is_snapshot, snapshot_end_offset - 1, last_offset)"
+_RECORD_OFFSET: Final = "if(is_snapshot, snapshot_end_offset - 1, offset)"
 
 
 def metadata_batch_ends(records: DataFrame) -> DataFrame:
@@ -40,9 +42,12 @@ def coordinator_batch_ends(records: DataFrame, topic: str) -> DataFrame:
     return batches.agg(f.max("offset").alias("offset"), f.max("timestamp").alias("time")).drop("segment", "position")
 
 
-def at_offset(ends: DataFrame, offset: int) -> DataFrame:
-    """Return (cluster_id, log, offset, time) of the last end of a batch at or before this offset."""
-    return at_end(ends.where(ends["offset"] <= offset))
+def at_offset(records: DataFrame, offset: int) -> DataFrame:
+    """Return (cluster_id, log, offset, time) of the end of the batch in `metadata_records` that contains this offset.
+
+    If no batch contains it, it is the end of the last batch before it.
+    """
+    return at_end(metadata_batch_ends(records.where(f"{_RECORD_OFFSET} <= {offset}")))
 
 
 def at_end(ends: DataFrame) -> DataFrame:

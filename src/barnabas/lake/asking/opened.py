@@ -191,7 +191,7 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
             if stream is not METADATA:
                 found = moments.at_end(self._by_then(moments.coordinator_batch_ends(records, stream.topic), "time"))
             elif self.moment.offset is not None:
-                found = moments.at_offset(moments.metadata_batch_ends(records), self.moment.offset)
+                found = moments.at_offset(records, self.moment.offset)
             else:
                 found = moments.at_end(self._by_then(moments.metadata_batch_ends(records), "time"))
             # Times as numbers: Python would read them as local times.

@@ -19,7 +19,7 @@ from barnabas.metadata.changes import ConfigChanged, changes
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage
 from barnabas.metadata.loader import Published
-from barnabas.offline.metadata import OfflineMetadata, follow
+from barnabas.offline.metadata import OfflineMetadata, Step, follow
 from barnabas.operations.errors import OperationError
 from barnabas.operations.metadata_image import follow_live, log_directory
 from barnabas.storage.errors import StorageError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ConfigEvent(NamedTuple):
-    """A change of one setting, with the last offset of its batch. None means not set."""
+    """A change of one setting, with the offset of its record. None means not set."""
 
     offset: int
     timestamp_ms: int
@@ -65,8 +65,8 @@ def read_history(source: Path, as_of: AsOf) -> History:
     directory = log_directory(source)
     found, collected = OfflineMetadata(), _Collected(as_of)
     try:
-        for published in follow(directory, found):
-            collected.add(published)
+        for step in follow(directory, found):
+            collected.add(step)
     except (ReplayError, MalformedError, UnsupportedVersionError, StorageError) as error:
         raise OperationError(str(error), resource=str(source)) from error
     return collected.history(found.problem)
@@ -75,8 +75,8 @@ def read_history(source: Path, as_of: AsOf) -> History:
 async def read_live_history(cluster: Cluster, as_of: AsOf) -> History:
     """Read the history from the controllers of a running quorum."""
     collected = _Collected(as_of)
-    async for published in follow_live(cluster):
-        collected.add(published)
+    async for step in follow_live(cluster):
+        collected.add(step)
     return collected.history()
 
 
@@ -89,13 +89,13 @@ class _Collected:
         self._first: MetadataImage | None = None
         self._then = self._last = EMPTY_IMAGE
 
-    def add(self, published: Published) -> None:
+    def add(self, step: Step) -> None:
+        published = step.published
         self._events += events_of(published)
         self._last = published.image
         if self._first is None:
             self._first = published.image
-        at = published.image.provenance
-        if self._as_of.includes(at.last_contained_offset, at.last_contained_timestamp_ms):
+        if self._as_of.includes(step.offset, published.image.provenance.last_contained_timestamp_ms):
             self._then = published.image
 
     def history(self, problem: str | None = None) -> History:
