@@ -63,8 +63,8 @@ def test_settings_that_were_set_are_described_with_their_source_and_synonyms(bro
     assert row["source"] == "DYNAMIC_TOPIC_CONFIG"
     assert row["synonyms"][0] == {"source": "DYNAMIC_TOPIC_CONFIG", "name": "retention.ms", "value": "1000"}
     table = configs(broker, "describe", "described").stdout.splitlines()
-    assert table[0].split() == ["RESOURCE", "NAME", "VALUE", "SOURCE", "SYNONYMS"]
-    assert table[1].endswith("DYNAMIC_TOPIC_CONFIG:retention.ms=1000")
+    assert table[0].split() == ["RESOURCE", "NAME", "VALUE", "SOURCE", "SYNONYMS", "DEFAULT"]
+    assert table[1].split()[-2:] == ["DYNAMIC_TOPIC_CONFIG:retention.ms=1000", "604800000"]
 
 
 def test_all_settings_or_those_of_a_pattern_are_described(broker: Broker) -> None:
@@ -206,6 +206,32 @@ def test_a_resource_is_compared_with_the_defaults(broker: Broker) -> None:
     assert (row["name"], row["value"], row["default"]) == ("retention.ms", "5", "604800000")
     of_broker = {row["name"]: row["default"] for row in rows(broker, "diff", "broker:1")}
     assert of_broker["offsets.topic.num.partitions"] == "50"
+
+
+def test_defaults_are_in_the_unit_of_the_setting() -> None:
+    times = {
+        "log.retention.ms": "50000",
+        "log.roll.ms": "60000",
+        "log.roll.jitter.ms": "7",
+        "log.flush.interval.ms": "9",
+    }
+    defaults = {"retention.ms": "604800000", "segment.ms": "604800000", "segment.jitter.ms": "0"}
+    with Broker(config=times) as broker:
+        broker.create_topic("t")
+        found = {row["name"]: row["default"] for row in rows(broker, "diff", "t")}
+        assert found == {**defaults, "flush.ms": "9223372036854775807"}
+        of_broker = {row["name"]: row["default"] for row in rows(broker, "diff", "broker:1")}
+        assert {name: of_broker[name] for name in times} == {
+            "log.retention.ms": "604800000",
+            "log.roll.ms": "604800000",
+            "log.roll.jitter.ms": "0",
+            "log.flush.interval.ms": "9223372036854775807",
+        }
+        described = {row["name"]: row["default"] for row in rows(broker, "describe", "t", "--all")}
+        assert {name: described[name] for name in defaults} == defaults
+    with Broker(config={"log.retention.minutes": "5"}) as broker:
+        (row,) = rows(broker, "describe", "broker:1", "--name", "log.retention.minutes")
+        assert (row["value"], row["default"]) == ("5", "10080")
 
 
 # --- the past

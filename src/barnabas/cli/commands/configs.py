@@ -40,7 +40,7 @@ from barnabas.client.admin.config_values import (
     ConfigSource,
 )
 from barnabas.config.resource_type import ConfigResourceType
-from barnabas.operations.configs.diff import HIDDEN, differences, differences_from_defaults
+from barnabas.operations.configs.diff import HIDDEN, default_of, differences, differences_from_defaults
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def describe(
     """Show settings, their values and where the values are set.
 
     Without --all, only settings made for the resource itself. SYNONYMS lists every place that sets a value; the first applies.
+    DEFAULT is Kafka's default, in the unit of the setting.
 
     \b
     Examples:
@@ -140,7 +141,7 @@ def describe(
         "resource", "name", "value", Column("source", style=_color_of_source), Column("synonyms", show=_synonyms_text)
     )
     failed = {each: config for each, config in found.items() if isinstance(config, KafkaError)}
-    with output.table((*shown, *columns("documentation"))[: len(shown) + docs]) as table:
+    with output.table((*shown, *columns(*["documentation"][:docs], "default"))) as table:
         for resource, config in found.items():
             if isinstance(config, KafkaError):
                 continue
@@ -171,6 +172,7 @@ def _entry_row(resource: ConfigResource, entry: ConfigEntry, for_people: bool, d
         "isReadOnly": entry.is_read_only,
         "type": entry.type.name,
         "synonyms": [{"source": each.source.name, "name": each.name, "value": each.value} for each in entry.synonyms],
+        "default": None if entry.is_sensitive else default_of(resource, entry),
     }
     return row | {"documentation": entry.documentation} if docs else row
 

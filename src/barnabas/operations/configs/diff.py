@@ -14,6 +14,21 @@ from barnabas.config.resource_type import ConfigResourceType
 HIDDEN = "[hidden]"
 
 
+_UNITS_MS = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
+
+
+def _in_unit_of(name: str, synonym: str, value: str | None) -> str | None:
+    """Convert the value of a synonym to the unit at the end of the setting's name. Negative numbers mean no limit.
+
+    >>> _in_unit_of("retention.ms", "log.retention.hours", "168"), _in_unit_of("retention.ms", "log.retention.ms", "5")
+    ('604800000', '5')
+    """
+    to, of = (_UNITS_MS.get(each.rpartition(".")[2]) for each in (name, synonym))
+    if to is None or of is None or to == of or value is None or not value.isdecimal():
+        return value
+    return str(int(value) * of // to)
+
+
 def differences(config: Config, other: Config) -> Iterator[dict[str, Any]]:
     """Yield the settings that differ, by name."""
     for name in sorted({*config, *other}):
@@ -45,16 +60,20 @@ def _shown(entry: ConfigEntry | None) -> str | None:
 def differences_from_defaults(resource: ConfigResource, config: Config) -> Iterator[dict[str, Any]]:
     """Yield the settings that differ from their default, by name."""
     for entry in sorted(config.values(), key=lambda each: each.name):
-        default = _default_of(resource, entry)
+        default = default_of(resource, entry)
         if entry.source is not ConfigSource.DEFAULT_CONFIG and (entry.is_sensitive or entry.value != default):
             yield {"name": entry.name, "value": _shown(entry), "source": entry.source.name, "default": default}
 
 
-def _default_of(resource: ConfigResource, entry: ConfigEntry) -> str | None:
-    """Return the default that the broker reports, or that of Kafka 4.3.1 if it reports none (as for computed defaults)."""
+def default_of(resource: ConfigResource, entry: ConfigEntry) -> str | None:
+    """Return the default that the broker reports, or that of Kafka 4.3.1 if it reports none (as for computed defaults).
+
+    The default of a synonym with another unit, such as log.retention.hours, is returned in the unit of the setting. A secret
+    has no default.
+    """
     for synonym in entry.synonyms:
         if synonym.source is ConfigSource.DEFAULT_CONFIG:
-            return synonym.value
+            return _in_unit_of(entry.name, synonym.name, synonym.value)
     from barnabas.config import broker, client_metrics, group, topic
 
     known = {
