@@ -7,7 +7,7 @@ the others have none. With `validate_only` nothing is changed: brokers validate 
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,16 +150,21 @@ async def _change_replication_factors(work: _Work, changes: Sequence[ChangeRepli
 
 
 async def _change_configs(work: _Work, changes: Sequence[ChangeConfigs]) -> _Errors:
-    resources = [_resource(change) for change in changes]
-    alterations = {
-        resource: [
+    alterations = config_alterations(changes)
+    results = await Configs(work.cluster).incremental_alter_configs(alterations, validate_only=work.validate_only)
+    return [results[_resource(change)] for change in changes]
+
+
+def config_alterations(changes: Iterable[Change]) -> dict[ConfigResource, list[AlterConfigOp]]:
+    """Return the alterations of configs among these changes."""
+    return {
+        _resource(change): [
             AlterConfigOp(name, AlterConfigOpType.DELETE if after is None else AlterConfigOpType.SET, after)
             for name, (_, after) in change.configs.items()
         ]
-        for resource, change in zip(resources, changes, strict=True)
+        for change in changes
+        if isinstance(change, ChangeConfigs)
     }
-    results = await Configs(work.cluster).incremental_alter_configs(alterations, validate_only=work.validate_only)
-    return [results[resource] for resource in resources]
 
 
 def _resource(change: ChangeConfigs) -> ConfigResource:

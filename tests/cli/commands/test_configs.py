@@ -293,7 +293,7 @@ def test_rollback_shows_and_does_what_leads_back(broker: Broker) -> None:
     assert {row["name"]: row["value"] for row in rows(broker, "describe", "back")} == {"retention.ms": "6"}
     assert "has the same settings as then" in configs(broker, "rollback", "back", *log_dir, "--to", offset).stderr
     live = ("--bootstrap-controller", broker.listeners["CONTROLLER"])
-    configs(None, "rollback", "back", *live, "--to", str(int(offset) - 1))
+    configs(None, "rollback", "back", *live, "--to", str(int(offset) - 1), "--yes")
     assert {row["name"]: row["value"] for row in rows(broker, "describe", "back")} == {"retention.ms": "5"}
 
 

@@ -74,7 +74,7 @@ async def _apply(
     dry_run: bool,
 ) -> None:
     from barnabas.declared.execute import read_passwords
-    from barnabas.operations.declared import compare
+    from barnabas.operations.declared import compare, losses_of
 
     plan = await compare(cluster, document, delete=delete)
     show(Output(file=sys.stderr), plan)
@@ -87,6 +87,8 @@ async def _apply(
         passwords = read_passwords(plan.changes, os.environ)
     except ValueError as error:
         raise Failure(str(error)) from None
+    for sentence in await losses_of(cluster, plan):
+        note(f"warning: {sentence}")
     if dry_run:
         await _validate(cluster, plan, passwords)
         note(f"dry run, nothing was changed: {summary(plan.changes)}")

@@ -24,9 +24,9 @@ from barnabas.cli.connection.config_resources import (
     to_resource,
 )
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import common_options, dry_run_option
+from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, Connection
-from barnabas.cli.terminal.changes import announce, show_results
+from barnabas.cli.terminal.changes import announce, confirm_losses, show_results
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of, failures
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
@@ -242,7 +242,7 @@ def _change_command(name: str, metavar: str) -> Callable[[Callable[..., None]], 
             "words", nargs=-1, required=name != "set", metavar=metavar, shell_complete=complete_topic_config
         )
         resource = click.argument("resource", **_RESOURCE)
-        return configs.command(name)(resource(words(dry_run_option(common_options(function)))))
+        return configs.command(name)(resource(words(yes_option(dry_run_option(common_options(function))))))
 
     return decorate
 
@@ -259,11 +259,12 @@ def set_(
     resource: ConfigResource,
     words: tuple[str, ...],
     file: Path | None,
+    yes: bool,
     dry_run: bool,
     connection: Connection,
     output: Output,
 ) -> None:
-    """Set settings of a resource. Other settings are not changed.
+    """Set settings of a resource. Other settings are not changed. A change that deletes records asks for confirmation.
 
     \b
     Examples:
@@ -280,12 +281,12 @@ def set_(
         ops += [AlterConfigOp(name, AlterConfigOpType.SET, value) for name, value in given.items()]
     if not ops:
         raise click.UsageError("Give settings as KEY=VALUE, or a properties file with --file.")
-    _alter(resource, ops, dry_run, connection, output)
+    _alter(resource, ops, yes, dry_run, connection, output)
 
 
 @_change_command("unset", "KEY...")
 def unset(
-    resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
+    resource: ConfigResource, words: tuple[str, ...], yes: bool, dry_run: bool, connection: Connection, output: Output
 ) -> None:
     """Unset settings of a resource. The inherited or default value applies again.
 
@@ -293,12 +294,14 @@ def unset(
     Example:
       barnabas configs unset orders retention.ms segment.ms
     """
-    _alter(resource, [AlterConfigOp(name, AlterConfigOpType.DELETE) for name in words], dry_run, connection, output)
+    _alter(
+        resource, [AlterConfigOp(name, AlterConfigOpType.DELETE) for name in words], yes, dry_run, connection, output
+    )
 
 
 @_change_command("append", "KEY=VALUE...")
 def append(
-    resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
+    resource: ConfigResource, words: tuple[str, ...], yes: bool, dry_run: bool, connection: Connection, output: Output
 ) -> None:
     """Append a value to settings of type list.
 
@@ -306,12 +309,12 @@ def append(
     Example:
       barnabas configs append orders cleanup.policy=compact
     """
-    _alter(resource, parse_pairs(words, AlterConfigOpType.APPEND), dry_run, connection, output)
+    _alter(resource, parse_pairs(words, AlterConfigOpType.APPEND), yes, dry_run, connection, output)
 
 
 @_change_command("subtract", "KEY=VALUE...")
 def subtract(
-    resource: ConfigResource, words: tuple[str, ...], dry_run: bool, connection: Connection, output: Output
+    resource: ConfigResource, words: tuple[str, ...], yes: bool, dry_run: bool, connection: Connection, output: Output
 ) -> None:
     """Remove a value from settings of type list.
 
@@ -319,29 +322,35 @@ def subtract(
     Example:
       barnabas configs subtract orders leader.replication.throttled.replicas=0:1
     """
-    _alter(resource, parse_pairs(words, AlterConfigOpType.SUBTRACT), dry_run, connection, output)
+    _alter(resource, parse_pairs(words, AlterConfigOpType.SUBTRACT), yes, dry_run, connection, output)
 
 
 def _alter(
-    resource: ConfigResource, ops: list[AlterConfigOp], dry_run: bool, connection: Connection, output: Output
+    resource: ConfigResource,
+    ops: list[AlterConfigOp],
+    yes: bool,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
 ) -> None:
     twice = sorted(name for name in {op.name for op in ops} if sum(op.name == name for op in ops) > 1)
     if twice:
         raise Failure(f"given more than once: {', '.join(twice)}", resource=resource_text(resource))
-    before, result = run(connection, lambda cluster: _asked(cluster, resource, ops, dry_run))
+    before, result = run(connection, lambda cluster: _asked(cluster, resource, ops, yes, dry_run))
     if isinstance(result, KafkaError) and result.code is ErrorCode.INVALID_CONFIG:
         _suggest(ops, before)
     _show_changes(resource, ops, before, result, output)
 
 
 async def _asked(
-    cluster: Cluster, resource: ConfigResource, ops: list[AlterConfigOp], dry_run: bool
+    cluster: Cluster, resource: ConfigResource, ops: list[AlterConfigOp], yes: bool, dry_run: bool
 ) -> tuple[Config, KafkaError | None]:
     from barnabas.client.admin.configs import Configs
 
     admin = Configs(cluster)
     before = _or_fail(resource, (await admin.describe_configs([resource]))[resource])
     announce((_sentence(resource, op, before) for op in ops), dry_run=dry_run)
+    await confirm_losses(cluster, {resource: ops}, yes=yes, dry_run=dry_run)
     return before, (await admin.incremental_alter_configs({resource: ops}, validate_only=dry_run))[resource]
 
 
@@ -450,14 +459,22 @@ def history(
     help="Offset of the metadata log, or time (ISO 8601, or milliseconds since 1970), to return to.",
 )
 @_LOG_DIR
+@yes_option
 @dry_run_option
 @common_options
 def rollback(
-    resource: ConfigResource, as_of: AsOf, log_dir: Path | None, dry_run: bool, connection: Connection, output: Output
+    resource: ConfigResource,
+    as_of: AsOf,
+    log_dir: Path | None,
+    yes: bool,
+    dry_run: bool,
+    connection: Connection,
+    output: Output,
 ) -> None:
     """Restore the settings that a resource had at an earlier offset or time of the metadata log.
 
-    Settings changed since then are set to their old value or unset. Current values are read from the cluster, not the log.
+    Settings changed since then are set to their old value or unset. Current values are read from the cluster, not the log. A
+    change that deletes records asks for confirmation.
 
     \b
     Examples:
@@ -478,7 +495,7 @@ def rollback(
         ops = plan(resource, own_config(found.then, resource), own_config(found.last, resource), present)
         if not ops:
             return [], present, None
-        return ops, *await _asked(cluster, resource, ops, dry_run)
+        return ops, *await _asked(cluster, resource, ops, yes, dry_run)
 
     ops, before, result = run(connection, work)
     if not ops:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from barnabas.cli.connection.connecting import run
@@ -13,6 +15,10 @@ from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.declared_plan import delete_option, file_option, judge, load
 from barnabas.cli.terminal.failures import JudgingCommand
 from barnabas.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+    from barnabas.declared.difference import Plan
 
 
 @click.command("plan", cls=JudgingCommand, short_help="Show how a cluster differs from what a file declares.")
@@ -55,8 +61,13 @@ def plan(connection: Connection, output: Output, files: tuple[str, ...], delete:
       barnabas plan -f cluster.yaml --delete           also report what is not declared
       barnabas export | barnabas plan -f - -b other:9092
     """
-    from barnabas.operations.declared import compare
+    from barnabas.operations.declared import compare, losses_of
 
     document = load(files)
-    found = run(connection, lambda cluster: compare(cluster, document, delete=delete))
-    judge(output, found, f"no drift: the cluster matches {document.file}")
+
+    async def look(cluster: Cluster) -> tuple[Plan, list[str]]:
+        found = await compare(cluster, document, delete=delete)
+        return found, await losses_of(cluster, found)
+
+    found, losses = run(connection, look)
+    judge(output, found, f"no drift: the cluster matches {document.file}", losses)

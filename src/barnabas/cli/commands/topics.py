@@ -803,12 +803,21 @@ def copy(
 @click.argument("source", metavar="FROM", shell_complete=complete_topic)
 @click.argument("targets", nargs=-1, required=True, metavar="TO...", shell_complete=complete_topic)
 @click.option("--exact", is_flag=True, help="Also unset settings of TO that are not set for FROM.")
+@yes_option
 @dry_run_option
 @common_options
 def copy_settings(
-    connection: Connection, output: Output, source: str, targets: tuple[str, ...], exact: bool, dry_run: bool
+    connection: Connection,
+    output: Output,
+    source: str,
+    targets: tuple[str, ...],
+    exact: bool,
+    yes: bool,
+    dry_run: bool,
 ) -> None:
     """Copy the settings of one topic to others. Throttled replicas are not copied, because they name partitions.
+
+    A change that deletes records of the others asks for confirmation.
 
     \b
     Examples:
@@ -818,7 +827,8 @@ def copy_settings(
     from barnabas.operations.topics.changes import propose_copied_settings
 
     async def work(cluster: Cluster) -> Mapping[str, CopiedSettings]:
-        return await carry_out(await propose_copied_settings(cluster, source, targets, exact=exact), dry_run=dry_run)
+        proposal = await propose_copied_settings(cluster, source, targets, exact=exact)
+        return await carry_out(proposal, dry_run=dry_run, yes=yes)
 
     copied = run(connection, work)
     show_results(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,6 +17,10 @@ from barnabas.cli.terminal.failures import ADVICE, Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.operations.proposal import Proposal
 from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.config_values import AlterConfigOp, ConfigResource
+    from barnabas.client.cluster import Cluster
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -55,6 +59,19 @@ def confirm_count(question: str, count: int, what: str, *, yes: bool) -> None:
     )
     if str(answer).strip().lower() not in (str(count), "yes"):
         raise Failure("not confirmed: nothing was changed")
+
+
+async def confirm_losses(
+    cluster: Cluster, alterations: Mapping[ConfigResource, Iterable[AlterConfigOp]], *, yes: bool, dry_run: bool
+) -> None:
+    """Show which records a change of settings deletes, and ask for confirmation. Raises Failure as `confirm` does."""
+    from barnabas.operations.configs.data_loss import losses
+
+    found = await losses(cluster, alterations)
+    for sentence in found:
+        note(f"warning: {sentence}")
+    if found and not dry_run:
+        confirm("Delete these records?", yes=yes)
 
 
 def show_results(

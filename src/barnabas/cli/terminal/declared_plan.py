@@ -80,9 +80,11 @@ def show(output: Output, plan: Plan) -> None:
         raise Failure("\n".join(map(str, plan.problems)))
 
 
-def judge(output: Output, plan: Plan, agreement: str) -> None:
-    """Show the plan, or the note `agreement` if it is empty. Exits with 2 if it has changes."""
+def judge(output: Output, plan: Plan, agreement: str, warnings: Sequence[str] = ()) -> None:
+    """Show the plan and warnings, or the note `agreement` if it is empty. Exits with 2 if it has changes."""
     show(output, plan)
+    for warning in warnings:
+        note(f"warning: {warning}")
     if not plan.changes:
         note(agreement)
         return

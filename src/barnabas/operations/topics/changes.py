@@ -16,6 +16,7 @@ from barnabas.client.admin.part import errors
 from barnabas.client.admin.topics import CreatedTopic, NewPartitions, NewTopic, Topics
 from barnabas.client.cluster import Cluster
 from barnabas.client.state import Topic
+from barnabas.operations.configs.data_loss import losses
 from barnabas.operations.errors import refused
 from barnabas.operations.proposal import Proposal
 from barnabas.operations.topics.facts import look_at
@@ -190,7 +191,14 @@ async def propose_copied_settings(
     expected = await alter(validate_only=True)
     if any(each.error is not None for each in expected.values()):
         return Proposal(expected, notes=("no settings were copied",))
-    return Proposal(expected, tuple(steps), tuple(notes), carry_out=lambda: alter(validate_only=False))
+    lost = await losses(cluster, alterations)
+    return Proposal(
+        expected,
+        tuple(steps),
+        (*notes, *(f"warning: {sentence}" for sentence in lost)),
+        question="Delete these records?" if lost else None,
+        carry_out=lambda: alter(validate_only=False),
+    )
 
 
 async def _overrides(cluster: Cluster, names: Iterable[str]) -> dict[str, dict[str, str | None]]:
