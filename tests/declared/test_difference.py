@@ -72,8 +72,24 @@ def test_of_sections_and_fields_that_are_not_declared_nothing_is_meant() -> None
 def test_a_topic_that_is_not_there_is_created_with_all_its_values() -> None:
     found = plan("topics: {new: {partitions: 3, configs: {retention.ms: 1, segment.ms: null}}}")
     assert list(found.rows()) == [
-        {"action": "create", "kind": "topic", "name": "new", "field": "partitions", "before": None, "after": 3},
-        {"action": "create", "kind": "topic", "name": "new", "field": "retention.ms", "before": None, "after": "1"},
+        {
+            "action": "create",
+            "kind": "topic",
+            "name": "new",
+            "field": "partitions",
+            "before": None,
+            "after": 3,
+            "description": None,
+        },
+        {
+            "action": "create",
+            "kind": "topic",
+            "name": "new",
+            "field": "retention.ms",
+            "before": None,
+            "after": "1",
+            "description": None,
+        },
     ]
 
 

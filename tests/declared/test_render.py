@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from barnabas.declared.difference import Plan, difference
 from barnabas.declared.document import DEFAULT, MECHANISMS, Document, read_document
 from barnabas.declared.observed import Observed, ObservedTopic
-from barnabas.declared.render import document_of, document_text
+from barnabas.declared.render import document_json, document_of, document_text
 from barnabas.declared.yaml_nodes import NOWHERE
 from barnabas.security.acl import (
     CLUSTER_NAME,
@@ -158,5 +159,13 @@ CLUSTERS = st.builds(
 
 @given(CLUSTERS)
 def test_an_export_of_any_cluster_is_no_difference(observed: Observed) -> None:
-    text = document_text(document_of(observed))
-    assert difference(read_document(text), observed, prune=True) == Plan()
+    for text in (document_text(document_of(observed)), document_json(document_of(observed))):
+        assert difference(read_document(text), observed, prune=True) == Plan()
+
+
+def test_an_export_as_json_is_json() -> None:
+    document = read_document(TEXT)
+    found = json.loads(document_json(document))
+    assert found["topics"]["orders"]["configs"]["retention.ms"] == 604800000
+    assert found["brokers"]["1"] == {"log.cleaner.threads": 4}
+    assert document_text(read_document(document_json(document))) == TEXT

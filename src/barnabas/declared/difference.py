@@ -266,12 +266,13 @@ class Plan:
     undeclared: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each value that changes, and one for each change without values."""
+        """Yield a row for each value that changes, and one for each change without values. All rows have the same fields."""
         for change in self.changes:
             start = {"action": change.action, "kind": change.kind, "name": change.name}
-            end = {"description": change.description} if isinstance(change, CreateAcl) else {}
+            description = change.description if isinstance(change, CreateAcl) else None
             for value in change.values or (Value("", None, None),):
-                yield {**start, "field": value.field or None, "before": value.before, "after": value.after, **end}
+                values = {"field": value.field or None, "before": value.before, "after": value.after}
+                yield {**start, **values, "description": description}
 
 
 def difference(declared: Document, observed: Observed, *, prune: bool = False) -> Plan:

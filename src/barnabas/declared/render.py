@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -74,6 +75,20 @@ def _one(numbers: Iterable[int]) -> int | None:
 
 def document_text(document: Document) -> str:
     """Format a document as YAML."""
+    return "\n".join(
+        str(yaml.dump({name: value}, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=120))
+        for name, value in document_value(document).items()
+    )
+
+
+def document_json(document: Document) -> str:
+    """Format a document as JSON, which is also YAML: characters that YAML does not allow are escaped."""
+    text = json.dumps(document_value(document), ensure_ascii=False, indent=2)
+    return re.sub(r"[\x7f-\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def document_value(document: Document) -> dict[str, Any]:
+    """Return a document as dicts, lists and scalars, in the form of a file."""
     whole: dict[str, Any] = {}
     if document.topics is not None:
         whole["topics"] = {name: _topic(topic) for name, topic in document.topics.items()}
@@ -96,10 +111,7 @@ def document_text(document: Document) -> str:
         whole["users"] = users
     if document.brokers is not None:
         whole["brokers"] = {_key(name): _configs(broker.configs) for name, broker in document.brokers.items()}
-    return "\n".join(
-        str(yaml.dump({name: value}, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=120))
-        for name, value in whole.items()
-    )
+    return whole
 
 
 def _topic(topic: DeclaredTopic) -> dict[str, Any]:

@@ -41,8 +41,21 @@ _SECTIONS = ("topics", "acls", "quotas", "users", "brokers")  # as in `declared.
     metavar="FILE",
     help="Copy descriptions of ACLs from this cluster.yaml, because clusters do not store them.",
 )
+@click.option(
+    "--output",
+    "-o",
+    "output_format",
+    type=click.Choice(("yaml", "json")),
+    help="Format of the file.  [default: json if --file ends with .json, else yaml]",
+)
 @connection_options
-def export(connection: Connection, sections: tuple[str, ...], file: Path | None, descriptions: str | None) -> None:
+def export(
+    connection: Connection,
+    sections: tuple[str, ...],
+    file: Path | None,
+    descriptions: str | None,
+    output_format: str | None,
+) -> None:
     """Write the current state of a cluster as a file for `plan` and `apply`.
 
     Internal topics are omitted, and so are passwords, because brokers do not return them.
@@ -50,10 +63,11 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
     \b
     Examples:
       barnabas export > cluster.yaml
+      barnabas export -o json | jq .topics
       barnabas export --section acls --descriptions cluster.yaml
       barnabas export -f cluster.yaml && barnabas plan -f cluster.yaml     reports no drift
     """
-    from barnabas.declared.render import document_of, document_text
+    from barnabas.declared.render import document_json, document_of, document_text
 
     known = {}
     if descriptions is not None:
@@ -65,7 +79,8 @@ def export(connection: Connection, sections: tuple[str, ...], file: Path | None,
         hidden = [key for key, value in configs.items() if value is None]
         if hidden:
             note(f"note: broker {name}: omitted, because the broker does not return their values: {', '.join(hidden)}")
-    text = document_text(document_of(observed, known))
+    is_json = output_format == "json" or (output_format is None and file is not None and file.suffix == ".json")
+    text = (document_json if is_json else document_text)(document_of(observed, known))
     if file is None:
         output = Output()
         output.write(text, end="")
