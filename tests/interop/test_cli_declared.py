@@ -100,7 +100,9 @@ def test_a_file_is_planned_applied_exported_and_taken_back(node: ApacheKafka, fi
     assert done(run(node, "apply", "-f", file, "--yes", "-o", "json")).stdout == "[]\n"
 
     exported = done(run(node, "export")).stdout
-    assert done(run(node, "plan", "-f", "-", "--delete", stdin=exported)).stdout == ""
+    for text in (exported, done(run(node, "export", "-o", "json")).stdout):
+        assert done(run(node, "plan", "-f", "-", "--delete", stdin=text)).stdout == ""
+        assert json.loads(done(run(node, "plan", "-f", "-", "--delete", "-o", "json", stdin=text)).stdout) == []
     described = ok(node.tool("kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", "orders"))
     assert "retention.ms=1000" in described and "cleanup.policy=compact,delete" in described
     asyncio.run(log_in(node, "SCRAM-SHA-512", "wonderland"))
@@ -123,15 +125,75 @@ def test_a_file_is_planned_applied_exported_and_taken_back(node: ApacheKafka, fi
 
 def test_what_a_broker_refuses_stops_it(node: ApacheKafka) -> None:
     text = (
-        "topics: {fine: , odd: {configs: {retention.ms: soon}}}\nquotas: [{entity: {user: q}, quotas: {odd_rate: 1}}]"
+        "topics: {fine: , odd: {configs: {remote.storage.enable: true}}}\n"
+        "quotas: [{entity: {ip: no.such.host.invalid}, quotas: {connection_creation_rate: 1}}]"
     )
     dry = run(node, "apply", "-f", "-", "--dry-run", stdin=text)
     assert dry.exit_code == 1
-    assert "create topic odd: " in dry.stderr and "alter quota user q: " in dry.stderr
+    assert "create topic odd: " in dry.stderr and "alter quota ip no.such.host.invalid: " in dry.stderr
     result = run(node, "apply", "-f", "-", "--yes", "-o", "json", stdin=text)
     assert result.exit_code == 1
     found = [(row["name"], row["result"]) for row in json.loads(result.stdout)]
-    assert found == [("fine", "done"), ("odd", "failed"), ("user q", "not tried")]
+    assert found == [("fine", "done"), ("odd", "failed"), ("ip no.such.host.invalid", "not tried")]
+
+
+REFUSED = {
+    "topics: {x: {configs: {retention.ms: soon}}}": ("topics", "x", "retention.ms=soon"),
+    "topics: {x: {configs: {no.such.setting: 1}}}": ("topics", "x", "no.such.setting=1"),
+    "topics: {x: {configs: {segment.bytes: 0}}}": ("topics", "x", "segment.bytes=0"),
+    "quotas: [{entity: {user: q}, quotas: {odd_rate: 1}}]": ("users", "q", "odd_rate=1"),
+    "quotas: [{entity: {user: q}, quotas: {producer_byte_rate: 0.5}}]": ("users", "q", "producer_byte_rate=0.5"),
+    "brokers: {1: {log.dirs: x}}": ("brokers", "1", "log.dirs=x"),
+    "brokers: {1: {log.cleaner.threads: -1}}": ("brokers", "1", "log.cleaner.threads=-1"),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_a_plan_calls_an_error_kafka_refuses(node: ApacheKafka, text: str) -> None:
+    done(run(node, "apply", "-f", "-", "--yes", stdin="topics: {x: }"))
+    planned = run(node, "plan", "-f", "-", stdin=text)
+    assert planned.exit_code == 1, planned.output
+    assert "standard input:1:" in planned.stderr
+    kind, name, setting = REFUSED[text]
+    told = node.tool("kafka-configs", "--alter", "--entity-type", kind, "--entity-name", name, "--add-config", setting)
+    assert told.returncode != 0 or "Error" in told.stdout + told.stderr, told
+
+
+def test_a_plan_shows_only_real_changes_and_where_a_value_comes_from(node: ApacheKafka) -> None:
+    text = "topics: {real: {partitions: 1, configs: {retention.ms: 86400000, cleanup.policy: [delete]}}}"
+    done(run(node, "apply", "-f", "-", "--yes", stdin=text))
+    same = text.replace("86400000", "'+86400000'").replace("[delete]", "' delete '")
+    assert done(run(node, "plan", "-f", "-", stdin=same)).stdout == "", "written in another way, but equal"
+    changed = run(node, "plan", "-f", "-", "-o", "json", stdin=text.replace("86400000", "86400001"))
+    (row,) = json.loads(changed.stdout)
+    assert (row["name"], row["field"], row["before"], row["after"]) == ("real", "retention.ms", "86400000", "86400001")
+    (shown,) = run.rows(node, "configs", "describe", "real", "--name", "retention.ms")
+    assert (shown["value"], shown["source"], shown["default"]) == ("86400000", "DYNAMIC_TOPIC_CONFIG", "604800000")
+    done(run(node, "configs", "set", "brokers", "log.retention.ms=500000000", "--yes"))
+    done(run(node, "apply", "-f", "-", "--yes", stdin="topics: {real: {configs: {retention.ms: null}}}"))
+    (shown,) = run.rows(node, "configs", "describe", "real", "--name", "retention.ms")
+    assert (shown["value"], shown["source"]) == ("500000000", "DYNAMIC_DEFAULT_BROKER_CONFIG")
+    assert shown["default"] == "604800000", "log.retention.hours=168, in milliseconds"
+    done(run(node, "configs", "unset", "brokers", "log.retention.ms", "--yes"))
+
+
+def test_files_of_a_folder_manage_only_what_they_say(node: ApacheKafka, tmp_path: Path) -> None:
+    done(run(node, "apply", "-f", "-", "--yes", stdin="topics: {team-a: , team-b: , alone: }"))
+    (tmp_path / "one.yaml").write_text("topics: {team-a: }")
+    (tmp_path / "two.yaml").write_text("manages: {topics: [team-*]}")
+    planned = run(node, "plan", "-f", tmp_path, "--delete", "-o", "json")
+    assert [(row["action"], row["name"]) for row in json.loads(planned.stdout)] == [("delete", "team-b")]
+    done(run(node, "apply", "-f", tmp_path, "--delete", "--yes"))
+    assert "alone" in ok(node.tool("kafka-topics", "--list"))
+
+
+def test_records_that_a_change_deletes_are_counted(node: ApacheKafka) -> None:
+    done(run(node, "apply", "-f", "-", "--yes", stdin="topics: {old: {partitions: 1, configs: {retention.ms: -1}}}"))
+    lines = "".join(f'{{"value": "{n}", "timestamp": {1000 + n}}}\n' for n in range(5))
+    done(run(node, "records", "produce", "old", "--format", "json", stdin=lines))
+    refused = run(node, "configs", "set", "old", "retention.ms=60000")
+    assert refused.exit_code == 1
+    assert "warning: topic old: records older than 1m are deleted (up to 5 of 5 records, about " in refused.stderr
 
 
 def test_another_replication_factor_is_a_reassignment() -> None:

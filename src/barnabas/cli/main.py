@@ -123,7 +123,7 @@ class LazyGroup(click.Group):
             return None
         module, _, name = entry.target.partition(":")
         command = cast(click.Command, getattr(import_module(module), name))
-        return command if cmd_name.startswith(_KAFKA) else refuse_repeats(command)
+        return command if cmd_name in DROP_INS else refuse_repeats(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -12,7 +12,10 @@ from barnabas.cli.main import COMMANDS, main
 from barnabas.cli.terminal.repeated_options import takes_one_value
 from tests.command_line import invoke
 
-LAST_WINS = ("kafka-storage", "kafka-features", "kafka-metadata-quorum", "kafka-transactions")
+LAST_WINS = (
+    *("kafka-storage", "kafka-features", "kafka-metadata-quorum", "kafka-transactions", "kafka-cluster"),
+    "kafka-producer-perf-test",
+)
 """Drop-ins of scripts that use argparse4j, where the last value counts; docs/cli.md says so."""
 
 
