@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import signal
+import sys
+import threading
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -32,3 +39,41 @@ def test_scripts_say_yes() -> None:
     refused = CliRunner().invoke(delete)
     assert refused.exit_code == 1
     assert "standard input is not a terminal" in refused.stderr
+
+
+QUESTION = """
+import asyncio
+from barnabas.cli.terminal.changes import confirm, confirm_count
+
+async def main():
+    {question}
+
+with asyncio.Runner() as runner:
+    runner.run(main())
+"""
+
+
+@pytest.mark.parametrize("question", ["confirm('Sure?', yes=False)", "confirm_count('Sure?', 2, 'topics', yes=False)"])
+def test_ctrl_c_ends_a_question_at_once(question: str) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-c", QUESTION.format(question=question)])
+    said = b""
+    hangs = threading.Timer(30, os.kill, (pid, signal.SIGKILL))
+    hangs.start()
+    try:
+        while b": " not in said:
+            said += os.read(terminal, 1024)
+        os.write(terminal, b"\x03")
+        with contextlib.suppress(OSError):  # the terminal is gone when the process has ended
+            while more := os.read(terminal, 1024):
+                said += more
+    finally:
+        hangs.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        os.close(terminal)
+        _, status = os.waitpid(pid, 0)
+    assert b"Sure?" in said
+    assert b"Abort" in said, said
+    assert os.waitstatus_to_exitcode(status) == 1

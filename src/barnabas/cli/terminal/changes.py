@@ -6,8 +6,11 @@ has one row per item with `error` and `message`, null on success. The command ex
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -37,6 +40,19 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a question at once. The event loop would only note it, and the terminal would go on waiting."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def confirm(question: str, *, yes: bool) -> None:
     """Ask for confirmation unless `yes`. Raises Failure if the answer is no or standard input is not a terminal."""
     if yes:
@@ -45,7 +61,9 @@ def confirm(question: str, *, yes: bool) -> None:
         raise Failure(
             f"{question} This cannot be confirmed, because standard input is not a terminal", advice="pass --yes"
         )
-    if not click.confirm(question, err=True):
+    with _interruptible():
+        is_confirmed = click.confirm(question, err=True)
+    if not is_confirmed:
         raise Failure("not confirmed: nothing was changed")
 
 
@@ -54,9 +72,9 @@ def confirm_count(question: str, count: int, what: str, *, yes: bool) -> None:
     if yes or not is_terminal():
         confirm(question, yes=yes)
         return
-    answer = click.prompt(
-        f"{question} Type {count}, the number of {what}, or yes", err=True, default="", show_default=False
-    )
+    text = f"{question} Type {count}, the number of {what}, or yes"
+    with _interruptible():
+        answer = click.prompt(text, err=True, default="", show_default=False)
     if str(answer).strip().lower() not in (str(count), "yes"):
         raise Failure("not confirmed: nothing was changed")
 
