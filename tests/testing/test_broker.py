@@ -347,3 +347,14 @@ def test_a_forked_process_neither_stops_it_nor_touches_its_directory(temporary: 
     assert (of_child.split()[0], of_parent.split()[0]) == ("False", "True")
     assert of_child.split()[1] == of_parent.split()[1]
     assert list(temporary.iterdir()) == []
+
+
+def test_a_listener_that_would_be_open_is_refused() -> None:
+    with pytest.raises(BrokerError, match=r"^config: .*Listener SASL_SSL .* has the security protocol SASL_SSL"):
+        Broker(
+            config={
+                "listeners": "SASL_SSL://127.0.0.1:0",
+                "security.inter.broker.protocol": "SASL_SSL",
+                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL",
+            }
+        )

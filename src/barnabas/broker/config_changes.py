@@ -94,6 +94,10 @@ async def _alter_on_controller(
             answers.append(Answer(resource, ErrorCode.INVALID_REQUEST, "Duplicate resource."))
         elif resource not in twice:
             once[resource] = each
+    for resource, each in list(once.items()):
+        if (error := _protection_error(context, each, incremental)) is not None:
+            del once[resource]
+            answers.append(Answer(resource, error.code, error.message))
     try:
         return answers + await _store(context, list(once.values()), incremental, validate_only) + levels
     except KafkaError as error:
@@ -106,6 +110,20 @@ def _alter_levels_on_controller(context: Context, asked: Asked, validate_only: b
     except KafkaError as error:
         return Answer(asked.resource, error.code, error.message)
     return Answer(asked.resource)
+
+
+def _protection_error(context: Context, asked: Asked, incremental: bool) -> KafkaError | None:
+    """Return the error for settings of this node that protect something and that it would ignore."""
+    kind, name = asked.resource
+    if kind != ConfigResourceType.BROKER or name not in ("", str(context.config.node_id)):
+        return None
+    texts = dict(context.image.config(kind, name)) if incremental else {}
+    texts |= {each.name: each.value or "" for each in asked.operations if each.operation == AlterOperation.SET}
+    try:
+        dynamic_config.check_protection(context.config, context.image, texts, cluster_wide=not name)
+    except KafkaError as error:
+        return error
+    return None
 
 
 # --- checks on the broker

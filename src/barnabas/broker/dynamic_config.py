@@ -16,6 +16,7 @@ from barnabas.config.resolve import Layers, broker_texts, topic_defaults, topic_
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_checks import RequirementError
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import unsupported
 from barnabas.controller.configs import layers_of
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire import ErrorCode, KafkaError, Message
@@ -121,8 +122,40 @@ def check(config: ServerConfig, image: MetadataImage, texts: Mapping[str, str], 
         current = config
     try:
         changed = layers._replace(default=texts) if cluster_wide else layers._replace(broker=texts)
-        reconfiguration.check(current, server.load(broker_texts(changed)))
+        new = server.load(broker_texts(changed))
+        reconfiguration.check(current, new)
     except RequirementError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error.message}") from None
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, error.message) from None
+    _refuse_unsupported(config, new)
+
+
+def check_protection(
+    config: ServerConfig, image: MetadataImage, texts: Mapping[str, str], *, cluster_wide: bool
+) -> None:
+    """Raise KafkaError if these dynamic settings protect something and this node would ignore them.
+
+    Unlike `check`, accept settings that this node cannot apply: a controller stores them, as in Kafka.
+    """
+    layers = layers_of(image, config)
+    texts = broker.effective(texts, cluster_wide=cluster_wide)
+    try:
+        new = load(layers._replace(default=texts) if cluster_wide else layers._replace(broker=texts))
+    except ConfigError:
+        return
+    _refuse_unsupported(config, new)
+
+
+def _refuse_unsupported(static: ServerConfig, new: ServerConfig) -> None:
+    """Raise KafkaError if the new configuration protects something in a way that the file's does not.
+
+    Listeners are opened and closed only when the node starts, so a change of them would have no effect.
+    """
+    before = {str(error) for error in unsupported(static)}
+    for error in unsupported(new):
+        if str(error) not in before:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error))
+    if new.listeners != static.listeners:
+        message = "listeners cannot be changed while the node runs: change it in server.properties and restart the node"
+        raise KafkaError(ErrorCode.INVALID_CONFIG, message)

@@ -13,7 +13,7 @@ from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
-from barnabas.broker.dynamic_config import DynamicConfig
+from barnabas.broker.dynamic_config import DynamicConfig, check_protection
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
 from barnabas.broker.loop_watch import LoopWatch
 from barnabas.broker.metadata_quorum import MetadataQuorum
@@ -24,7 +24,9 @@ from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import check_supported
 from barnabas.controller import activation
 from barnabas.controller.features import SHOWN_ORDER
 from barnabas.metadata.image import MetadataImage
@@ -43,7 +45,7 @@ from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
-from barnabas.wire import Message, Uuid, decode_record, random_uuid
+from barnabas.wire import KafkaError, Message, Uuid, decode_record, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
 if TYPE_CHECKING:
@@ -66,12 +68,17 @@ def finalized_features(image: MetadataImage, kraft_version: int) -> FinalizedFea
 
 
 class Node(NodeServices):
-    """A broker, a controller, or both. `start` returns when it answers requests. Implements `broker.context.Services`."""
+    """A broker, a controller, or both. `start` returns when it answers requests. Implements `broker.context.Services`.
+
+    Raises ConfigError for a config that protects something and is not implemented.
+    """
 
     def __init__(self, config: ServerConfig, surroundings: Surroundings = REAL_WORLD) -> None:
+        check_supported(config)
+        enabled = bool(config.get_str("authorizer.class.name"))
         authorizer = AuthorizerSettings(
-            enabled=bool(config.get_str("authorizer.class.name")),
-            super_users=parse_super_users(config.given.get("super.users", "")),
+            enabled=enabled,
+            super_users=parse_super_users(config.given.get("super.users", "") if enabled else ""),
             allow_everyone_if_no_acl_found=config.given.get("allow.everyone.if.no.acl.found", "").strip().lower()
             == "true",
         )
@@ -324,8 +331,20 @@ class Node(NodeServices):
         await self.quorum.start()
         await self._first_of(self.quorum.wait_active())
         await self._activate(metadata_dir)
+        self._check_dynamic()
         self._timers = ControllerTimers(self.controller, self.config)
         self._timers.start()
+
+    def _check_dynamic(self) -> None:
+        """Raise NodeError if stored dynamic settings, perhaps of Apache Kafka, protect something and would be ignored."""
+        own = self.image.config(ConfigResourceType.BROKER, str(self.config.node_id))
+        try:
+            check_protection(self.config, self.image, own, cluster_wide=False)
+        except KafkaError as error:
+            raise NodeError(
+                f"the dynamic settings of broker {self.config.node_id} cannot be applied: {error.message}. "
+                "Delete them with kafka-configs, while Apache Kafka runs on this directory"
+            ) from None
 
     def _told(self, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
         """Return the endpoints to advertise, with a reachable host and the real port."""

@@ -40,8 +40,10 @@ from barnabas.broker.services import NodeServices
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config import properties, server
+from barnabas.config.definitions import ConfigError
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import unsupported
 from barnabas.controller.heartbeats import Heartbeats
 from barnabas.controller.situation import Situation
 from barnabas.groups.coordinator import GroupCoordinator
@@ -81,6 +83,7 @@ _OF_THE_NETWORK = (
     *("security.inter.broker.protocol", "controller.listener.names", "process.roles", "node.id", "broker.id"),
     *("controller.quorum.voters", "controller.quorum.bootstrap.servers", "log.dir", "log.dirs", "metadata.log.dir"),
 )
+_AUTHORIZER = "authorizer.class.name"
 _PREFIXES_OF_THE_NETWORK = ("listener.name.", "ssl.", "sasl.")
 
 
@@ -126,7 +129,11 @@ def _is_log_dir(path: Path) -> bool:
 
 
 def read_only_config(found: Directories, overrides: Mapping[str, str]) -> ServerConfig:
-    """Return the settings of the directories' node as far as known, with this node's own listeners."""
+    """Return the settings of the directories' node as far as known, with this node's own listeners.
+
+    Raises ConfigError for listeners or overrides that protect something and are not implemented. Those of the
+    directories' node do not matter: ACLs are not enforced, and nothing can be changed.
+    """
     of_file = {
         name: value
         for name, value in found.properties.items()
@@ -145,7 +152,13 @@ def read_only_config(found: Directories, overrides: Mapping[str, str]) -> Server
         "metadata.log.dir": str(found.metadata_log_dir),
         **overrides,
     }
-    return server.load(given)
+    config = server.load(given)
+    for error in unsupported(config):
+        if error.key in ("listeners", *overrides):
+            raise error
+    if overrides.get(_AUTHORIZER):
+        raise ConfigError(_AUTHORIZER, f"{_AUTHORIZER} cannot be used with --read-only: ACLs are not enforced")
+    return config
 
 
 class ReadOnlyController:

@@ -24,6 +24,7 @@ from barnabas.config.endpoints import (
 )
 from barnabas.config.server_checks import check
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import ignored
 from barnabas.config.values import split_list
 
 __all__ = ["EMBEDDED_DEFAULTS", "ServerConfig", "load", "on_port", "parse_override"]
@@ -75,6 +76,7 @@ def load(
     config = _assemble(given, values)
     check(config)
     warnings = [f"{name} is not a known config and is ignored" for name in unknown]
+    warnings += ignored(config)
     warnings += _replication_warnings(config, broker_count)
     return config._replace(warnings=tuple(warnings))
 

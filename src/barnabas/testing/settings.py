@@ -12,6 +12,7 @@ from typing import NamedTuple
 from barnabas.config.endpoints import address_text
 from barnabas.config.server import EMBEDDED_DEFAULTS, load
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import check_supported
 from barnabas.config.values import ConfigError, split_list
 
 Setting = str | int | float | bool
@@ -70,6 +71,7 @@ def server_config(wanted: Wanted, log_dirs: str, addresses: Mapping[str, tuple[s
         config = load(None, given)
     if not config.is_broker:
         raise ConfigError("process.roles", "A Broker needs the role broker: remove process.roles, or add broker to it")
+    check_supported(config)
     return config
 
 

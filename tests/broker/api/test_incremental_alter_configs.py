@@ -12,7 +12,7 @@ from barnabas.broker import logger_levels
 from barnabas.security.acl import AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import KafkaPrincipal
-from barnabas.wire import Message, Uuid
+from barnabas.wire import ErrorCode, Message, Uuid
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.records.metadata import AccessControlEntryRecord, ClearElrRecord, ConfigRecord
 from tests.broker import config_captures
@@ -195,3 +195,22 @@ def test_each_resource_needs_alter_configs_on_what_it_belongs_to() -> None:
         (31, None),
     ]
     assert {record.resource_name for record in memory.written if isinstance(record, ConfigRecord)} == {"t", "g"}
+
+
+@pytest.mark.parametrize("listener", ["broker", "controller"])
+def test_settings_that_would_protect_something_and_be_ignored_are_refused(listener: str) -> None:
+    memory = MemoryNode({"listeners": "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2"})
+    listeners = "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2"
+    for changes, text in (
+        ([("listeners", SET, f"{listeners},PLAINTEXT2://127.0.0.1:3")], "listeners cannot be changed"),
+        ([("listeners", SET, f"{listeners},TLS://127.0.0.1:3")], "Listener TLS (TLS://127.0.0.1:3) has the security"),
+        ([("principal.builder.class", SET, "com.example.Builder")], "principal.builder.class=com.example.Builder"),
+        ([("listener.name.plaintext.principal.builder.class", SET, "x")], "plaintext.principal.builder.class=x is not"),
+    ):
+        protocols = "PLAINTEXT:PLAINTEXT,PLAINTEXT2:PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT"
+        both = [*changes, ("listener.security.protocol.map", SET, protocols)]
+        ((code, message, _, _),) = alter(memory, resource(BROKER, "1", *both), listener=listener)
+        assert code == ErrorCode.INVALID_CONFIG and text in message, message
+    assert memory.written == []
+    harmless = ("listener.name.tls.ssl.keystore.location", SET, "/a")
+    assert alter(memory, resource(BROKER, "1", harmless))[0][0] == 0

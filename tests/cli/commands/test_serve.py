@@ -112,3 +112,45 @@ def test_a_directory_of_another_node_or_cluster_is_refused_and_left_alone(tmp_pa
     before = {path: path.read_bytes() for path in second.rglob("*") if path.is_file()}
     assert str(meta) in refused("--override", f"log.dirs={first},{second}", "--override", LISTENERS)
     assert {path: path.read_bytes() for path in second.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_listener_that_would_be_open_is_refused_in_one_line_and_nothing_is_written(
+    tmp_path: Path, protocol: str
+) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\nssl.client.auth=required\n"
+        "controller.quorum.bootstrap.servers=127.0.0.1:9093\nssl.keystore.location=/no/such/file\n"
+        f"log.dirs={tmp_path}/data\nlisteners=INSIDE://127.0.0.1:0,CONTROLLER://127.0.0.1:0\n"
+        f"inter.broker.listener.name=INSIDE\nlistener.security.protocol.map=INSIDE:{protocol},CONTROLLER:PLAINTEXT\n"
+    )
+    from_file = refused(properties)
+    by_override = refused(
+        *("--override", f"log.dirs={tmp_path}/data"),
+        *("--override", f"listeners={protocol}://127.0.0.1:0,CONTROLLER://127.0.0.1:0"),
+        *("--override", f"security.inter.broker.protocol={protocol}"),
+        *("--override", f"listener.security.protocol.map=CONTROLLER:PLAINTEXT,{protocol}:{protocol}"),
+    )
+    for text, name in ((from_file, "INSIDE"), (by_override, protocol)):
+        assert f"Listener {name} ({name}://127.0.0.1:0) has the security protocol {protocol}" in text
+        assert len(text.splitlines()) == 1, text
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_read_only_node_refuses_what_it_would_not_enforce(tmp_path: Path) -> None:
+    with running("--override", f"log.dirs={tmp_path}", "--override", LISTENERS) as process:
+        process.stop()
+    read_only = ("--read-only", tmp_path, "--override")
+    tls = ["listeners=SSL://127.0.0.1:0", "--override", "security.inter.broker.protocol=SSL"]
+    protocols = "listener.security.protocol.map=SSL:SSL,CONTROLLER:PLAINTEXT"
+    assert "has the security protocol SSL" in refused(*read_only, *tls, "--override", protocols)
+    authorizer = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    assert "ACLs are not enforced" in refused(*read_only, authorizer)
+
+
+def test_super_users_without_an_authorizer_are_a_warning_whatever_their_text(tmp_path: Path) -> None:
+    settings = ("--override", f"log.dirs={tmp_path}", "--override", LISTENERS, "--override", "super.users=nobody")
+    with running(*settings) as process:
+        done = process.stop()
+    assert "warning: super.users has no effect without authorizer.class.name" in done.stderr

@@ -16,6 +16,7 @@ from barnabas.config.definitions import ConfigError
 from barnabas.config.properties import loads
 from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_override
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import check_supported
 
 
 @click.command(short_help="Run a node: a broker, a controller or both.")
@@ -92,6 +93,7 @@ def serve(
     try:
         given = None if properties is None else loads(properties.read_text(encoding="utf-8"))
         config = load(given, _chosen(overrides, port, given))
+        check_supported(config)
     except (ConfigError, UnicodeDecodeError) as error:
         where = "default settings" if properties is None else str(properties)
         raise click.ClickException(f"{where}: {error}") from None
@@ -123,7 +125,7 @@ def _read_only(
         listeners = {"listeners": read_only_node.DEFAULT_LISTENERS, "controller.listener.names": "CONTROLLER"}
         config = read_only_node.read_only_config(found, _chosen(overrides, port, listeners))
         limit = parse_as_of(as_of)
-    except (NodeError, ValueError, OSError) as error:
+    except (ConfigError, NodeError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
     return lambda: read_only_node.ReadOnlyNode(found, config, limit)
 

@@ -1,0 +1,138 @@
+"""Settings that protect something and are not implemented: a node must not run as if they were not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.config.server import load
+from barnabas.config.unsupported import STANDARD_AUTHORIZER, check_supported
+from barnabas.config.values import ConfigError
+
+# The settings of Apache Kafka's own config/server.properties.
+DISTRIBUTED = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+inter.broker.listener.name=PLAINTEXT
+advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+num.network.threads=3
+num.io.threads=8
+log.dirs=/tmp/kraft-combined-logs
+offsets.topic.replication.factor=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+log.retention.hours=168
+"""
+PROTOCOLS = "listener.security.protocol.map"
+CONTROLLER = "CONTROLLER://127.0.0.1:0"
+
+
+def refusal(**settings: str) -> ConfigError:
+    config = load(DISTRIBUTED, {name.replace("_", "."): value for name, value in settings.items()})
+    with pytest.raises(ConfigError) as refused:
+        check_supported(config)
+    assert "\n" not in str(refused.value)
+    return refused.value
+
+
+def accepted(overrides: dict[str, str]) -> tuple[str, ...]:
+    """Return the warnings."""
+    config = load(DISTRIBUTED, overrides)
+    check_supported(config)
+    return config.warnings
+
+
+def test_the_settings_of_apache_kafkas_distribution_are_accepted() -> None:
+    assert accepted({}) == ()
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_listener_with_an_unserved_protocol_is_refused_by_name_and_by_map(protocol: str) -> None:
+    listeners = f"PLAINTEXT://:9092,{protocol}://:9094,CONTROLLER://:9093"
+    error = refusal(listeners=listeners, **{"advertised.listeners": listeners})
+    assert error.key == "listeners"
+    assert f"Listener {protocol} ({protocol}://:9094) has the security protocol {protocol}," in error.message
+    for name in ("PLAINTEXT", "CONTROLLER"):
+        given = {"CONTROLLER": "PLAINTEXT", "PLAINTEXT": "PLAINTEXT", name: protocol.lower()}
+        settings = {PROTOCOLS: ",".join(f"{each}:{value}" for each, value in given.items())}
+        if protocol.startswith("SASL") and name == "PLAINTEXT":
+            settings["sasl.mechanism.inter.broker.protocol"] = "GSSAPI"
+        error = refusal(**settings)
+        assert f"Listener {name} " in error.message and f"protocol {protocol}," in error.message
+
+
+def test_settings_of_tls_and_sasl_are_accepted_if_no_listener_uses_them() -> None:
+    unused = {
+        "ssl.client.auth": "required",
+        "ssl.keystore.location": "/no/such/file.jks",
+        "ssl.keystore.password": "${file:/etc/kafka/secrets:password}",
+        "config.providers": "file",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "ssl.cipher.suites": "TLS_AES_256_GCM_SHA384",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": "x required;",
+        "listener.name.sasl_ssl.principal.builder.class": "com.example.Builder",
+        "connections.max.reauth.ms": "60000",
+        "delegation.token.secret.key": "secret",
+        "security.providers": "com.example.Provider",
+        "early.start.listeners": "PLAINTEXT",
+        "principal.builder.class": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "super.users": "User:a;User:CN=b,OU=c",
+        "create.topic.policy.class.name": "",
+    }
+    assert accepted(unused) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("authorizer.class.name", "com.example.Authorizer"),
+        ("authorizer.class.name", "kafka.security.authorizer.AclAuthorizer"),
+        ("principal.builder.class", "com.example.Builder"),
+        ("listener.name.plaintext.principal.builder.class", "com.example.Builder"),
+        ("listener.name.controller.principal.builder.class", "com.example.Builder"),
+        ("create.topic.policy.class.name", "com.example.Policy"),
+        ("alter.config.policy.class.name", "com.example.Policy"),
+        ("client.quota.callback.class", "com.example.Callback"),
+    ],
+)
+def test_a_class_that_would_protect_something_is_refused(name: str, value: str) -> None:
+    error = refusal(**{name: value})
+    assert error.key == name
+    assert f"{name}={value} is not supported" in str(error)
+
+
+def test_a_value_from_a_config_provider_is_refused() -> None:
+    given = {"config.providers": "file", "log.dirs": "/data", "broker.rack": "${file:/etc/rack:name}"}
+    assert refusal(**given).key == "broker.rack"
+    assert accepted({"broker.rack": "${file:/etc/rack:name}"}) == ()  # Kafka keeps it as it is, too
+
+
+def test_a_super_user_without_a_type_is_refused_as_in_kafka() -> None:
+    error = refusal(**{"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:a;b"})
+    assert str(error) == "super.users: expected a string in format principalType:principalName but got b"
+    assert "super.users has no effect" in accepted({"super.users": "b"})[0]
+
+
+def test_settings_that_limit_clients_and_have_no_effect_are_warnings() -> None:
+    given = {
+        "super.users": "User:a",
+        "allow.everyone.if.no.acl.found": "false",
+        "max.connections": "100",
+        "max.connection.creation.rate": "5",
+        "listener.name.plaintext.max.connections": "7",
+        "listener.name.unknown.max.connections": "7",
+    }
+    assert [warning.partition(" ")[0] for warning in accepted(given)] == [
+        "allow.everyone.if.no.acl.found",
+        "super.users",
+        "listener.name.plaintext.max.connections",
+        "max.connection.creation.rate",
+    ]
