@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.broker.api import create_topics
-from barnabas.broker.context import Context, Listener, Peer
+from barnabas.broker.context import ClientInformation, Context, Listener, Peer
 from barnabas.security.principal import ANONYMOUS
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
@@ -37,11 +37,22 @@ def test_a_client_above_its_rate_is_told_how_long_to_wait_and_succeeds_after_tha
     assert (accepted.topics[0].error_code, accepted.throttle_time_ms) == (0, 0)
 
 
-def test_a_client_that_cannot_be_told_is_never_refused_but_waits_for_its_answer() -> None:
-    memory = node(rate=100)
-    for name, waited_ms in (("a", 100), ("b", 110)):
-        response = memory.call(create(name, 1110 if name == "a" else 1), 5)
-        assert (response.topics[0].error_code, response.throttle_time_ms) == (0, waited_ms)
+def test_a_client_that_cannot_be_told_is_never_refused_but_its_connection_is_muted() -> None:
+    memory = node(rate=1)  # nobody would wait so long for an answer
+    for name, partitions, throttle_time_ms in (("a", 1011, 1_000_000), ("b", 1, 1_001_000)):
+        information = ClientInformation()
+        response = memory.call(create(name, partitions), 5, information=information)
+        assert (response.topics[0].error_code, response.throttle_time_ms) == (0, throttle_time_ms)
+        assert information.mute_ms == throttle_time_ms
+
+
+def test_a_client_that_is_refused_is_muted_too() -> None:
+    memory = node(rate=1)
+    information = ClientInformation()
+    memory.call(create("a", 13), 7, information=information)
+    assert information.mute_ms == 0
+    memory.call(create("b", 1), 7, information=information)
+    assert information.mute_ms == 2000
 
 
 def test_more_partitions_and_deleted_topics_count_as_well() -> None:

@@ -328,3 +328,38 @@ def test_stopping_closes_every_connection() -> None:
                 await client.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_throttled_client_is_answered_at_once_and_then_muted(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    muted_ms = {1: 600_000, 2: 50}  # by correlation id
+
+    def throttling(frame: Any, services: Any, peer: Any) -> Any:
+        (correlation_id,) = struct.unpack_from(">i", frame, 4)
+        answer = dispatching.dispatch(frame, services, peer)
+
+        async def later() -> Any:
+            await asyncio.sleep(0)
+            peer.information.mute_ms = muted_ms.get(correlation_id, 0)
+            return answer
+
+        if waits:
+            return later()
+        peer.information.mute_ms = muted_ms.get(correlation_id, 0)
+        return answer
+
+    monkeypatch.setattr("barnabas.broker.connection.dispatch", throttling)
+
+    async def scenario() -> None:
+        async with running_server(connections_max_idle_ms=200) as (_, broker, _controller):
+            client = await RawClient.connect(broker)
+            assert await client.call(request(correlation_id=1))
+            client.send(framed(request(correlation_id=5)) * 3)
+            assert not await client.is_closed(STILL_OPEN_S)  # and no answer either
+            client.writer.close()
+            client = await RawClient.connect(broker)
+            client.send(b"".join(framed(request(correlation_id=each)) for each in (2, 3, 4)))
+            assert [struct.unpack_from(">i", await client.frame())[0] for _ in range(3)] == [2, 3, 4]
+            await client.close()
+
+    asyncio.run(scenario())

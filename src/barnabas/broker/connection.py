@@ -2,8 +2,9 @@
 
 One request is in progress at a time; later ones wait as bytes. Reading pauses while too many bytes wait or while the
 client does not read its responses. A connection answers only a few requests in one turn of the event loop, so that a
-client that sends very many does not delay the others. A frame that cannot be decoded closes the connection with one log
-line.
+client that sends very many does not delay the others. After a response that throttles the client, the connection is
+muted for the throttle time: nothing is read, as in Kafka. A frame that cannot be decoded closes the connection with one
+log line.
 """
 
 from __future__ import annotations
@@ -50,12 +51,14 @@ class Connection(asyncio.BufferedProtocol):
         self.closing = False
         self._is_next_turn_due = False  # requests wait for the connection's next turn
         self._writable: asyncio.Future[None] | None = None
+        self._muted: asyncio.TimerHandle | None = None
         self.transport: asyncio.Transport
 
     @property
     def is_idle(self) -> bool:
         """True while the node waits for the client: for a request, or for the client to read a response."""
-        return (self.under_way is None and not self._is_next_turn_due) or self.write_paused
+        is_waiting = self.under_way is None and not self._is_next_turn_due and self._muted is None
+        return is_waiting or self.write_paused
 
     # --- callbacks of the transport
 
@@ -68,6 +71,8 @@ class Connection(asyncio.BufferedProtocol):
         self.closing = self.information.closed = True
         if self.under_way is not None:
             self.under_way.cancel()
+        if self._muted is not None:
+            self._muted.cancel()
         self.endpoint.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -76,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, size: int) -> None:
         self.last_active_s = self.endpoint.loop.time()
         self.buffer.received(size)
-        if self.under_way is None and not self.write_paused and not self._is_next_turn_due:
+        if self._may_serve():
             self._serve()
         elif len(self.buffer) > MAX_WAITING_BYTES:
             self._pause_reading()
@@ -90,10 +95,14 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active_s = self.endpoint.loop.time()
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
-        if self.under_way is None and not self.closing and not self._is_next_turn_due:
+        if self._may_serve():
             self._serve()
 
     # --- requests, one after another
+
+    def _may_serve(self) -> bool:
+        waits = self.under_way is not None or self._muted is not None or self._is_next_turn_due
+        return not waits and not self.write_paused and not self.closing
 
     def _serve(self) -> None:
         """Answer the requests received so far, until one has to wait or the turn ends."""
@@ -117,6 +126,9 @@ class Connection(asyncio.BufferedProtocol):
                     self.under_way = endpoint.loop.create_task(self._finish(answer))
                     return
                 self._write(answer)
+                if self.information.mute_ms:
+                    self._mute()
+                    return
                 if self.write_paused:
                     return
             if clock() >= until:
@@ -126,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _serve_on(self) -> None:
         self._is_next_turn_due = False
-        if self.under_way is None and not self.write_paused:
+        if self._may_serve():
             self._serve()
 
     async def _finish(self, answer: Pieces | Awaitable[Pieces | None]) -> None:
@@ -142,7 +154,22 @@ class Connection(asyncio.BufferedProtocol):
                 self._write(pieces)
         self.under_way = None
         self.last_active_s = self.endpoint.loop.time()
-        if not self.closing and not self.write_paused:
+        if self.information.mute_ms:
+            self._mute()
+        if self._may_serve():
+            self._serve()
+
+    def _mute(self) -> None:
+        """Stop reading for the throttle time that the last handler has set."""
+        mute_ms, self.information.mute_ms = self.information.mute_ms, 0
+        if not self.closing:
+            self._muted = self.endpoint.loop.call_later(mute_ms / 1000, self._unmute)
+            self._pause_reading()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self.last_active_s = self.endpoint.loop.time()
+        if self._may_serve():
             self._serve()
 
     def _write(self, pieces: Pieces) -> None:

@@ -140,14 +140,18 @@ class Listener(NamedTuple):
 
 
 class ClientInformation:
-    """The client software at the other end of a connection."""
+    """The client software at the other end of a connection, and the state of the connection.
 
-    __slots__ = ("closed", "port", "software_name", "software_version")
+    A handler sets `mute_ms` to throttle the client: after the response, the connection reads no request for this time.
+    """
+
+    __slots__ = ("closed", "mute_ms", "port", "software_name", "software_version")
 
     def __init__(self) -> None:
         self.port = 0
         self.software_name = self.software_version = "unknown"  # until an ApiVersions request names them
         self.closed = False
+        self.mute_ms = 0
 
 
 class Peer(NamedTuple):

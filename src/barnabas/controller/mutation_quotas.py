@@ -2,7 +2,7 @@
 
 This is soft state of one node, lost on failover by design. A bucket fills at the client's rate and holds at most what
 accumulates in all windows; a request may take it below zero. While it is below zero, a strict quota rejects requests. A
-permissive one, for API versions without THROTTLING_QUOTA_EXCEEDED, accepts them and delays the client. The quota of a
+permissive one, for API versions without THROTTLING_QUOTA_EXCEEDED, accepts them and throttles the client. The quota of a
 client is chosen as in Kafka: the most specific one of user and client id, users before client ids.
 
 Its one rule: a decision sees a quota as a value and returns its `Charge`. The caller takes the charge from the bucket

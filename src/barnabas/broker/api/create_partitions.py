@@ -45,4 +45,4 @@ async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePa
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
             rows = [Row(name=t.name, error_code=error.code, error_message=message) for t in request.topics]
-    return await throttle.throttled(CreatePartitionsResponse(results=rows))
+    return throttle.throttled(CreatePartitionsResponse(results=rows))

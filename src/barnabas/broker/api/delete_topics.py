@@ -48,7 +48,7 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
         for topic_id, failure in deleted.answers.items():
             if failure is not None:
                 chosen[topic_id].error_code = failure.code
-    return await throttle.throttled(DeleteTopicsResponse(responses=rows))
+    return throttle.throttled(DeleteTopicsResponse(responses=rows))
 
 
 def _all_failed(asked: list[State], code: ErrorCode) -> DeleteTopicsResponse:
