@@ -18,6 +18,15 @@ from barnabas.wire import ErrorCode, KafkaError
 
 R = TypeVar("R")
 
+# The timeout of a request limits the time until the decision, as in Kafka. The commit is given at least this time.
+MIN_COMMIT_TIMEOUT_MS = 60_000
+
+
+def check_deadline(timeout_ms: int) -> None:
+    """Raise REQUEST_TIMED_OUT if the timeout of a request is over before it starts. Nothing is changed then."""
+    if timeout_ms <= 0:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
 
 def apply_batch(image: MetadataImage, batch: Batch) -> MetadataImage:
     return replay(image, batch.records, Provenance(batch.last_offset, batch.epoch, batch.timestamp_ms))
@@ -72,8 +81,9 @@ class ActiveController:
 
         if timeout_ms is None:
             return await self.loop.write(decide, accepted)
+        check_deadline(timeout_ms)
         try:
-            async with asyncio.timeout(max(timeout_ms, 0) / 1000):
+            async with asyncio.timeout(max(timeout_ms, MIN_COMMIT_TIMEOUT_MS) / 1000):
                 return await self.loop.write(decide, accepted)
         except TimeoutError:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None

@@ -60,7 +60,8 @@ class Controller(Protocol):
 
         `decision(situation, *arguments)` is one of barnabas.controller's. `accepted` is called with its response once the
         records are appended: it applies the decision's changes to soft state. Raises KafkaError: NOT_CONTROLLER, or
-        REQUEST_TIMED_OUT when the commit takes longer (the change may still happen).
+        REQUEST_TIMED_OUT if the timeout is not positive (nothing is changed) or the commit takes much longer than usual
+        (the change may still happen).
         """
         ...
 

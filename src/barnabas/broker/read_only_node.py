@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas import __version__
+from barnabas.broker.active_controller import check_deadline
 from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.dynamic_config import DynamicConfig
@@ -178,6 +179,8 @@ class ReadOnlyController:
         timeout_ms: int | None = None,
         accepted: Callable[[R], None] = lambda response: None,
     ) -> R:
+        if timeout_ms is not None:
+            check_deadline(timeout_ms)
         node = self._node
         now = node.monotonic_ms()
         situation = Situation(

@@ -120,6 +120,7 @@ def test_too_many_partitions_fail_every_topic(version: int) -> None:
 def test_a_commit_that_takes_too_long_is_timed_out_and_happens_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     node = MemoryNode()
     late: list[Any] = []
+    monkeypatch.setattr("barnabas.broker.active_controller.MIN_COMMIT_TIMEOUT_MS", 10)
     monkeypatch.setattr(node.controller.loop, "committed", late.append)
     (row,) = node.call(CreateTopicsRequest(topics=[topic()], timeout_ms=10), 7).topics
     assert (row.error_code, row.error_message) == (ErrorCode.REQUEST_TIMED_OUT, None)

@@ -31,6 +31,8 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
         code = ErrorCode.TOPIC_DELETION_DISABLED if context.version >= 3 else ErrorCode.INVALID_REQUEST
         return _all_failed(asked, code)
     rows, names, ids = _asked_for(asked)
+    if (names or ids) and request.timeout_ms <= 0:  # Kafka times out when it looks them up
+        return _all_failed(asked, ErrorCode.REQUEST_TIMED_OUT)
     chosen: dict[Uuid, Row] = {}
     may_delete_all = context.may(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
     rows += [_choose_by_id(context, topic_id, chosen, may_delete_all) for topic_id in ids]
