@@ -24,7 +24,7 @@ from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
 from barnabas.raft.quorum_state import FileQuorumState
 from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import StoredLog
-from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
 from barnabas.wire import encode_record
@@ -46,6 +46,7 @@ class MetadataQuorum:
         *,
         surroundings: Surroundings,
         on_failure: Callable[[BaseException], None],
+        check_voters: Callable[[VoterHistory], None] = lambda voters: None,
     ) -> None:
         self._config = config
         self._directory = directory
@@ -69,6 +70,7 @@ class MetadataQuorum:
             ),
             clock=self._clock,
             random=surroundings.random_for("raft"),
+            check_voters=check_voters,
         )
         self.controller = ActiveController(
             EMPTY_IMAGE,

@@ -20,6 +20,7 @@ from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
 from barnabas.broker.services import NodeServices
+from barnabas.broker.sole_voter import why_not_several, why_not_sole_voter
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
 from barnabas.config.endpoints import Endpoint
@@ -35,7 +36,7 @@ from barnabas.raft import formatting
 from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
-from barnabas.raft.voters import ReplicaKey, Voter, VoterSet
+from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.maintenance import Maintenance
 from barnabas.replicas.partition import Partition
@@ -236,7 +237,10 @@ class Node(NodeServices):
         metadata_dir = Path(self.config.metadata_log_dir)
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
-        check_log_dirs(dirs, node_id=self.config.node_id)  # another node's dirs are refused before anything is changed
+        found = check_log_dirs(dirs, node_id=self.config.node_id)  # another node's dirs are refused before any change
+        ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
+        if len(ids) > 1 and not found.formatted:
+            raise NodeError(why_not_several(self.config.node_id, ids))
         for log_dir in dirs:
             with disk_errors("creating", log_dir.parent):
                 log_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -305,6 +309,7 @@ class Node(NodeServices):
             metadata_log_directory(metadata_dir),
             surroundings=self.surroundings,
             on_failure=self._fail,
+            check_voters=self._check_voters,
         )
         self.topic_creation = TopicCreation(self.controller, self.config)
         self.dynamic = DynamicConfig(self.config, self.image)
@@ -334,6 +339,12 @@ class Node(NodeServices):
         self._check_dynamic()
         self._timers = ControllerTimers(self.controller, self.config)
         self._timers.start()
+
+    def _check_voters(self, voters: VoterHistory) -> None:
+        metadata_dir = Path(self.config.metadata_log_dir)
+        own = ReplicaKey(self.config.node_id, self._directory_ids.get(metadata_dir))
+        if (why := why_not_sole_voter(own, voters)) is not None:
+            raise NodeError(f"this node can never lead the cluster of {metadata_dir}: {why}")
 
     def _check_dynamic(self) -> None:
         """Raise NodeError if stored dynamic settings, perhaps of Apache Kafka, protect something and would be ignored."""

@@ -28,7 +28,7 @@ from barnabas.raft.disk import Disk
 from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch, RaftLog, SnapshotReader
 from barnabas.raft.quorum_state import QuorumStateStore
 from barnabas.raft.ready import DiskWork, Leadership, NotLeaderError, RaftConfig, Ready, Request, Response, Send
-from barnabas.raft.voters import Node, VoterSet
+from barnabas.raft.voters import Node, VoterHistory, VoterSet
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.control import VotersRecord
 
@@ -150,12 +150,15 @@ class RaftDriver:
         clock: Callable[[], int],
         random: Random,
         static_voters: VoterSet | None = None,
+        check_voters: Callable[[VoterHistory], None] = lambda voters: None,
     ) -> None:
+        """`check_voters` is called in `start` with the voters in the log, before anything is written. It may raise."""
         self.config = config
         self._log = log
         self._store = store
         self._transport = transport
         self._static_voters = VoterSet() if static_voters is None else static_voters
+        self._check_voters = check_voters
         self._clock = clock
         self._random = random
         self._disk = Disk(log, self._static_voters)
@@ -186,6 +189,7 @@ class RaftDriver:
         self._closed = asyncio.get_running_loop().create_future()
         self._closed.add_done_callback(_look_at)
         view, voters = raft_records.load(self._log, self._static_voters)
+        self._check_voters(voters)
         now_ms = self._clock()
         self._core = RaftCore(self.config, view, voters, self._store.load(), now_ms, self._random)
         self._high_watermark = self._core.high_watermark

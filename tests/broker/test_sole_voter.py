@@ -1,0 +1,101 @@
+"""A node that is not the only voter of its metadata log says why, and ends."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from barnabas.broker.sole_voter import why_not_sole_voter
+from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
+from barnabas.wire import Uuid
+from tests.command_line import invoke, spawn
+
+HERE, ELSEWHERE = Uuid(b"directory-of-one"), Uuid(b"directory-of-two")
+OWN = ReplicaKey(1, HERE)
+LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0"
+
+
+def recorded(*keys: ReplicaKey) -> VoterHistory:
+    history = VoterHistory()
+    history.append_kraft_version(-1, 1)
+    if keys:
+        history.append_voters(-1, VoterSet(map(Voter, keys)))
+    return history
+
+
+def static(*ids: int) -> VoterHistory:
+    return VoterHistory(VoterSet(Voter(ReplicaKey(each)) for each in ids))
+
+
+def test_the_only_voter_may_start() -> None:
+    assert why_not_sole_voter(OWN, recorded(OWN)) is None
+    assert why_not_sole_voter(OWN, static(1)) is None
+    assert why_not_sole_voter(ReplicaKey(1), static(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("voters", "parts"),
+    [
+        (recorded(ReplicaKey(1, ELSEWHERE)), ["directory id does not match", f"1 (directory {ELSEWHERE})", str(HERE)]),
+        (recorded(ReplicaKey(2, HERE)), ["node id does not match", "the voter 2 ", "this node is 1 "]),
+        (recorded(OWN, ReplicaKey(2, ELSEWHERE)), ["the voters 1 ", ", 2 (", "remove-controller"]),
+        (recorded(ReplicaKey(2, HERE), ReplicaKey(3, HERE)), ["the voters 2 ", ", 3 (", "this node is 1 "]),
+        (recorded(), ["--no-initial-controllers", "--standalone"]),
+        (static(), ["kraft.version 0", "controller.quorum.voters=1@host:port"]),
+        (static(1, 2, 3), ["controller.quorum.voters names the voters 1, 2, 3", "leave only 1@host:port"]),
+    ],
+)
+def test_what_does_not_match_is_named(voters: VoterHistory, parts: list[str]) -> None:
+    why = why_not_sole_voter(OWN, voters)
+    assert why is not None and "\n" not in why
+    for part in parts:
+        assert part in why
+
+
+# --- the command
+
+
+def settings(directory: Path, *more: str) -> Path:
+    path = directory.parent / f"{directory.name}.properties"
+    lines = ("process.roles=broker,controller", "node.id=1", "controller.listener.names=CONTROLLER", LISTENERS)
+    quorum = () if any("voters" in each for each in more) else ("controller.quorum.bootstrap.servers=127.0.0.1:9093",)
+    path.write_text("\n".join([*lines, f"log.dirs={directory}", *quorum, *more]))
+    return path
+
+
+def refused(path: Path) -> str:
+    done = spawn("serve", path)
+    assert (done.exit_code, "Traceback" in done.stderr) == (1, False), done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("Error: "))
+    return line
+
+
+def contents(directory: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
+
+
+def test_a_copied_directory_with_another_directory_id_is_refused_and_its_files_stay(tmp_path: Path) -> None:
+    path = settings(tmp_path / "data")
+    invoke("kafka-storage", "format", "--config", path, "--standalone", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", code=0)
+    meta = tmp_path / "data" / "meta.properties"
+    meta.write_text(re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAdw", meta.read_text()))
+    before = contents(tmp_path / "data")
+    text = refused(path)
+    assert "directory id does not match" in text and "(directory AAAAAAAAAAAAAAAAAAAAdw)" in text
+    after = contents(tmp_path / "data")
+    assert before.items() <= after.items() and not any(each.name == "quorum-state" for each in after)
+
+
+def test_several_voters_are_refused_in_a_log_and_in_settings_before_anything_is_written(tmp_path: Path) -> None:
+    path = settings(tmp_path / "data")
+    voters = f"1@127.0.0.1:1:{HERE},2@127.0.0.1:2:{ELSEWHERE}"
+    arguments = ("--initial-controllers", voters, "-t", "AAAAAAAAAAAAAAAAAAAAAQ")
+    invoke("kafka-storage", "format", "--config", path, *arguments, code=0)
+    assert "clusters of several nodes are not supported yet" in refused(path)
+    several = settings(tmp_path / "new", "controller.quorum.voters=1@127.0.0.1:9093,2@127.0.0.1:9094")
+    assert "controller.quorum.voters names the voters 1, 2" in refused(several)
+    assert not (tmp_path / "new").exists()
+    invoke("kafka-storage", "format", "--config", several, "-t", "AAAAAAAAAAAAAAAAAAAAAQ", code=0)
+    assert "controller.quorum.voters names the voters 1, 2" in refused(several)
