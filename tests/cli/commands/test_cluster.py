@@ -51,14 +51,14 @@ def test_describe_shows_the_brokers_or_the_controllers(broker: Broker) -> None:
 def test_features_are_shown_and_changed_after_a_check(broker: Broker) -> None:
     rows = {row["feature"]: row for row in document(ask(broker, "cluster", "features", "-o", "json"))}
     assert rows["metadata.version"]["metadataVersion"] == "4.3-IV0"
-    unasked = ask(broker, "cluster", "downgrade", "streams.version=0")
+    unasked = ask(broker, "cluster", "downgrade", "group.version=0")
     assert (unasked.exit_code, "--yes" in unasked.stderr) == (1, True)
-    dry = ask(broker, "cluster", "downgrade", "streams.version=0", "--dry-run")
-    assert dry.stderr == "would lower streams.version from 1 to 0\n"
-    done = ask(broker, "cluster", "downgrade", "streams.version=0", "--yes", "-o", "json")
-    assert document(done) == [{"feature": "streams.version", "level": 0, "error": None, "message": None}]
+    dry = ask(broker, "cluster", "downgrade", "group.version=0", "--dry-run")
+    assert dry.stderr == "would lower group.version from 1 to 0\n"
+    done = ask(broker, "cluster", "downgrade", "group.version=0", "--yes", "-o", "json")
+    assert document(done) == [{"feature": "group.version", "level": 0, "error": None, "message": None}]
     again = ask(broker, "cluster", "upgrade", "--release-version", "4.3", "--yes")
-    assert "raise streams.version from 0 to 1" in again.stderr
+    assert "raise group.version from 0 to 1" in again.stderr
     assert again.exit_code == 0
 
 

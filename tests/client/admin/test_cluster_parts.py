@@ -143,14 +143,14 @@ def _address(text: str) -> tuple[str, int]:
 def test_features_go_down_and_up_and_a_check_changes_nothing(broker: Broker) -> None:
     async def scenario(cluster: Cluster) -> None:
         features = Features(cluster)
-        down = {"share.version": FeatureUpdate(0, UpgradeType.SAFE_DOWNGRADE)}
-        assert await features.update_features(down, validate_only=True) == {"share.version": None}
-        assert (await features.describe_features()).level("share.version") == 1
-        assert await features.update_features(down) == {"share.version": None}
+        down = {"group.version": FeatureUpdate(0, UpgradeType.SAFE_DOWNGRADE)}
+        assert await features.update_features(down, validate_only=True) == {"group.version": None}
+        assert (await features.describe_features()).level("group.version") == 1
+        assert await features.update_features(down) == {"group.version": None}
         found = await features.describe_features(node_id=1)
-        assert found.level("share.version") == 0
-        assert found.supported_features["share.version"] == (0, 1)
-        assert await features.update_features({"share.version": FeatureUpdate(1)}) == {"share.version": None}
+        assert found.level("group.version") == 0
+        assert found.supported_features["group.version"] == (0, 1)
+        assert await features.update_features({"group.version": FeatureUpdate(1)}) == {"group.version": None}
 
     on(broker, scenario)
 
