@@ -675,9 +675,14 @@ class Replicas:
 
     def _write_epochs_soon(self, opened: Log) -> None:
         """Write the epochs of a log that this broker starts to lead, in a thread."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # nobody would have to wait
+            opened.write_epochs()
+            return
         self._unwritten_epochs[opened] = None
         if len(self._unwritten_epochs) == 1:
-            task = asyncio.get_running_loop().create_task(self._write_epochs())
+            task = loop.create_task(self._write_epochs())
             self._tasks.add(task)
             task.add_done_callback(self._flushed)
 
