@@ -116,24 +116,48 @@ class Cluster:
         self._refresh = SharedRefresh(self._learn)
         self._keeping_fresh: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
+        self._was_connected = False
+        self._failures: dict[str, Exception] = {}  # by address, until the first connection
 
     # --- start and close
 
     async def start(self, timeout_ms: float | None = None) -> Self:
-        """Connect to one of the bootstrap servers and learn the nodes of the cluster, with retries until the timeout.
+        """Connect to one of the bootstrap servers and learn the nodes of the cluster, with retries.
 
-        Raises `CallTimeoutError`, whose `last_error` has the error of each server. If all servers fail in a way that retrying
-        cannot fix (wrong credentials, an untrusted certificate, not a Kafka port), raises that error at once.
+        Raises `CallTimeoutError` if no server can be reached within `bootstrap.timeout.ms`, or none that was reached knows the
+        cluster within `default.api.timeout.ms`. `timeout_ms` replaces both. The message and `last_error.reasons` have the
+        error of each server. If all servers fail in a way that retrying cannot fix (wrong credentials, an untrusted
+        certificate, not a Kafka port), raises that error at once.
         """
+        total_ms = self._total_ms(timeout_ms)
+        bootstrap_ms = self._bootstrap_ms() if timeout_ms is None else total_ms
         try:
-            await self._until(
-                self._total_ms(timeout_ms), "reaching the cluster", lambda: self._refresh.wait(_NODES_ONLY)
-            )
+            try:
+                await self._learn_nodes(min(bootstrap_ms, total_ms))
+            except CallTimeoutError as error:
+                if not self._was_connected:
+                    raise self._unreachable(min(bootstrap_ms, total_ms)) from error
+                if bootstrap_ms >= total_ms:
+                    raise
+                await self._learn_nodes(total_ms - bootstrap_ms)
         except BaseException:
             await self.close()
             raise
         self._keeping_fresh = begin(self._keep_fresh())
         return self
+
+    async def _learn_nodes(self, timeout_ms: float) -> None:
+        await self._until(timeout_ms, "reaching the cluster", lambda: self._refresh.wait(_NODES_ONLY))
+
+    def _unreachable(self, timeout_ms: float) -> CallTimeoutError:
+        """Return the error for a cluster that was never reached, with the last error of each bootstrap server."""
+        reasons: dict[str, Exception] = {}
+        for node in self._bootstrap.values():
+            address = address_text(node.host, node.port)
+            reasons[address] = self._failures.get(address) or NotConnectedError(f"{address} did not answer")
+        role = "controller" if self.settings.bootstrap_controllers else "broker"
+        text = f"no {role} could be reached within {timeout_ms:g} ms: {'; '.join(map(str, reasons.values()))}"
+        return CallTimeoutError(text, NoNodesError(text, reasons))
 
     async def close(self) -> None:
         """Close all connections and end all tasks. Waiting calls raise `ClosedError`. Returns when all sockets are closed."""
@@ -438,6 +462,9 @@ class Cluster:
     def _total_ms(self, timeout_ms: float | None) -> float:
         return self.settings.get_int("default.api.timeout.ms") if timeout_ms is None else timeout_ms
 
+    def _bootstrap_ms(self) -> int:
+        return self.settings.get_int("bootstrap.timeout.ms")
+
     # --- nodes and connections
 
     async def _locate(self, to: Destination) -> int:
@@ -500,6 +527,8 @@ class Cluster:
             except (*_PASSING, *PERMANENT) as error:
                 _log.debug("%s did not answer about the cluster: %s", address, error)
                 tried[address] = error
+                if not self._was_connected:
+                    self._failures[address] = error
             else:
                 self._publish(state)
                 return
@@ -511,8 +540,28 @@ class Cluster:
             raise ConfigError("bootstrap.servers", f"bootstrap.servers: {text}")
         raise NoNodesError(f"no node of the cluster can be reached: {text}", tried)
 
+    async def _bootstrap_connection(self, node_id: int) -> Connection:
+        """Return the connection to a node.
+
+        Before the first connection, each bootstrap server gets a share of the timeout, so that a silent one does not use up
+        the time of the others. The attempt to connect to it continues.
+        """
+        if self._was_connected:
+            return await self._connection(node_id)
+        share_ms = self._bootstrap_ms() / max(len(self._bootstrap), 1)
+        try:
+            async with asyncio.timeout(share_ms / 1000):
+                connection = await self._connection(node_id)
+        except TimeoutError:
+            node = self._bootstrap[node_id]
+            text = f"{address_text(node.host, node.port)} did not answer within {share_ms:.0f} ms"
+            raise NotConnectedError(text) from None
+        self._was_connected = True
+        self._failures.clear()
+        return connection
+
     async def _learn_from(self, node_id: int, asked: Asked) -> ClusterState:
-        connection = await self._connection(node_id)
+        connection = await self._bootstrap_connection(node_id)
         if self.settings.bootstrap_controllers:
             request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
             described: DescribeClusterResponse = await self._exchange(

@@ -220,6 +220,8 @@ bootstrap.servers list "" high
     Brokers to connect to first, as host:port; they name the others.
 bootstrap.controllers list "" high
     Controllers to connect to first, to administer a quorum without brokers.
+bootstrap.timeout.ms int 5000 medium >=1
+    Time after which a client that has never reached a bootstrap server gives up. Later, each call is retried until its timeout.
 client.id string "" medium
     Name of this client in the logs, quotas and metrics of brokers.
 metadata.max.age.ms long 300000 low >=0

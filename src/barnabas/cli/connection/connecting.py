@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_CONTACT_MS = 5_000
-"""Timeout of the first connection, so that a wrong address fails fast; default.api.timeout.ms overrides it."""
-_PATIENCE = "default.api.timeout.ms"
-
 
 def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]], *, is_long: bool = False) -> T:
     """Run `work` with a client of the cluster, and close it; with `is_long`, on the faster event loop. Raises Failure."""
@@ -50,7 +46,7 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
 
     try:
         cluster = Cluster(connection.values())
-        await cluster.start(None if _PATIENCE in connection.settings else FIRST_CONTACT_MS)
+        await cluster.start(_first_contact_ms(connection, cluster))
         try:
             yield cluster
         finally:
@@ -70,6 +66,13 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
         raise Failure(str(error), resource=connection.address, advice=advice) from error
     except (MalformedError, OSError) as error:
         raise Failure(str(error) or type(error).__name__, resource=connection.address, advice=_REACH) from error
+
+
+def _first_contact_ms(connection: Connection, cluster: Cluster) -> int:
+    """Return the timeout of the first contact. A command also gives up soon if a broker is there and does not answer."""
+    whole, first = "default.api.timeout.ms", "bootstrap.timeout.ms"
+    is_patient = whole in connection.settings and first not in connection.settings
+    return cluster.settings.get_int(whole if is_patient else first)
 
 
 _REACH = "check the address, and that its listener uses the same security.protocol"
