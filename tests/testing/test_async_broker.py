@@ -61,7 +61,13 @@ def test_what_was_entered_in_a_loop_is_not_for_blocking_calls(temporary: Path) -
         async with outer as broker:
             assert outer.bootstrap_servers == broker.bootstrap_servers
             assert outer.is_running
-            for forbidden in (lambda: outer.create_topic("orders"), outer.start, outer.close):
+            for forbidden in (
+                lambda: outer.create_topic("orders"),
+                outer.start,
+                outer.stop,
+                outer.close,
+                outer.__enter__,
+            ):
                 with pytest.raises(BrokerError):
                     forbidden()
             assert broker.is_running
@@ -113,3 +119,43 @@ def test_a_start_that_fails_leaves_nothing(temporary: Path) -> None:
 def test_without_an_event_loop_it_says_what_needs_none() -> None:
     with pytest.raises(BrokerError, match=r"with Broker\(\)"):
         AsyncBroker().start().send(None)
+
+
+def test_a_second_async_with_is_an_error_and_the_broker_goes_on() -> None:
+    async def main() -> None:
+        outer = Broker(["orders"])
+        async with outer as broker:
+            for again in (outer, broker):
+                with pytest.raises(BrokerError, match="already running"):
+                    async with again:
+                        pass
+            with pytest.raises(BrokerError, match="already running"):
+                await broker.start()
+            assert await topics(broker) == ["orders"]
+
+    run(main())
+
+
+def test_of_two_tasks_that_start_it_one_is_refused(temporary: Path) -> None:
+    async def main() -> None:
+        broker = AsyncBroker(["orders"])
+        results = await asyncio.gather(broker.start(), broker.start(), return_exceptions=True)
+        assert sorted(type(each).__name__ for each in results) == ["AsyncBroker", "BrokerError"]
+        assert await topics(broker) == ["orders"]
+        await broker.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run(main())
+    assert list(temporary.iterdir()) == []
+
+
+def test_another_event_loop_is_told_that_it_is_the_wrong_one() -> None:
+    broker = AsyncBroker(["orders"])
+    with asyncio.Runner() as runner:
+        runner.run(broker.start())
+        with asyncio.Runner() as other:
+            for work in (broker.create_topic("more"), broker.records("orders"), broker.stop(), broker.close()):
+                with pytest.raises(BrokerError, match="another event loop"):
+                    other.run(work)
+        runner.run(topics(broker))
+        runner.run(broker.close())

@@ -259,6 +259,84 @@ def test_it_is_started_and_closed_without_a_with_as_well(temporary: Path) -> Non
         assert partitions(broker) == {"orders": 1}
 
 
+def test_a_second_with_is_an_error_and_the_broker_goes_on() -> None:
+    with Broker(["orders"]) as broker:
+        with pytest.raises(BrokerError, match="already running"), broker:
+            pass
+        assert partitions(broker) == {"orders": 1}
+        broker.stop()
+        with pytest.raises(BrokerError, match="already in a `with` block"), broker:
+            pass
+        broker.start()
+        assert partitions(broker) == {"orders": 1}
+    assert not broker.is_running
+    with broker:
+        assert partitions(broker) == {"orders": 1}
+
+
+def test_a_with_on_a_broker_that_was_started_is_an_error_and_the_broker_goes_on() -> None:
+    broker = Broker(["orders"]).start()
+
+    async def enter() -> None:
+        async with broker:
+            pass
+
+    try:
+        with pytest.raises(BrokerError, match="already running"), broker:
+            pass
+        with pytest.raises(BrokerError, match="already running"):
+            asyncio.run(enter())
+        assert partitions(broker) == {"orders": 1}
+    finally:
+        broker.close()
+
+
+def test_a_start_that_fails_in_a_with_can_be_repeated(temporary: Path) -> None:
+    with Broker() as first:
+        second = Broker(port=first.port)
+        with pytest.raises(BrokerError, match=str(first.port)), second:
+            pass
+    with second:
+        assert second.is_running
+    assert list(temporary.iterdir()) == []
+
+
+def test_of_two_threads_that_start_it_one_is_refused() -> None:
+    broker = Broker()
+    refused: list[BrokerError] = []
+
+    def start() -> None:
+        try:
+            broker.start()
+        except BrokerError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(TIMEOUT_S)
+    assert len(refused) == 1
+    assert is_reachable(broker)
+    broker.close()
+    assert [thread.name for thread in threading.enumerate() if thread.name == "barnabas-broker"] == []
+
+
+def test_an_exception_in_the_with_stops_it_and_is_passed_on(temporary: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Broker() as broker:
+        raise ZeroDivisionError
+    assert not broker.is_running
+    assert list(temporary.iterdir()) == []
+
+
+def test_after_close_it_says_so() -> None:
+    with Broker(["orders"]) as broker:
+        pass
+    for call in (lambda: broker.bootstrap_servers, lambda: broker.records("orders"), broker.restart):
+        with pytest.raises(BrokerError, match=r"closed|not running"):
+            call()
+
+
 def test_a_node_that_cannot_go_on_says_so() -> None:
     with Broker() as broker:
         node = broker._broker._node

@@ -47,6 +47,23 @@ def test_they_were_different():
     pytester.runpytest_subprocess().assert_outcomes(passed=3)
 
 
+def test_a_with_on_the_shared_broker_fails_that_test_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        SEEN
+        + """
+def test_first(barnabas_broker):
+    with barnabas_broker:
+        pass
+
+def test_second(barnabas_broker, barnabas_topic):
+    assert partitions(barnabas_broker) == {barnabas_topic: 1}
+"""
+    )
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*the broker is already running: use it as it is*"])
+
+
 def test_a_marker_says_what_the_topic_is_like_and_a_factory_makes_more(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         SEEN

@@ -51,6 +51,7 @@ class Broker:
         """
         self._broker = AsyncBroker(topics, config=config, data_dir=data_dir, host=host, port=port)
         self._thread: LoopThread | None = None
+        self._lock = threading.RLock()  # held while it starts and stops
 
     # --- properties, valid from the first start until `close`
 
@@ -91,27 +92,30 @@ class Broker:
     # --- start and stop
 
     def start(self) -> Self:
-        """Start the broker. Returns when it is ready and its topics exist."""
+        """Start the broker. Returns when it is ready and its topics exist. Raises BrokerError if it runs already."""
         self._broker.refuse_other_process()
-        if self._broker.is_running:
-            raise BrokerError("the broker is already running; create another Broker for a second one")
-        self._thread = LoopThread("barnabas-broker")
-        _in_threads.add(self)
-        try:
-            self._thread.call(self._broker.start(), START_TIMEOUT_S + CALL_TIMEOUT_S)
-        except BaseException:
-            self._end_thread(CALL_TIMEOUT_S)
-            raise
+        with self._lock:
+            self._broker.refuse_second_start()
+            self._thread = LoopThread("barnabas-broker")
+            _in_threads.add(self)
+            try:
+                self._thread.call(self._broker.start(), START_TIMEOUT_S + CALL_TIMEOUT_S)
+            except BaseException:
+                self._end_thread(CALL_TIMEOUT_S)
+                raise
         return self
 
     def stop(self) -> None:
-        """Stop cleanly. Data and ports are kept for the next start, until `close`."""
+        """Stop cleanly. Data and ports are kept for the next start, until `close`. Does nothing if it is stopped."""
         self._broker.refuse_other_process()
-        if self._thread is not None:
-            try:
-                self._call(self._broker.stop())
-            finally:
-                self._end_thread(CALL_TIMEOUT_S)
+        with self._lock:
+            if self._thread is not None:
+                try:
+                    self._call(self._broker.stop())
+                finally:
+                    self._end_thread(CALL_TIMEOUT_S)
+            elif self._broker.is_running:
+                raise BrokerError("the broker runs in an event loop: stop the object that `async with` returned")
 
     def restart(self) -> None:
         """Stop and start with the same data and ports."""
@@ -119,15 +123,18 @@ class Broker:
 
     def close(self) -> None:
         """Stop and remove the temporary directory. Does nothing in a forked process."""
-        if self._thread is None and self._broker.is_running:
-            raise BrokerError("the broker runs in an event loop: close the object that `async with` returned")
-        if not self._broker.is_copy:
+        if self._broker.is_copy:
+            return
+        with self._lock:
+            if self._thread is None and self._broker.is_running:
+                raise BrokerError("the broker runs in an event loop: close the object that `async with` returned")
             try:
                 self.stop()
             finally:
                 self._broker.forget()
 
     def __enter__(self) -> Self:
+        self._broker.enter()
         try:
             return self.start()
         except BaseException:

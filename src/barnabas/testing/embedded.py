@@ -68,6 +68,9 @@ class AsyncBroker:
         self._cluster_id = ""
         self._node: Node | None = None
         self._pid: int | None = None  # of the process in which it was started
+        self._loop: asyncio.AbstractEventLoop | None = None  # in which it was started
+        self._is_starting = False
+        self._is_entered = False  # by `with` or `async with`
         try:
             self._wanted = Wanted(setting_texts(config or {}), host, port)
             self._config = server_config(self._wanted, "data", {})
@@ -130,12 +133,11 @@ class AsyncBroker:
     # --- start and stop
 
     async def start(self) -> Self:
-        """Start the broker. Returns when it is ready and its topics exist."""
-        self.refuse_other_process()
-        if self._node is not None:
-            raise BrokerError("the broker is already running; create another Broker for a second one")
+        """Start the broker. Returns when it is ready and its topics exist. Raises BrokerError if it runs already."""
+        self.refuse_second_start()
         _be_quiet()
         self._pid = os.getpid()
+        self._is_starting = True
         try:
             self._config = self._prepared()
             await self._bring_up(_new_node(self._config))
@@ -144,12 +146,16 @@ class AsyncBroker:
             raise BrokerError(text) from error
         except (NodeError, OSError) as error:
             raise BrokerError(str(error)) from error
+        finally:
+            self._is_starting = False
+        self._loop = asyncio.get_running_loop()
         return self
 
     async def stop(self) -> None:
         """Stop cleanly. Data and ports are kept for the next start, until `close`."""
         self.refuse_other_process()
-        node, self._node = self._node, None
+        self._refuse_other_loop()
+        node, self._node, self._loop = self._node, None, None
         if node is not None:
             await _stop_node(node)
 
@@ -163,17 +169,26 @@ class AsyncBroker:
         """Stop and remove the temporary directory. Does nothing in a forked process."""
         if self.is_copy:
             return
+        self._refuse_other_loop()
         try:
             await self.stop()
         finally:
             self.forget()
 
     async def __aenter__(self) -> Self:
+        self.enter()
         try:
             return await self.start()
         except BaseException:
             await self.close()
             raise
+
+    def enter(self) -> None:
+        """Begin a `with` block. Raises BrokerError if the broker runs, or is in a `with` block; it is not touched."""
+        self.refuse_second_start()
+        if self._is_entered:
+            raise BrokerError("the broker is already in a `with` block: call start(), or create another Broker")
+        self._is_entered = True
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -185,6 +200,7 @@ class AsyncBroker:
         if not self.is_copy:
             self._addresses = {}
             self._pid = None
+            self._is_entered = False
             if self._temporary_dir is not None:
                 shutil.rmtree(self._temporary_dir, ignore_errors=True)
                 self._temporary_dir = None
@@ -197,6 +213,18 @@ class AsyncBroker:
                 f"this broker belongs to process {self._pid}, of which this one is a fork: "
                 "connect to its bootstrap_servers, or create a new Broker here"
             )
+
+    def refuse_second_start(self) -> None:
+        """Raise BrokerError if the broker runs, or is being started."""
+        self.refuse_other_process()
+        if self._node is not None or self._is_starting:
+            raise BrokerError(
+                "the broker is already running: use it as it is, or create another Broker for a second one"
+            )
+
+    def _refuse_other_loop(self) -> None:
+        if self._node is not None and self._loop not in (None, asyncio.get_running_loop()):
+            raise BrokerError("the broker runs in another event loop: start, use and stop it in the same one")
 
     def _prepared(self) -> ServerConfig:
         if self._kept_dir is not None:
@@ -215,7 +243,7 @@ class AsyncBroker:
                 if is_first:  # after a restart, missing topics were deleted on purpose
                     await self._create_missing(node)
         except BaseException:
-            self._node = None
+            self._node = self._loop = None
             if is_first:
                 self._addresses = {}
             await _stop_node(node)
@@ -223,10 +251,13 @@ class AsyncBroker:
 
     def _require_start(self) -> None:
         if not self._addresses:
-            raise BrokerError("the broker was not started: use `with Broker() as broker:`, or call start()")
+            raise BrokerError(
+                "the broker was not started, or it is closed: use `with Broker() as broker:`, or call start()"
+            )
 
     def _running(self) -> Node:
         self.refuse_other_process()
+        self._refuse_other_loop()
         if self._node is None:
             raise BrokerError("the broker is not running: use `with Broker() as broker:`, or call start()")
         if self._node.failed.done():
