@@ -37,9 +37,128 @@ def test_the_tests_pass_with_the_settings(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=3)
 
 
-@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
-def test_the_script_prints_what_it_wrote() -> None:
+# --- other languages
+
+STANDS_IN_FOR_KCAT = """#!{python}
+import sys
+from barnabas.client import sync
+
+if sys.argv[1] == "-P":
+    _, _, _, servers, _, topic = sys.argv
+    with sync.Producer({{"bootstrap.servers": servers}}) as producer:
+        for line in sys.stdin.buffer.read().splitlines():
+            producer.send_and_wait(topic, line)
+else:
+    _, _, _, servers, _, topic, *_ = sys.argv
+    with sync.Consumer({{"bootstrap.servers": servers, "auto.offset.reset": "earliest"}}) as consumer:
+        consumer.assign([(topic, 0)])
+        for _ in range(consumer.end_offsets([(topic, 0)])[topic, 0]):
+            print(next(consumer).value.decode())
+"""
+
+GO = """package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+{block}
+
+func TestBroker(t *testing.T) {{
+	connection, err := net.Dial("tcp", startBroker(t))
+	if err != nil {{
+		t.Fatal(err)
+	}}
+	connection.Close()
+}}
+"""
+
+JAVA = """import java.io.*;
+import java.net.Socket;
+import java.nio.file.*;
+import java.util.*;
+import java.util.concurrent.*;
+
+class Main {{
+{block}
+    public static void main(String[] args) throws Exception {{
+        startBroker(Path.of(args[0]));
+        String[] at = client.getProperty("bootstrap.servers").split(":");
+        new Socket(at[0], Integer.parseInt(at[1])).close();
+        stopBroker();
+        System.out.println("exit " + broker.exitValue());
+    }}
+}}
+"""
+
+NODE = """
+import {{ connect }} from 'node:net'
+{block}
+const broker = await startBroker()
+const [host, port] = broker.bootstrapServers.split(':')
+const socket = connect(Number(port), host)
+await once(socket, 'connect')
+socket.destroy()
+await broker.stop()
+console.log('connected')
+"""
+
+
+def run(command: list[str], directory: Path, **more: str) -> str:
+    """The output of a program that finds `barnabas` in its PATH."""
+    temporary = directory / "temporary"
+    temporary.mkdir()
+    path = os.pathsep.join([str(directory), str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path), **more}
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd=directory,
+        check=False,
+        timeout=240,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not any(each.name.startswith(("barnabas", "tmp")) for each in temporary.iterdir()), (
+        "it leaves nothing behind"
+    )
+    return done.stdout
+
+
+def test_the_script_prints_what_it_wrote(tmp_path: Path) -> None:
     (script,) = blocks("sh")
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, env=env, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "two apples\n"), done.stderr
+    if shutil.which("kcat") is None:
+        (tmp_path / "kcat").write_text(STANDS_IN_FOR_KCAT.format(python=sys.executable))
+        (tmp_path / "kcat").chmod(0o755)
+    assert run(["sh", "-ec", script], tmp_path) == "two apples\n"
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed")
+def test_the_code_in_go_starts_a_broker(tmp_path: Path) -> None:
+    (block,) = blocks("go")
+    (tmp_path / "broker_test.go").write_text(GO.format(block=block))
+    (tmp_path / "go.mod").write_text("module broker\n\ngo 1.20\n")
+    assert run(["go", "test", "./..."], tmp_path, GOTOOLCHAIN="local", GOFLAGS="-mod=mod").startswith("ok")
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed")
+def test_the_code_in_java_starts_a_broker(tmp_path: Path) -> None:
+    (block,) = blocks("java")
+    (tmp_path / "Main.java").write_text(JAVA.format(block=block))
+    assert run(["java", "Main.java", str(tmp_path)], tmp_path) == "exit 0\n"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_the_code_in_node_starts_a_broker(tmp_path: Path) -> None:
+    (block,) = blocks("js")
+    (tmp_path / "main.mjs").write_text(NODE.format(block=block))
+    assert run(["node", "main.mjs"], tmp_path) == "connected\n"
