@@ -21,6 +21,7 @@ from barnabas.config.resolve import ConfigSource, Entry, Layers
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import layers_of, parse_node_id
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import Slices
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 
@@ -35,13 +36,14 @@ _OWNERS = {
 }
 
 
-def handle(context: Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def handle(context: Context, request: DescribeConfigsRequest) -> Slices[DescribeConfigsResponse]:
     if any(asked.resource_type not in set(ConfigResourceType) for asked in request.resources):
         error = KafkaError(ErrorCode.INVALID_REQUEST)
         return DescribeConfigsResponse(results=[_failed(asked, error) for asked in request.resources])
     described, hidden = [], []
     describer = _Describer(context, request)
     for asked in request.resources:
+        yield
         refusal = _authorization_error(context, asked)
         if refusal is None:
             described.append(describer.describe(asked))
