@@ -12,11 +12,12 @@ from typing import Any
 import confluent_kafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from barnabas.client import Cluster, controller
+from barnabas.client import Cluster, controller, node
 from barnabas.client.consumer import Consumer, ConsumerRecord, TopicPartition
 from barnabas.client.producer import Producer
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 KEYS = [b"", b"a", b"alice", b"21", b"foobar", "schlüssel".encode(), *(b"key-%d" % number for number in range(40))]
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -226,3 +227,98 @@ async def offsets_are_found_by_time(bootstrap: str, prefix: str) -> None:
         assert found[TopicPartition(topic, 0)][:2] == (5, 1_700_000_005_000)  # type: ignore[index]
         assert found[TopicPartition(topic, 1)] is None
         assert await consumer.end_offsets([(topic, 0), (topic, 1)]) == {(topic, 0): 10, (topic, 1): 0}
+
+
+async def fetch_sessions_list_only_changes_and_are_closed(bootstrap: str, prefix: str) -> None:
+    """One broker. The session is found and lost by requests of a second client."""
+    topic = await create(bootstrap, f"{prefix}-sessions", 4)
+    async with (
+        Producer({"bootstrap.servers": bootstrap}) as producer,
+        Cluster({"bootstrap.servers": bootstrap}) as other,
+    ):
+        consumer = Consumer({"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest", "fetch.max.wait.ms": 100})
+        sent = _recorded(consumer)
+        read_from: list[int] = []
+
+        async def write_and_read(*partitions: int) -> None:
+            for partition in partitions:
+                await producer.send_and_wait(topic, b"x", partition=partition)
+            expected = len(read_from) + len(partitions)
+            while len(read_from) < expected:
+                read_from.extend(record.partition for record in await consumer.poll(5_000))
+
+        async def next_request(condition: Callable[[FetchRequest], bool]) -> FetchRequest:
+            """The first request from now on that meets the condition, once it is answered."""
+            begin = len(sent)
+            while True:
+                assert await consumer.poll(50) == []
+                for request, response in sent[begin:]:
+                    if condition(request):
+                        assert response.error_code == 0
+                        return request
+
+        async with consumer:
+            consumer.assign([(topic, partition) for partition in range(4)])
+            await write_and_read(0, 1, 2, 3)
+            first, response = sent[0]
+            assert (first.session_id, first.session_epoch) == (0, 0)
+            session_id = response.session_id
+            assert session_id > 0
+            await next_request(lambda request: request.session_id == session_id and not request.topics)
+            begin = len(sent)
+            await write_and_read(2)
+            await next_request(lambda request: not request.topics)
+            assert {tuple(_listed(request)) for request, _ in sent[begin:]} == {(), (2,)}
+            epochs = [request.session_epoch for request, _ in sent if request.session_id == session_id]
+            assert epochs == list(range(epochs[0], epochs[0] + len(epochs)))
+
+            consumer.pause([(topic, 1)])
+            assert _forgotten(await next_request(lambda request: bool(_forgotten(request)))) == [1]
+            await write_and_read(3)
+            await next_request(lambda request: not request.topics)
+            consumer.resume([(topic, 1)])
+            assert _listed(await next_request(lambda request: bool(request.topics))) == [1]
+            await write_and_read(1)
+
+            consumer.assign([(topic, 0), (topic, 1)])
+            changed = await next_request(lambda request: not request.session_epoch or _forgotten(request) == [2, 3])
+            assert changed.session_id == session_id
+            if changed.session_epoch == 0:  # a request was in flight, and was abandoned
+                assert sorted(_listed(changed)) == [0, 1]
+            session_id = sent[-1][1].session_id
+            await other.send(FetchRequest(session_id=session_id, session_epoch=-1), node(1))
+            await write_and_read(0, 1)
+            assert ErrorCode.FETCH_SESSION_ID_NOT_FOUND in [response.error_code for _, response in sent]
+            session_id = sent[-1][1].session_id
+            assert session_id > 0
+            consumer.assign([(topic, 0)])
+            await write_and_read(0)
+            session_id = sent[-1][1].session_id
+            answered = await other.send(FetchRequest(session_id=session_id, session_epoch=99_999), node(1))
+            assert answered.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        answered = await other.send(FetchRequest(session_id=session_id, session_epoch=99_999), node(1))
+        assert answered.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sorted(read_from) == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
+
+
+def _listed(request: FetchRequest) -> list[int]:
+    return [row.partition for topic in request.topics for row in topic.partitions]
+
+
+def _forgotten(request: FetchRequest) -> list[int]:
+    return sorted(index for topic in request.forgotten_topics_data for index in topic.partitions)
+
+
+def _recorded(consumer: Consumer) -> list[tuple[FetchRequest, FetchResponse]]:
+    """The requests that a consumer sends from now on and their responses, added to a list as they are answered."""
+    sent: list[tuple[FetchRequest, FetchResponse]] = []
+    send = consumer._cluster.send
+
+    async def recording(request: Any, *how: Any, **more: Any) -> Any:
+        response = await send(request, *how, **more)
+        if isinstance(request, FetchRequest):
+            sent.append((request, response))
+        return response
+
+    consumer._cluster.send = recording  # type: ignore[method-assign]
+    return sent

@@ -2,7 +2,7 @@
 
 A request is sent only when all partitions of the broker have room, so that every request asks for all of them. When
 positions change, the request that waits at the broker is abandoned, and the next one uses another connection, because
-responses come in order. API: Fetch, without sessions.
+responses come in order. Each broker has a fetch session (`fetch_session`). API: Fetch.
 """
 
 from __future__ import annotations
@@ -12,24 +12,31 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from barnabas.batches import BatchError, iterate_batches
 from barnabas.client.cluster import Cluster
+from barnabas.client.consuming.fetch_session import (
+    FIRST_WITH_SESSIONS,
+    FIRST_WITH_TOPIC_IDS,
+    SESSION_ERRORS,
+    FetchSession,
+    SessionRequest,
+    Wanted,
+)
 from barnabas.client.consuming.partition import PartitionState
 from barnabas.client.consuming.settings import ConsumerSettings
-from barnabas.client.errors import error_code
+from barnabas.client.errors import ClosedError, error_code
 from barnabas.client.records import TopicPartition
 from barnabas.client.routing import node
 from barnabas.client.shared import begin, end
 from barnabas.client.state import NO_LEADER, Node
-from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
+from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError, Uuid
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 _log = logging.getLogger(__name__)
 
-FIRST_WITH_TOPIC_IDS = 13
 _REFRESH_EVERY_S = 0.1
+_CLOSE_TIMEOUT_S = 1.0
 _PASSES = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -68,6 +75,7 @@ class Fetcher:
         self._failed = failed
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._lanes: dict[int, int] = {}
+        self._sessions: dict[int, FetchSession] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -108,6 +116,7 @@ class Fetcher:
         if self._timer is not None:
             self._timer.cancel()
         await end([*self._tasks.values(), self._refreshing])
+        await asyncio.gather(*map(self._close_session, self._sessions))
 
     def _done(self, node_id: int, task: asyncio.Task[None]) -> None:
         if self._tasks.get(node_id) is task:
@@ -148,68 +157,109 @@ class Fetcher:
         asked = {state.place: (state, state.generation, state.fetch_offset) for state in states}
         topics = self._cluster.state.topics
         ids = {place.topic: topics[place.topic].id if place.topic in topics else ZERO_UUID for place in asked}
-        lane = f"fetch-{self._lanes.get(node_id, 0)}"
         wait_ms = self._settings.fetch_max_wait_ms
         try:
-            versions = await self._cluster.versions(node(node_id))
-            version = versions.best("Fetch")
+            version = (await self._cluster.versions(node(node_id))).best("Fetch")
             if version is not None and version >= FIRST_WITH_TOPIC_IDS and ZERO_UUID in ids.values():
                 version = FIRST_WITH_TOPIC_IDS - 1
             self._cluster.follow(ids)
+            session, part = self._next_in_session(node_id, asked, ids, version or 0)
             response: FetchResponse = await self._cluster.send(
-                self._request(asked, ids),
+                self._request(part),
                 node(node_id),
                 version=version,
                 timeout_ms=self._settings.request_timeout_ms + wait_ms,
-                lane=lane,
+                lane=f"fetch-{self._lanes.get(node_id, 0)}",
             )
         except (OSError, KafkaError, MalformedError) as error:
             _log.info("fetch from node %d failed: %s", node_id, error)
             self._refresh_soon()
-            await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
+            await self._back_off()
             return
         except UnsupportedVersionError as error:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from error
-        if response.error_code:
-            _log.info("fetch from node %d was refused: %s", node_id, error_code(response.error_code).name)
-            self._refresh_soon()
-            await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
+        code = error_code(response.error_code)
+        session.answered(code, response.session_id)
+        if code is not ErrorCode.NONE:
+            _log.info("fetch from node %d was refused: %s", node_id, code.name)
+            if part.is_full or code not in SESSION_ERRORS:
+                await self._back_off()
+            if code not in SESSION_ERRORS or code is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
+                self._refresh_soon()
             return
         if not self._answered(response, asked, {each: name for name, each in ids.items()}):
-            await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
+            await self._back_off()
 
-    def _request(
-        self, asked: Mapping[TopicPartition, tuple[PartitionState, int, int]], ids: Mapping[str, Any]
-    ) -> FetchRequest:
-        settings, cluster_state = self._settings, self._cluster.state
-        rows: dict[str, list[FetchRequest.FetchPartition]] = {}
+    async def _back_off(self) -> None:
+        await asyncio.sleep(self._cluster.settings.retry_backoff.first_ms / 1000)
+
+    def _next_in_session(
+        self,
+        node_id: int,
+        asked: Mapping[TopicPartition, tuple[PartitionState, int, int]],
+        ids: Mapping[str, Uuid],
+        version: int,
+    ) -> tuple[FetchSession, SessionRequest]:
+        """Return the session with a broker and its next request. Old brokers have no sessions."""
+        session = self._sessions.get(node_id) if version >= FIRST_WITH_SESSIONS else None
+        if session is None:
+            session = self._sessions[node_id] = FetchSession()
+        cluster_state = self._cluster.state
+        wanted: dict[TopicPartition, Wanted] = {}
         for place, (_, _, offset) in asked.items():
             known = cluster_state.partition(*place)
-            rows.setdefault(place.topic, []).append(
+            wanted[place] = Wanted(offset, -1 if known is None else known.leader_epoch, ids[place.topic])
+        return session, session.request(wanted, uses_ids=version >= FIRST_WITH_TOPIC_IDS)
+
+    def _request(self, part: SessionRequest) -> FetchRequest:
+        settings = self._settings
+        rows: dict[tuple[str, Uuid], list[FetchRequest.FetchPartition]] = {}
+        for place, wanted in part.listed.items():
+            rows.setdefault((place.topic, wanted.topic_id), []).append(
                 FetchRequest.FetchPartition(
                     partition=place.partition,
-                    current_leader_epoch=-1 if known is None else known.leader_epoch,
-                    fetch_offset=offset,
+                    current_leader_epoch=wanted.leader_epoch,
+                    fetch_offset=wanted.fetch_offset,
                     partition_max_bytes=settings.max_partition_fetch_bytes,
                 )
             )
+        forgotten: dict[tuple[str, Uuid], list[int]] = {}
+        for place, topic_id in part.forgotten:
+            forgotten.setdefault((place.topic, topic_id), []).append(place.partition)
         return FetchRequest(
             max_wait_ms=settings.fetch_max_wait_ms,
             min_bytes=settings.fetch_min_bytes,
             max_bytes=settings.fetch_max_bytes,
             isolation_level=settings.isolation_level,
+            session_id=part.session_id,
+            session_epoch=part.epoch,
             rack_id=settings.client_rack,
             topics=[
-                FetchRequest.FetchTopic(topic=topic, topic_id=ids[topic], partitions=partitions)
-                for topic, partitions in rows.items()
+                FetchRequest.FetchTopic(topic=topic, topic_id=topic_id, partitions=partitions)
+                for (topic, topic_id), partitions in rows.items()
+            ],
+            forgotten_topics_data=[
+                FetchRequest.ForgottenTopic(topic=topic, topic_id=topic_id, partitions=partitions)
+                for (topic, topic_id), partitions in forgotten.items()
             ],
         )
+
+    async def _close_session(self, node_id: int) -> None:
+        """Close the session with a broker, so that it has room for another one. Errors are ignored."""
+        part = self._sessions[node_id].close()
+        if part is None:
+            return
+        request = self._request(part)
+        request.max_wait_ms = 0
+        with contextlib.suppress(OSError, KafkaError, MalformedError, UnsupportedVersionError, ClosedError):
+            async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                await self._cluster.send(request, node(node_id))
 
     def _answered(
         self,
         response: FetchResponse,
         asked: Mapping[TopicPartition, tuple[PartitionState, int, int]],
-        names: Mapping[Any, str],
+        names: Mapping[Uuid, str],
     ) -> bool:
         """Buffer the records of a response. Returns True if the next request may be sent at once."""
         moved: list[tuple[str, int, int, int]] = []
