@@ -1,4 +1,6 @@
-"""Fetches records: one request at a time to each leader of assigned partitions, while their buffers have room.
+"""Fetches records: one request at a time to each broker of assigned partitions, while their buffers have room.
+
+A partition is fetched from its leader, or from a follower that the leader prefers (`read_replica`).
 
 A request is sent only when all partitions of the broker have room, so that every request asks for all of them. When
 positions change, the request that waits at the broker is abandoned, and the next one uses another connection, because
@@ -10,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from barnabas.batches import BatchError, iterate_batches
@@ -24,12 +26,13 @@ from barnabas.client.consuming.fetch_session import (
     Wanted,
 )
 from barnabas.client.consuming.partition import PartitionState
+from barnabas.client.consuming.read_replica import NO_PREFERENCE, PreferredReplica, is_usable, read_replica
 from barnabas.client.consuming.settings import ConsumerSettings
 from barnabas.client.errors import ClosedError, error_code
 from barnabas.client.records import TopicPartition
 from barnabas.client.routing import node
 from barnabas.client.shared import begin, end
-from barnabas.client.state import NO_LEADER, Node
+from barnabas.client.state import Node
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError, Uuid
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -85,16 +88,18 @@ class Fetcher:
         if self._is_closed:
             return
         by_node: dict[int, list[PartitionState]] = {}
-        cluster_state = self._cluster.state
+        cluster_state, now_s = self._cluster.state, asyncio.get_running_loop().time()
         is_stale = False
         for place, state in self._states.items():
             if state.position is None or state.is_paused:
                 continue
-            known = cluster_state.partition(*place)
-            if known is None or known.leader_id == NO_LEADER or known.leader_id not in cluster_state.nodes:
+            node_id = read_replica(state.preferred, cluster_state.partition(*place), cluster_state.nodes, now_s)
+            if node_id is None:
                 is_stale = True
-            else:
-                by_node.setdefault(known.leader_id, []).append(state)
+                continue
+            if state.preferred is not None and state.preferred.node_id != node_id:
+                state.preferred = None
+            by_node.setdefault(node_id, []).append(state)
         for node_id, states in by_node.items():
             if node_id not in self._tasks and all(state.has_room for state in states):
                 task = begin(self._fetch(node_id, states))
@@ -173,6 +178,7 @@ class Fetcher:
             )
         except (OSError, KafkaError, MalformedError) as error:
             _log.info("fetch from node %d failed: %s", node_id, error)
+            _return_to_leaders(states, node_id)
             self._refresh_soon()
             await self._back_off()
             return
@@ -185,9 +191,10 @@ class Fetcher:
             if part.is_full or code not in SESSION_ERRORS:
                 await self._back_off()
             if code not in SESSION_ERRORS or code is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
+                _return_to_leaders(states, node_id)
                 self._refresh_soon()
             return
-        if not self._answered(response, asked, {each: name for name, each in ids.items()}):
+        if not self._answered(node_id, response, asked, {each: name for name, each in ids.items()}):
             await self._back_off()
 
     async def _back_off(self) -> None:
@@ -257,6 +264,7 @@ class Fetcher:
 
     def _answered(
         self,
+        node_id: int,
         response: FetchResponse,
         asked: Mapping[TopicPartition, tuple[PartitionState, int, int]],
         names: Mapping[Uuid, str],
@@ -271,8 +279,14 @@ class Fetcher:
                 state, generation, offset = asked.get(place, (None, 0, 0))
                 if state is None or state.generation != generation or self._states.get(place) is not state:
                     continue
+                if state.fetch_offset != offset:
+                    continue  # another replica has returned these records meanwhile
                 if row.error_code:
                     code = error_code(row.error_code)
+                    if self._is_of_follower(state, node_id, code):
+                        _log.info("%s: %s at follower %d, back to the leader", place, code.name, node_id)
+                        has_failed = True
+                        continue
                     if row.current_leader.leader_id >= 0:
                         moved.append((*place, row.current_leader.leader_id, row.current_leader.leader_epoch))
                     if code in _PASSES:
@@ -284,6 +298,8 @@ class Fetcher:
                 state.high_watermark = row.high_watermark
                 state.last_stable_offset = row.last_stable_offset
                 state.log_start_offset = row.log_start_offset
+                if row.preferred_read_replica != NO_PREFERENCE and not self._prefer(state, row.preferred_read_replica):
+                    is_stale = True
                 if row.records:
                     has_records = self._keep(state, row, offset) or has_records
         if moved:
@@ -294,6 +310,31 @@ class Fetcher:
         if has_records:
             self._news.set()
         return not (is_stale or has_failed) or bool(moved)
+
+    def _prefer(self, state: PartitionState, node_id: int) -> bool:
+        """Fetch from another replica. Returns False if it is not known to be online: the metadata is out of date."""
+        now_s = asyncio.get_running_loop().time()
+        preferred = PreferredReplica(node_id, now_s + self._cluster.settings.get_int("metadata.max.age.ms") / 1000)
+        cluster_state = self._cluster.state
+        known = cluster_state.partition(*state.place)
+        if known is not None and node_id == known.leader_id:
+            state.preferred = None
+            return True
+        if known is None or not is_usable(preferred, known, cluster_state.nodes, now_s):
+            return False
+        state.preferred = preferred
+        return True
+
+    def _is_of_follower(self, state: PartitionState, node_id: int, code: ErrorCode) -> bool:
+        """Return to the leader after an error at a follower. Returns whether that is all that there is to do.
+
+        A follower may not have the newest or the oldest records yet, so only the leader knows that an offset is out of
+        range.
+        """
+        if state.preferred is None or state.preferred.node_id != node_id:
+            return False
+        state.preferred = None
+        return code is ErrorCode.OFFSET_OUT_OF_RANGE
 
     def _keep(self, state: PartitionState, row: FetchResponse.PartitionData, offset: int) -> bool:
         data = row.records
@@ -308,6 +349,13 @@ class Fetcher:
             return False
         state.fetched(data, aborted, end_offset)
         return True
+
+
+def _return_to_leaders(states: Iterable[PartitionState], node_id: int) -> None:
+    """Stop preferring a follower."""
+    for state in states:
+        if state.preferred is not None and state.preferred.node_id == node_id:
+            state.preferred = None
 
 
 def _end(data: bytes, offset: int) -> int:

@@ -20,6 +20,7 @@ from barnabas.batches import (
     decode_records,
     iterate_batches,
 )
+from barnabas.client.consuming.read_replica import PreferredReplica
 from barnabas.client.records import TopicPartition
 
 
@@ -51,6 +52,7 @@ class PartitionState:
         "pending",
         "place",
         "position",
+        "preferred",
         "processed",
         "reset_to",
         "timestamp_type",
@@ -71,6 +73,7 @@ class PartitionState:
         self.last_stable_offset = -1
         self.log_start_offset = -1
         self.timestamp_type = TimestampType.CREATE_TIME  # of the last batch that was returned
+        self.preferred: PreferredReplica | None = None  # follower to fetch from
         self.end_offset: int | None = None
         self.pending: list[tuple[int, int]] = []
         self.aborted: set[int] = set()

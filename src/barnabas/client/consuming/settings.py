@@ -151,7 +151,7 @@ allow.auto.create.topics boolean true medium
 exclude.internal.topics boolean true medium
     Exclude internal topics from patterns.
 client.rack string "" low
-    Rack of this client.
+    Rack of this client. Records are fetched from a follower in it if the leader of the partition names one.
 key.deserializer string - high
     Java class; no effect. Pass key_deserializer= to Consumer.
 value.deserializer string - high
