@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from barnabas.client import Cluster, controller, node
 from barnabas.client.consumer import Consumer, ConsumerRecord, TopicPartition
 from barnabas.client.producer import Producer
-from barnabas.wire import ErrorCode
+from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -227,6 +227,26 @@ async def offsets_are_found_by_time(bootstrap: str, prefix: str) -> None:
         assert found[TopicPartition(topic, 0)][:2] == (5, 1_700_000_005_000)  # type: ignore[index]
         assert found[TopicPartition(topic, 1)] is None
         assert await consumer.end_offsets([(topic, 0), (topic, 1)]) == {(topic, 0): 10, (topic, 1): 0}
+
+
+async def patterns_are_matched_by_the_broker(bootstrap: str, prefix: str) -> None:
+    """The consumer protocol, with RE2 syntax: Python does not know [[:digit:]]."""
+    for name in ("1", "2", "x", "1x"):
+        await create(bootstrap, f"{prefix}-{name}")
+    given = {"bootstrap.servers": bootstrap, "group.id": prefix, "group.protocol": "consumer"}
+    async with Consumer({**given, "auto.offset.reset": "earliest"}) as consumer:
+        await consumer.subscribe(pattern="broken[")
+        try:
+            await consumer.poll(20_000)
+        except KafkaError as error:
+            assert error.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+            assert "SubscribedTopicRegex `broken[` is not a valid regular expression" in str(error)
+        else:
+            raise AssertionError("the pattern was accepted")
+        await consumer.subscribe(pattern=f"{prefix}-[[:digit:]]")
+        await until(lambda: consumer.subscription() == (f"{prefix}-1", f"{prefix}-2"))
+        await consumer.subscribe([f"{prefix}-x"])
+        await until(lambda: consumer.assignment() == {(f"{prefix}-x", 0)})
 
 
 async def fetch_sessions_list_only_changes_and_are_closed(bootstrap: str, prefix: str) -> None:

@@ -360,6 +360,54 @@ def test_a_pattern_takes_in_topics_that_come_later(broker: Broker, protocol: str
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_pattern_as_text_is_matched_by_the_broker_or_in_a_classic_group_by_the_client(
+    broker: Broker, protocol: str
+) -> None:
+    for name in ("a", "b", "ab"):
+        broker.create_topic(f"text-{protocol}-{name}", 1)
+
+    async def main() -> None:
+        how: dict[str, Any] = {
+            "metadata_max_age_ms": 100,
+            "group_id": f"text-{protocol}",
+            "group_protocol": protocol,
+        }
+        async with consumer_of(broker, **how) as consumer:
+            await consumer.subscribe(pattern=f"text-{protocol}-[a-b]")
+            await _until(lambda: len(consumer.assignment()) == 2)
+            assert consumer.subscription() == (f"text-{protocol}-a", f"text-{protocol}-b")
+            assert consumer._cluster._follows_all is (protocol == "classic")
+            await consumer.subscribe(pattern=f"text-{protocol}-.*b")
+            await _until(lambda: consumer.subscription() == (f"text-{protocol}-ab", f"text-{protocol}-b"))
+            await _until(lambda: {place.topic for place in consumer.assignment()} == set(consumer.subscription()))
+            await consumer.subscribe([f"text-{protocol}-a"])
+            await _until(lambda: consumer.assignment() == {(f"text-{protocol}-a", 0)})
+            assert consumer.subscription() == (f"text-{protocol}-a",)
+            await write(broker, f"text-{protocol}-a", 1)
+            assert [record.value for record in await read(consumer, 1)] == [b"0"]
+
+    run(main)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_pattern_that_is_not_one_is_an_invalid_regular_expression(broker: Broker, protocol: str) -> None:
+    broker.create_topic(f"invalid-{protocol}", 1)
+
+    async def main() -> None:
+        async with consumer_of(broker, group_id=f"invalid-{protocol}", group_protocol=protocol) as consumer:
+            with pytest.raises(KafkaError, match="`broken\\[` is not a valid regular expression") as raised:
+                await consumer.subscribe(pattern="broken[")
+                await consumer.poll(10_000)
+            assert raised.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+            await consumer.subscribe(pattern=f"invalid-{protocol}")
+            await _until(lambda: len(consumer.assignment()) == 1)
+            with pytest.raises(ValueError, match="topics or a pattern, not both"):
+                await consumer.subscribe(["orders"], pattern="orders")
+
+    run(main)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_static_member_comes_back_to_what_it_had(broker: Broker, protocol: str) -> None:
     topic = f"static-{protocol}"
     broker.create_topic(topic, 2)

@@ -25,6 +25,7 @@ def broker() -> Iterator[Broker]:
         scenes.keys_go_where_other_clients_send_them,
         scenes.records_are_exchanged_with_other_clients,
         scenes.a_group_is_shared_with_aiokafka,
+        scenes.patterns_are_matched_by_the_broker,
         scenes.fetch_sessions_list_only_changes_and_are_closed,
     ],
     ids=lambda scene: scene.__name__,

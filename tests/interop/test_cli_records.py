@@ -67,6 +67,10 @@ def test_members_of_a_consumer_group_share_and_take_over(kafka: ApacheKafka) -> 
     run(scenes.members_share_and_take_over, kafka.bootstrap, "consumer", group_protocol="consumer")
 
 
+def test_patterns_are_matched_by_the_broker(kafka: ApacheKafka) -> None:
+    run(scenes.patterns_are_matched_by_the_broker, kafka.bootstrap, "patterns")
+
+
 def test_a_node_that_is_killed_loses_nothing_and_gets_nothing_twice() -> None:
     jars(VERSION)
     with ApacheKafka() as node:

@@ -200,14 +200,23 @@ class Consumer(Generic[K, V]):
         self._news.set()
 
     @checks_arguments
-    async def subscribe(self, topics: Iterable[str] | re.Pattern[str], listener: Any = None) -> None:
-        """Read these topics, or all that match a pattern, as a member of the group."""
+    async def subscribe(
+        self, topics: Iterable[str] | re.Pattern[str] = (), listener: Any = None, *, pattern: str | None = None
+    ) -> None:
+        """Read these topics, or all whose whole names match a pattern, as a member of the group.
+
+        With group.protocol=consumer, the broker matches `pattern`, in RE2 syntax (Kafka 4.0). If the broker rejects
+        it, the next poll raises INVALID_REGULAR_EXPRESSION. A classic group, and a compiled pattern in `topics`, are
+        matched by this client, and leave out internal topics.
+        """
         self._check_open()
+        if pattern is not None and topics:
+            raise ValueError("pass topics or a pattern, not both")
         if self.settings.group_id is None:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "a group.id is needed to subscribe to topics")
         if self._states and self._subscription.membership is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "assign and subscribe exclude each other: unsubscribe first")
-        await self._subscription.change(topics, listener)
+        await self._subscription.change(topics, pattern, listener)
 
     async def unsubscribe(self) -> None:
         """Commit if automatic commits are enabled, leave the group, and stop reading."""

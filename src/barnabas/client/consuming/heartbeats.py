@@ -1,5 +1,7 @@
 """Membership in the consumer protocol (KIP-848): heartbeats send the subscription and return the assignment.
 
+A pattern as text is sent to the broker, which matches it against all topics. It then has RE2 syntax.
+
 Its one rule: partitions are revoked before a heartbeat reports that, and new ones are read as soon as they are
 assigned. API: ConsumerGroupHeartbeat.
 """
@@ -35,6 +37,8 @@ class HeartbeatMembership(Membership):
     """A member of a group in which the broker assigns partitions."""
 
     _sent_topics: tuple[str, ...] | None = None
+    _sent_pattern: str | None = None
+    _has_sent_pattern = False  # ever: brokers keep the pattern of a member that sends none
     _sent_owned: dict[Uuid, list[int]] | None = None
     _target: dict[Uuid, list[int]] | None = None
     _interval_ms = _FIRST_INTERVAL_MS
@@ -86,7 +90,11 @@ class HeartbeatMembership(Membership):
             while self.is_poll_late():
                 await asyncio.sleep(1)
             self._begin_anew()
-        response: ConsumerGroupHeartbeatResponse = await self.ask(self._request(), self.settings.request_timeout_ms)
+        request = self._request()
+        feature = "a pattern that the broker matches" if request.subscribed_topic_regex else ""
+        response: ConsumerGroupHeartbeatResponse = await self.ask(
+            request, self.settings.request_timeout_ms, feature=feature
+        )
         code = error_code(response.error_code)
         if code in _FENCED:
             await self.reader.lose_all()
@@ -105,24 +113,28 @@ class HeartbeatMembership(Membership):
         return 0 if await self._reconcile() else self._interval_ms
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
-        topics, owned = self.reader.subscribed_topics(), self._owned()
+        topics, pattern, owned = self.reader.subscribed_topics(), self.reader.subscribed_pattern(), self._owned()
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=self.generation
         )
         is_joining = self.generation == JOIN_EPOCH
-        if is_joining or self._sent_topics is None:
+        is_complete = is_joining or self._sent_topics is None
+        if is_complete:
             request.instance_id = self.settings.group_instance_id
             request.rack_id = self.settings.client_rack or None
             request.rebalance_timeout_ms = self.settings.max_poll_interval_ms
             request.server_assignor = self.settings.group_remote_assignor
         if is_joining or topics != self._sent_topics:
             request.subscribed_topic_names = list(topics)
+        if (is_complete or pattern != self._sent_pattern) and (pattern is not None or self._has_sent_pattern):
+            request.subscribed_topic_regex = pattern or ""  # the empty text ends the use of a pattern
+            self._has_sent_pattern = True
         if is_joining or owned != self._sent_owned:
             request.topic_partitions = [
                 ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=partitions)
                 for topic_id, partitions in ({} if is_joining else owned).items()
             ]
-        self._sent_topics, self._sent_owned = topics, owned
+        self._sent_topics, self._sent_pattern, self._sent_owned = topics, pattern, owned
         return request
 
     def _owned(self) -> dict[Uuid, list[int]]:

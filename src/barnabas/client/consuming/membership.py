@@ -15,7 +15,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.consuming.settings import ConsumerSettings
 from barnabas.client.records import GroupMetadata, TopicPartition
 from barnabas.client.routing import coordinator
-from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire import ErrorCode, KafkaError, UnsupportedVersionError
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,10 @@ class Reader(Protocol):
     """The consumer, as its membership sees it."""
 
     def subscribed_topics(self) -> tuple[str, ...]:
-        """Return the subscribed topics, sorted."""
+        """Return the subscribed topics, sorted. Empty if the broker matches a pattern."""
+
+    def subscribed_pattern(self) -> str | None:
+        """Return the pattern that the broker matches, or None."""
 
     def owned(self) -> tuple[TopicPartition, ...]:
         """Return the assigned partitions."""
@@ -76,7 +79,7 @@ class Membership:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            if not isinstance(error, KafkaError | OSError):
+            if not isinstance(error, KafkaError | OSError | UnsupportedVersionError):
                 _log.exception("membership in group %s failed", self.group_id)
             self.error = error
             await self.reader.lose_all()
@@ -99,10 +102,15 @@ class Membership:
     def failed(self, code: ErrorCode, message: str | None = None) -> KafkaError:
         return KafkaError(code, f"group {self.group_id}: {message or code.message}")
 
-    async def ask(self, request: Any, timeout_ms: float | None = None) -> Any:
-        """Send a request to the coordinator, once. If the coordinator moved, the next request looks it up again."""
+    async def ask(self, request: Any, timeout_ms: float | None = None, *, feature: str = "") -> Any:
+        """Send a request to the coordinator, once. If the coordinator moved, the next request looks it up again.
+
+        `feature` names what needs the version of the request, for the error of an old broker.
+        """
         try:
-            response = await self.cluster.send(request, coordinator(self.group_id), timeout_ms=timeout_ms, lane=LANE)
+            response = await self.cluster.send(
+                request, coordinator(self.group_id), timeout_ms=timeout_ms, feature=feature, lane=LANE
+            )
         except OSError:
             self.cluster.forget_coordinator(self.group_id)
             raise

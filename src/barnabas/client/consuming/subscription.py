@@ -1,5 +1,8 @@
 """The subscription of a consumer: topics or a pattern, the rebalance listener, and the membership in the group.
 
+A pattern is matched by the broker if it is text and `group.protocol` is consumer (RE2 syntax, KIP-848), else by this
+client, against the topics in its metadata.
+
 Rebalances happen in the background. Records that were returned before the last poll count as processed; their offsets
 are committed when partitions are revoked, if automatic commits are enabled.
 """
@@ -20,6 +23,7 @@ from barnabas.client.consuming.membership import Membership, new_membership
 from barnabas.client.consuming.settings import ConsumerSettings
 from barnabas.client.records import GroupMetadata, TopicPartition
 from barnabas.client.shared import begin, end
+from barnabas.wire import ErrorCode, KafkaError
 
 _log = logging.getLogger(__name__)
 
@@ -47,11 +51,17 @@ class Subscription:
         self._on_error = on_error
         self._topics = tuple(topics)
         self._pattern: re.Pattern[str] | None = None
+        self._remote_pattern: str | None = None
         self._listener: Any = None
         self._task: asyncio.Task[None] | None = None
 
     def topics(self) -> tuple[str, ...]:
-        """Return the topics that are subscribed to now: those given, or those that match the pattern."""
+        """Return the topics that are subscribed to now: those given, or those that match the pattern.
+
+        If the broker matches the pattern, only topics with assigned partitions are known.
+        """
+        if self._remote_pattern is not None:
+            return tuple(sorted({place.topic for place in self._assignment.states}))
         if self._pattern is None:
             return self._topics
         return tuple(
@@ -62,19 +72,26 @@ class Subscription:
             )
         )
 
-    async def change(self, topics: Iterable[str] | re.Pattern[str], listener: Any) -> None:
-        """Subscribe to other topics, and join the group unless the consumer is a member already."""
+    async def change(self, topics: Iterable[str] | re.Pattern[str], pattern: str | None, listener: Any) -> None:
+        """Subscribe to other topics or a pattern, and join the group unless the consumer is a member already.
+
+        Raises INVALID_REGULAR_EXPRESSION for a pattern that this client cannot compile. A pattern that the broker
+        rejects is an error of the membership.
+        """
+        if pattern is not None and self._settings.group_protocol != "consumer":
+            topics, pattern = _compiled(pattern), None
         self._listener = listener if listener is not None else self._listener
+        self._remote_pattern = pattern
         self._pattern = topics if isinstance(topics, re.Pattern) else None
         self._topics = () if isinstance(topics, re.Pattern) else tuple(dict.fromkeys(topics))
         if self._pattern is not None:
             self._cluster.follow_all()
             await self._cluster.refresh()
-        else:
+        elif pattern is None:
             if self._settings.allow_auto_create_topics:
                 await self._cluster.metadata(self._topics, allow_auto_topic_creation=True)
             await self._cluster.refresh(self._topics)
-        if self.membership is None:
+        if self.membership is None or self.membership.error is not None:
             self.membership = new_membership(self._cluster, self._settings, self, self._random)
             self.membership.on_error = self._on_error
             self._task = begin(self.membership.run())
@@ -90,7 +107,7 @@ class Subscription:
                 await self.revoke(list(self._assignment.states))
             await self.membership.leave()
             self.membership = None  # only now: commits need the member
-        self._topics, self._pattern = (), None
+        self._topics, self._pattern, self._remote_pattern = (), None, None
 
     def group_metadata(self) -> GroupMetadata:
         """Return the member that commits. Raises INVALID_GROUP_ID without a group."""
@@ -101,7 +118,10 @@ class Subscription:
     # --- membership.Reader
 
     def subscribed_topics(self) -> tuple[str, ...]:
-        return tuple(sorted(self.topics()))
+        return () if self._remote_pattern is not None else tuple(sorted(self.topics()))
+
+    def subscribed_pattern(self) -> str | None:
+        return self._remote_pattern
 
     def owned(self) -> tuple[TopicPartition, ...]:
         return tuple(sorted(self._assignment.states))
@@ -138,3 +158,11 @@ class Subscription:
                 await result
         except Exception:
             _log.exception("%s of a listener failed", name)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        text = f"`{pattern}` is not a valid regular expression: {error}"
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from error
