@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from tools.apache_kafka import VERSION, ApacheKafka
 
+from barnabas.client import Admin
+from barnabas.client.admin.part import checked
+from barnabas.client.admin.quotas import quota_entity
 from barnabas.client.producer import Producer
 from tests.client import record_scenes as scenes
 from tests.command_line import Command, Script, invoke
@@ -69,6 +72,26 @@ def test_members_of_a_consumer_group_share_and_take_over(kafka: ApacheKafka) -> 
 
 def test_patterns_are_matched_by_the_broker(kafka: ApacheKafka) -> None:
     run(scenes.patterns_are_matched_by_the_broker, kafka.bootstrap, "patterns")
+
+
+def test_a_consumer_that_is_throttled_reads_everything_and_sends_nothing_meanwhile(
+    any_kafka: ApacheKafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    client_id = f"throttled-{any_kafka.version}"
+
+    async def scene(bootstrap: str, topic: str) -> None:
+        await scenes.create(bootstrap, topic)
+        async with Producer({"bootstrap.servers": bootstrap}) as producer:
+            for _ in range(14):
+                await producer.send(topic, bytes(10_000), partition=0)
+        async with Admin({"bootstrap.servers": bootstrap}) as admin:
+            checked(await admin.alter_client_quotas({quota_entity(client_id=client_id): {"consumer_byte_rate": 1e4}}))
+        how: dict[str, Any] = {"client_id": client_id, "max_partition_fetch_bytes": 50_000}
+        assert len(await scenes.read(bootstrap, topic, 14, **how)) == 14
+
+    with caplog.at_level("INFO", "barnabas.client.connection"):
+        run(scene, any_kafka.bootstrap, client_id)
+    assert f"{any_kafka.bootstrap} throttles this client for" in caplog.text
 
 
 def test_a_node_that_is_killed_loses_nothing_and_gets_nothing_twice() -> None:

@@ -326,9 +326,14 @@ class Cluster:
 
         async def attempt() -> Any:
             connection = await self._connection(await self._locate(to), lane)
-            progress.is_sent = True
             response = await self._exchange(
-                connection, request, request_timeout_ms, version=version, least_version=least_version, feature=feature
+                connection,
+                request,
+                request_timeout_ms,
+                version=version,
+                least_version=least_version,
+                feature=feature,
+                on_sent=progress.sent,
             )
             if (error := whole_error(response)) is not None:
                 raise error
@@ -639,6 +644,9 @@ class _Progress:
     """Tracks whether a request was sent."""
 
     is_sent = False
+
+    def sent(self) -> None:
+        self.is_sent = True
 
 
 class _RowsNotDoneError(KafkaError):

@@ -2,12 +2,14 @@
 
 It neither finds nodes nor retries. `open` returns a bare connection, whose caller chooses the version of each request;
 `handshake.connect` returns one with negotiated versions that is logged in. If the peer breaks the protocol, the connection is
-closed, and everything that waits on it fails with `ConnectionLostError`.
+closed, and everything that waits on it fails with `ConnectionLostError`. If the node throttles this client, requests wait until
+it may send again (`throttling`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import ssl
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple, cast
 
 from barnabas import wire
 from barnabas.client.errors import ConnectionLostError, NotConnectedError, NotKafkaError, TlsError, UnknownHostError
+from barnabas.client.throttling import Throttle, throttle_time_ms
 from barnabas.client.versions import NodeVersions, encode_best
 from barnabas.config.endpoints import address_text
 from barnabas.wire import APIS, Api, ErrorCode, MalformedError, Message, message_class
@@ -24,6 +27,8 @@ from barnabas.wire.frame import FrameBuffer
 from barnabas.wire.messages.header import RequestHeader
 
 __all__ = ["Connection", "ConnectionLostError"]
+
+_log = logging.getLogger(__name__)
 
 MAX_RESPONSE_BYTES = 1 << 30
 MAX_FIRST_RESPONSE_BYTES = 0x15000000 - 1  # a TLS alert or ASCII text, read as a size, is above this
@@ -58,6 +63,7 @@ class Connection(asyncio.Protocol):
         self.versions: NodeVersions | None = None
         self.before_call: Callable[[], Awaitable[None]] | None = None  # renews the login if it is due
         self.last_used_s = 0.0
+        self.throttle = Throttle()
         self._on_lost = on_lost
         self._buffer = FrameBuffer(MAX_RESPONSE_BYTES)
         self._opening = b""
@@ -117,8 +123,9 @@ class Connection(asyncio.Protocol):
         """Send a request and return the response, in the newest common version unless one is given (`versions.encode_best`).
 
         `on_sent` is called when the request is written, before it is answered. Raises TimeoutError if no response comes in
-        time; a later one is dropped.
+        time; a later one is dropped. The timeout begins when the node does not throttle this client any more.
         """
+        await self._wait_throttled()
         async with asyncio.timeout(timeout_ms / 1000):
             if self.before_call is not None:
                 await self.before_call()
@@ -134,6 +141,7 @@ class Connection(asyncio.Protocol):
     ) -> Any:
         """Like `call`, but without a timeout, and without renewing the login first."""
         key, version, body = self._encoded(request, version, least_version, feature)
+        await self._wait_throttled()
         await self._wait_writable()
         correlation_id = self._write(key, version, body)
         answer = asyncio.get_running_loop().create_future()
@@ -148,6 +156,7 @@ class Connection(asyncio.Protocol):
 
     async def post(self, request: Message, version: int | None = None) -> None:
         """Send a request that has no response: Produce with acks=0."""
+        await self._wait_throttled()
         if self.before_call is not None:
             await self.before_call()
         key, version, body = self._encoded(request, version, 0, "")
@@ -183,6 +192,12 @@ class Connection(asyncio.Protocol):
         if self.versions is None:
             raise TypeError("no versions were negotiated on this connection: pass `version`")
         return key, *encode_best(request, self.versions, self.address, least=least_version, feature=feature)
+
+    async def _wait_throttled(self) -> None:
+        """Wait until the node may be sent requests. Returns early if the connection is lost."""
+        loop = asyncio.get_running_loop()
+        while (left_s := self.throttle.left_s(loop.time())) > 0 and not self._lost.done():
+            await asyncio.wait([self._lost], timeout=left_s)
 
     async def _wait_writable(self) -> None:
         while self._writable is not None:
@@ -270,6 +285,9 @@ class Connection(asyncio.Protocol):
         _, position = wire.decode_from("ResponseHeader", api.response_header_version(version), frame, 0)
         response, _ = wire.decode_from(message_class(api.response), version, frame, position)
         self._answers += 1
+        if time_ms := throttle_time_ms(api, version, response):
+            _log.info("%s throttles this client for %d ms", self.address, time_ms)
+            self.throttle.extend(time_ms, asyncio.get_running_loop().time())
         if not answer.done():
             answer.set_result(response)
 

@@ -11,11 +11,13 @@ from collections.abc import Awaitable, Callable
 from barnabas.client.backoff import Backoff
 from barnabas.client.connection import Connection
 from barnabas.client.shared import begin, end, join
+from barnabas.client.throttling import Throttle
 from barnabas.config.endpoints import Address
 
 
 class Link:
-    """`connect` makes a connection; `random` returns numbers between 0 and 1."""
+    """`connect` makes a connection; `random` returns numbers between 0 and 1. `throttle` is kept when the connection is made
+    again, and may be shared with other links to the node."""
 
     def __init__(
         self,
@@ -23,8 +25,10 @@ class Link:
         connect: Callable[[Address], Awaitable[Connection]],
         backoff: Backoff,
         random: Callable[[], float],
+        throttle: Throttle | None = None,
     ) -> None:
         self.address = address
+        self._throttle = throttle or Throttle()
         self._connect = connect
         self._backoff = backoff
         self._random = random
@@ -47,6 +51,11 @@ class Link:
         """Seconds until the next attempt to connect is allowed."""
         return 0.0 if self.is_open else max(0.0, self._not_before_s - asyncio.get_running_loop().time())
 
+    @property
+    def throttled_s(self) -> float:
+        """Seconds for which the node throttles this client."""
+        return self._throttle.left_s(asyncio.get_running_loop().time())
+
     async def connection(self) -> Connection:
         """Return the open connection, or make one. Raises like `handshake.connect`."""
         if self._connection is not None and self._connection.is_open:
@@ -63,7 +72,10 @@ class Link:
         loop = asyncio.get_running_loop()
         try:
             await asyncio.sleep(self.ready_in_s)
-            self._connection = await self._connect(self.address)
+            made = await self._connect(self.address)
+            self._throttle.extend(made.throttle.left_s(loop.time()) * 1000, loop.time())
+            made.throttle = self._throttle
+            self._connection = made
         except Exception:
             delay_ms = self._backoff.delay_ms(self._failures, self._random())
             self._failures += 1

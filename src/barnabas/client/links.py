@@ -2,12 +2,16 @@
 
 A lane is a separate connection to the same node, for requests that wait there and would delay the others. Bootstrap servers
 have negative ids until their node ids are known.
+
+A node that throttles this client is sent nothing on any lane. `GROUP_LANE` is throttled on its own, so that members are not
+removed from their groups because their fetches are throttled; Kafka's consumer has a connection of its own for that, too.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from weakref import WeakValueDictionary
 
 from barnabas.client import handshake
 from barnabas.client.backoff import Backoff
@@ -16,7 +20,11 @@ from barnabas.client.link import Link
 from barnabas.client.routing import Load, least_loaded
 from barnabas.client.shared import begin
 from barnabas.client.state import Node
+from barnabas.client.throttling import Throttle
 from barnabas.config.endpoints import Address
+
+GROUP_LANE = "group"
+"""Lane for the requests of members of groups: heartbeats, and JoinGroup, which waits at the broker."""
 
 
 class Links:
@@ -26,13 +34,15 @@ class Links:
         self._random = random
         self._links: dict[tuple[int, str], Link] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._throttles: WeakValueDictionary[tuple[Address, bool], Throttle] = WeakValueDictionary()
 
     async def connection(self, node: Node, lane: str = "") -> Connection:
         """Return the connection to a node. Raises like `handshake.connect`."""
         link = self._links.get((node.id, lane))
         if link is None:
             address = Address(node.host, node.port)
-            link = self._links[node.id, lane] = Link(address, self._connect, self._backoff, self._random)
+            throttle = self._throttles.setdefault((address, lane == GROUP_LANE), Throttle())
+            link = self._links[node.id, lane] = Link(address, self._connect, self._backoff, self._random, throttle)
         return await link.connection()
 
     async def _connect(self, address: Address) -> Connection:
@@ -44,7 +54,10 @@ class Links:
 
     def _load(self, node: Node) -> Load:
         link = self._links.get((node.id, ""))
-        return Load(node.id, False) if link is None else Load(node.id, link.is_open, link.in_flight, link.ready_in_s)
+        if link is None:
+            return Load(node.id, False)
+        throttled_s = link.throttled_s
+        return Load(node.id, link.is_open and not throttled_s, link.in_flight, max(link.ready_in_s, throttled_s))
 
     def follow(self, nodes: Mapping[int, Node]) -> None:
         """Take over the nodes of the cluster. A bootstrap server that is one of them keeps its connection; the connections

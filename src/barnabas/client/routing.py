@@ -108,7 +108,7 @@ def resolve(to: Destination, state: ClusterState, coordinators: Mapping[Coordina
 
 
 class Load(NamedTuple):
-    """Load of a node: requests in flight, and seconds until the next attempt to connect is allowed."""
+    """Load of a node: requests in flight, and seconds until it may be connected to, or sent requests if it throttles them."""
 
     node_id: int
     is_open: bool

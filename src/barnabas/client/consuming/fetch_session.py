@@ -5,11 +5,10 @@ lists all of them. An incremental request lists only partitions that are new or 
 changed, and those to forget. After an error, or if a request was not answered, the next request is full: it closes the
 session and asks for a new one.
 
->>> session = FetchSession()
->>> place = TopicPartition("orders", 0)
->>> session.request({place: Wanted(fetch_offset=5)}, uses_ids=False)
-SessionRequest(session_id=0, epoch=0, listed={TopicPartition(topic='orders', partition=0): Wanted(fetch_offset=5, \
-leader_epoch=-1, topic_id=Uuid.from_string('AAAAAAAAAAAAAAAAAAAAAA'))}, forgotten=[])
+>>> session, place = FetchSession(), TopicPartition("orders", 0)
+>>> first = session.request({place: Wanted(fetch_offset=5)}, uses_ids=False)
+>>> first.session_id, first.epoch, list(first.listed)
+(0, 0, [TopicPartition(topic='orders', partition=0)])
 >>> session.answered(ErrorCode.NONE, 77)
 >>> session.request({place: Wanted(fetch_offset=5)}, uses_ids=False)
 SessionRequest(session_id=77, epoch=1, listed={}, forgotten=[])

@@ -13,14 +13,12 @@ from typing import Any, Protocol
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.consuming.settings import ConsumerSettings
+from barnabas.client.links import GROUP_LANE
 from barnabas.client.records import GroupMetadata, TopicPartition
 from barnabas.client.routing import coordinator
 from barnabas.wire import ErrorCode, KafkaError, UnsupportedVersionError
 
 _log = logging.getLogger(__name__)
-
-LANE = "group"
-"""Connection for groups only: a JoinGroup waits at the broker, and responses come in order."""
 
 COORDINATOR_MOVED = frozenset(
     {
@@ -109,7 +107,7 @@ class Membership:
         """
         try:
             response = await self.cluster.send(
-                request, coordinator(self.group_id), timeout_ms=timeout_ms, feature=feature, lane=LANE
+                request, coordinator(self.group_id), timeout_ms=timeout_ms, feature=feature, lane=GROUP_LANE
             )
         except OSError:
             self.cluster.forget_coordinator(self.group_id)
