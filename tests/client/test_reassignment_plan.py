@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from barnabas.client import reassignment_plan
 from barnabas.client.reassignment_plan import PlanError, ReassignmentPlan, plan
 from barnabas.client.replica_choice import Key
 
@@ -341,3 +342,41 @@ def test_with_fewer_replicas_none_out_of_sync_is_kept_instead_of_one_in_sync(
         possible = min(factor, len(running - drain) + min(len(running & drain), spare))
         new = set(replicas) - set(current[key])
         assert len(running.intersection(replicas)) + len(new) >= possible, (key, replicas)
+
+
+class _ScanningState(reassignment_plan._State):
+    """Finds the partition whose leader moves by scanning all of them: slow, and plain to see."""
+
+    def level_leaders(self, keys: Iterable[Key]) -> None:
+        in_order = {key: list(self.replicas[key]) for key in keys}
+        leader = {key: replicas[0] for key, replicas in in_order.items()}
+
+        def find(giver: int, taker: int) -> Key | None:
+            return min((key for key in leader if leader[key] == giver and taker in self.replicas[key]), default=None)
+
+        def carry(key: Key, giver: int, taker: int) -> None:
+            leader[key] = taker
+            self._put(key, [taker, *(each for each in in_order[key] if each != taker)])
+
+        reassignment_plan._level(self.leads, sorted(self.usable), find, carry)
+
+
+@PROPERTIES
+@given(situations(), st.booleans(), st.sampled_from([None, 1, 2]))
+def test_leaders_move_as_if_all_partitions_were_scanned_for_each_move(
+    situation: tuple[Assignment, dict[int, str | None]], drains: bool, factor: int | None
+) -> None:
+    current, brokers = situation
+
+    def planned() -> Mapping[Key, tuple[int, ...]] | str:
+        try:
+            return plan(
+                current, brokers, rebalance=not drains, drain={1} if drains else (), replication_factor=factor
+            ).targets
+        except PlanError as error:
+            return str(error)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reassignment_plan, "_State", _ScanningState)
+        expected = planned()
+    assert planned() == expected

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from barnabas.client.replica_choice import (
@@ -319,17 +320,25 @@ class _State:
 
     def level_leaders(self, keys: Iterable[Key]) -> None:
         """Level the number of preferred leaders per broker, by reordering the replicas of these partitions."""
-        led: dict[int, set[Key]] = defaultdict(set)
         in_order = {key: list(self.replicas[key]) for key in keys}
-        for key, replicas in in_order.items():
-            led[replicas[0]].add(key)
+        leader = {key: replicas[0] for key, replicas in in_order.items()}
+        # For each leader and other replica: a heap of partitions. Those with another leader by now are dropped when met.
+        heaps: defaultdict[tuple[int, int], list[Key]] = defaultdict(list)
+        for key in sorted(in_order):  # a sorted list is a heap
+            for each in in_order[key][1:]:
+                heaps[leader[key], each].append(key)
 
         def find(giver: int, taker: int) -> Key | None:
-            return min((key for key in led[giver] if taker in self.replicas[key]), default=None)
+            heap = heaps[giver, taker]
+            while heap and leader[heap[0]] != giver:
+                heappop(heap)
+            return heap[0] if heap else None
 
         def carry(key: Key, giver: int, taker: int) -> None:
-            led[giver].discard(key)
-            led[taker].add(key)
+            leader[key] = taker
+            for each in in_order[key]:
+                if each != taker:
+                    heappush(heaps[taker, each], key)
             self._put(key, [taker, *(each for each in in_order[key] if each != taker)])
 
         _level(self.leads, sorted(self.usable), find, carry)
