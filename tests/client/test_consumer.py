@@ -95,6 +95,27 @@ def test_a_poll_returns_no_more_than_is_asked_for_and_loses_nothing(broker: Brok
     run(main)
 
 
+def test_large_responses_are_not_copied_but_their_values_are_bytes(broker: Broker) -> None:
+    broker.create_topic("large", 2)
+
+    async def main() -> None:
+        async with Producer({"bootstrap.servers": broker.bootstrap_servers, "max.request.size": 1 << 24}) as producer:
+            for number in range(400):
+                await producer.send(
+                    "large", b"%d" % number * 1_000, b"key", partition=number % 2, headers=[("h", b"v")]
+                )
+        async with consumer_of(broker) as consumer:
+            consumer.assign([("large", 0), ("large", 1)])
+            found = await read(consumer, 400)
+            for partition in range(2):
+                values = [record.value for record in found if record.partition == partition]
+                assert values == [b"%d" % number * 1_000 for number in range(partition, 400, 2)]
+            assert {type(each) for record in found for each in (record.key, record.value)} == {bytes}
+            assert {record.headers for record in found} == {(("h", b"v"),)}
+
+    run(main)
+
+
 def test_seek_goes_where_it_is_told(broker: Broker) -> None:
     broker.create_topic("seek", 2)
 

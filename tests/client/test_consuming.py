@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from barnabas.batches import (
+    BatchError,
     Compression,
     CorruptBatchError,
     Record,
@@ -12,8 +15,11 @@ from barnabas.batches import (
     build_batch,
     build_end_txn_marker,
 )
+from barnabas.client.consumer import Consumer
+from barnabas.client.consuming.collector import Collector
 from barnabas.client.consuming.partition import PartitionState
 from barnabas.client.records import TopicPartition
+from barnabas.wire import KafkaError
 
 PLACE = TopicPartition("orders", 0)
 
@@ -32,7 +38,7 @@ def marker(offset: int, producer_id: int, *, commit: bool) -> bytes:
 def reading(*data: bytes, position: int = 0, aborted: list[tuple[int, int]] | None = None) -> PartitionState:
     state = PartitionState(PLACE)
     state.seek(position)
-    state.fetched(b"".join(data), aborted or [], 1_000)
+    state.fetched(b"".join(data), aborted or [])
     return state
 
 
@@ -72,6 +78,74 @@ def test_a_wrong_crc_is_corrupt_and_a_check_that_is_off_lets_it_pass() -> None:
     with pytest.raises(CorruptBatchError):
         take_all(reading(bytes(broken)))
     assert len(reading(bytes(broken)).take(1, check_crcs=False, committed_only=False)) == 1
+
+
+def corrupt(data: bytes) -> bytes:
+    broken = bytearray(data)
+    broken[-2] ^= 1
+    return bytes(broken)
+
+
+def old(data: bytes) -> bytes:
+    return data[:16] + b"\x01" + data[17:]
+
+
+@pytest.mark.parametrize("broken", [corrupt, old])
+def test_a_batch_that_cannot_be_read_is_an_error_until_it_is_sought_past(broken: Callable[[bytes], bytes]) -> None:
+    data = batch(0, 2) + broken(batch(2, 1)) + batch(3, 1)
+    state = reading(data)
+    assert [record.offset for record in state.take(9, check_crcs=True, committed_only=False)] == [0, 1]
+    for _ in range(3):
+        with pytest.raises(BatchError):
+            state.take(9, check_crcs=True, committed_only=False)
+        with pytest.raises(BatchError):
+            state.take_one(check_crcs=True, committed_only=False)
+        assert (state.position, state.fetch_offset, state.has_buffered, state.has_room) == (2, 2, True, True)
+    state.seek(3)
+    assert not state.has_buffered
+    assert state.fetched(batch(3, 1), [])
+    assert take_all(state) == [3]
+
+
+def test_a_part_of_a_batch_is_not_buffered() -> None:
+    state = reading(position=0)
+    assert not state.fetched(batch(0, 2)[:-1], [])
+    assert (state.has_buffered, state.fetch_offset) == (False, 0)
+
+
+class _NoFetcher:
+    def wake(self) -> None:
+        pass
+
+
+def test_a_partition_that_cannot_be_read_does_not_hold_up_the_others() -> None:
+    places = [TopicPartition("orders", index) for index in range(3)]
+    states = {place: PartitionState(place) for place in places}
+    for place, data in zip(places, (corrupt(batch(0, 1)), batch(0, 1), batch(0, 1)), strict=True):
+        states[place].seek(0)
+        states[place].fetched(data, [])
+    settings = Consumer({"bootstrap.servers": "localhost:1"}).settings
+    collector = Collector(settings, states, _NoFetcher())  # type: ignore[arg-type]
+    collector.reassigned()
+    assert list(collector.take(1)) == [places[1]]
+    record = collector.take_one()
+    assert record is not None
+    assert record.partition == 2
+    for _ in range(2):
+        with pytest.raises(KafkaError, match=r"CORRUPT_MESSAGE: orders-0 at 0"):
+            collector.take(500)
+        with pytest.raises(KafkaError, match=r"CORRUPT_MESSAGE: orders-0 at 0"):
+            collector.take_one()
+
+
+def test_values_of_records_in_a_view_are_bytes() -> None:
+    data = batch(0, 3) + batch(3, 3, compression=Compression.LZ4)
+    state = PartitionState(PLACE)
+    state.seek(0)
+    assert state.fetched(memoryview(bytearray(data)).toreadonly(), [])
+    records = state.take(9, check_crcs=True, committed_only=False)
+    assert [record.value for record in records] == [b"%d" % number for number in range(6)]
+    assert {type(record.value) for record in records} == {bytes}
 
 
 def test_aborted_transactions_and_markers_are_passed_over() -> None:

@@ -59,6 +59,14 @@ def test_an_announced_size_takes_no_memory_before_the_bytes_come() -> None:
     assert len(buffer.room()) < FIRST_ROOM
 
 
+def test_a_buffer_of_the_announced_size_does_not_grow_if_that_is_trusted() -> None:
+    size = 2 * FIRST_ROOM
+    buffer = FrameBuffer(1 << 30, memoryview(bytearray(16)), first_room=size)
+    buffer.feed(size.to_bytes(4) + b"x")
+    assert buffer.next_frame() is None
+    assert len(buffer.room()) == size - 1
+
+
 @pytest.mark.parametrize("size", [-1, 101])
 def test_a_size_out_of_bounds_is_malformed(size: int) -> None:
     buffer = FrameBuffer(100, memoryview(bytearray(16)))

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from barnabas.batches.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, decompress
 from barnabas.batches.errors import BatchError, TruncatedBatchError
 from barnabas.batches.format import (
+    COMPRESSION_MASK,
     HEADER_SIZE,
     NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
     BatchHeader,
     Buffer,
     Headers,
@@ -69,6 +71,8 @@ def decode_payload(
     if header is None:
         header = decode_whole_header(data, position)
     payload = data[position + HEADER_SIZE : position + header.size_in_bytes]
+    if not header.attributes & COMPRESSION_MASK:
+        return bytes(payload)
     return decompress(header.compression, payload, max_decompressed_bytes)
 
 
@@ -90,7 +94,8 @@ def decode_records(
 
 def decode_records_of_payload(payload: bytes, header: BatchHeader) -> list[Record]:
     """Return the records of a batch from its decompressed payload."""
-    return [record for some in decode_records_in_chunks(payload, header, header.records_count) for record in some]
+    chunks = list(decode_records_in_chunks(payload, header, header.records_count))  # one, or none without records
+    return chunks[0] if chunks else []
 
 
 def decode_records_in_chunks(
@@ -98,7 +103,7 @@ def decode_records_in_chunks(
 ) -> Iterator[list[Record]]:
     """Yield the records of a batch, so many at a time that memory does not grow with the batch."""
     count, position, decoded = header.records_count, 0, 0
-    timestamp = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    timestamp = header.max_timestamp if header.attributes & TIMESTAMP_TYPE_BIT else None
     while decoded < count:
         some = min(chunk_records, count - decoded)
         try:

@@ -13,7 +13,7 @@
                    request_timeout_ms=None, repeat=None, give_up_on=(), lane="") -> Any
                                                                 the response; retried where that is safe
         await send(request, to=None, *, version=None, least_version=0, feature="", timeout_ms=None, lane="",
-                   on_sent=None) -> Any
+                   on_sent=None, views=False) -> Any
                                                                 one attempt; error codes are left to the caller
         await post(request, to, *, version=None, lane="")       for requests without a response
         await refresh(topics=(), *, timeout_ms=None) -> ClusterState

@@ -365,13 +365,14 @@ class Cluster:
         timeout_ms: float | None = None,
         lane: str = "",
         on_sent: Callable[[], None] | None = None,
+        views: bool = False,
     ) -> Any:
         """Send a request once and return the response, even if it has error codes. `timeout_ms` defaults to
         `request.timeout.ms`.
 
         Requests of one lane share a connection to each node, and are answered one after the other. Use a separate lane for
         requests that wait at the broker, such as Fetch. `on_sent` is called when the request is written, before any later
-        one: callers that must send in order wait for it.
+        one: callers that must send in order wait for it. With `views`, records may be memoryviews of the response.
         """
         connection = await self._connection(await self._locate(to or any_broker()), lane)
         return await self._exchange(
@@ -382,6 +383,7 @@ class Cluster:
             least_version=least_version,
             feature=feature,
             on_sent=on_sent,
+            views=views,
         )
 
     async def post(self, request: Message, to: Destination, *, version: int | None = None, lane: str = "") -> None:

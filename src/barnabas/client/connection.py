@@ -14,6 +14,7 @@ import os
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, cast
 
@@ -23,7 +24,7 @@ from barnabas.client.throttling import Throttle, throttle_time_ms
 from barnabas.client.versions import NodeVersions, encode_best
 from barnabas.config.endpoints import address_text
 from barnabas.wire import APIS, Api, ErrorCode, MalformedError, Message, message_class
-from barnabas.wire.frame import FrameBuffer
+from barnabas.wire.frame import SCRATCH_BYTES, Frame, FrameBuffer
 from barnabas.wire.messages.header import RequestHeader
 
 __all__ = ["Connection", "ConnectionLostError"]
@@ -32,6 +33,7 @@ _log = logging.getLogger(__name__)
 
 MAX_RESPONSE_BYTES = 1 << 30
 MAX_FIRST_RESPONSE_BYTES = 0x15000000 - 1  # a TLS alert or ASCII text, read as a size, is above this
+FIRST_ROOM = 1 << 26  # more than fetch.max.bytes: responses of that size are received without growing the buffer
 MAX_ABANDONED = 1 << 16
 CLOSE_TIMEOUT_S = 5.0
 _SIZE = struct.Struct(">i")
@@ -48,13 +50,25 @@ _FOREIGN = (
 )
 
 
+_of_thread = threading.local()
+
+
+def _scratch() -> memoryview:
+    """Return a buffer that all connections of this thread receive into: each takes its bytes out before the next reads."""
+    found: memoryview | None = getattr(_of_thread, "scratch", None)
+    if found is None:
+        found = _of_thread.scratch = memoryview(bytearray(SCRATCH_BYTES))
+    return found
+
+
 class _Waiting(NamedTuple):
     api: Api
     version: int
     answer: asyncio.Future[Any]
+    views: bool
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """A connection, made by `open`. Any number of tasks may use `call` at once."""
 
     def __init__(self, client_id: str, on_lost: Callable[[], None] | None = None, *, address: str = "the peer") -> None:
@@ -65,7 +79,8 @@ class Connection(asyncio.Protocol):
         self.last_used_s = 0.0
         self.throttle = Throttle()
         self._on_lost = on_lost
-        self._buffer = FrameBuffer(MAX_RESPONSE_BYTES)
+        self._scratch = _scratch()
+        self._buffer = FrameBuffer(MAX_RESPONSE_BYTES, self._scratch, FIRST_ROOM)
         self._opening = b""
         self._answers = 0
         self._waiting: dict[int, _Waiting] = {}
@@ -119,17 +134,19 @@ class Connection(asyncio.Protocol):
         least_version: int = 0,
         feature: str = "",
         on_sent: Callable[[], None] | None = None,
+        views: bool = False,
     ) -> Any:
         """Send a request and return the response, in the newest common version unless one is given (`versions.encode_best`).
 
         `on_sent` is called when the request is written, before it is answered. Raises TimeoutError if no response comes in
         time; a later one is dropped. The timeout begins when the node does not throttle this client any more.
+        With `views`, records in a large response are memoryviews of its buffer, which is kept as long as one of them is.
         """
         await self._wait_throttled()
         async with asyncio.timeout(timeout_ms / 1000):
             if self.before_call is not None:
                 await self.before_call()
-            return await self.exchange(request, version, least_version, feature, on_sent)
+            return await self.exchange(request, version, least_version, feature, on_sent, views)
 
     async def exchange(
         self,
@@ -138,6 +155,7 @@ class Connection(asyncio.Protocol):
         least_version: int = 0,
         feature: str = "",
         on_sent: Callable[[], None] | None = None,
+        views: bool = False,
     ) -> Any:
         """Like `call`, but without a timeout, and without renewing the login first."""
         key, version, body = self._encoded(request, version, least_version, feature)
@@ -145,7 +163,7 @@ class Connection(asyncio.Protocol):
         await self._wait_writable()
         correlation_id = self._write(key, version, body)
         answer = asyncio.get_running_loop().create_future()
-        self._waiting[correlation_id] = _Waiting(APIS[key], version, answer)
+        self._waiting[correlation_id] = _Waiting(APIS[key], version, answer, views)
         if on_sent is not None:
             on_sent()
         try:
@@ -235,16 +253,19 @@ class Connection(asyncio.Protocol):
             self._writable.set_result(None)
             self._writable = None
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer.room()
+
+    def buffer_updated(self, size: int) -> None:
         if self._answers == 0 and len(self._opening) < 4:
-            self._opening += data[:8]
+            self._opening += self._scratch[: min(size, 8)]
             if (what := foreign_protocol(self._opening)) is not None:
                 self._break(NotKafkaError(f"{self.address} does not speak Kafka's protocol but {what}"))
                 return
-        self._buffer.feed(data)
+        self._buffer.received(size)
         try:
             while (frame := self._buffer.next_frame()) is not None:
-                self._answer(bytes(frame))
+                self._answer(frame)
         except MalformedError as error:
             self._break(ConnectionLostError(f"{self.address} broke the protocol: {error}"))
 
@@ -269,7 +290,7 @@ class Connection(asyncio.Protocol):
             return ConnectionLostError(f"{self.address} closed the connection instead of answering {asked} ({hint})")
         return ConnectionLostError(f"{self.address} closed the connection")
 
-    def _answer(self, frame: bytes) -> None:
+    def _answer(self, frame: Frame) -> None:
         if len(frame) < 4:
             raise MalformedError("a response without a correlation id")
         (correlation_id,) = _SIZE.unpack_from(frame)
@@ -279,7 +300,9 @@ class Connection(asyncio.Protocol):
                 raise MalformedError(f"a response to request {correlation_id}, which was not sent")
             del self._abandoned[correlation_id]  # its caller has stopped waiting
             return
-        api, version, answer = waiting
+        api, version, answer, views = waiting
+        if not views:
+            frame = bytes(frame)
         if api is APIS[_API_VERSIONS] and frame[4:6] == _UNSUPPORTED_VERSION:
             version = 0  # a refused version is always answered in version 0
         _, position = wire.decode_from("ResponseHeader", api.response_header_version(version), frame, 0)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from barnabas.wire.api import Api
 from barnabas.wire.apis import APIS, MODULES, RECORD_NAMES, ApiKey
-from barnabas.wire.codec import Writer, reader, writer
+from barnabas.wire.codec import Writer, reader, takes_views, writer
 from barnabas.wire.errors import EncodeError, ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 from barnabas.wire.message import Message, Struct
 from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, encode_unsigned_varint, random_uuid
@@ -110,15 +110,20 @@ def decode(name_or_class: type[Message] | str, version: int, data: bytes) -> Any
 
 
 @overload
-def decode_from(name_or_class: type[M], version: int, data: bytes, position: int) -> tuple[M, int]: ...
+def decode_from(name_or_class: type[M], version: int, data: bytes | memoryview, position: int) -> tuple[M, int]: ...
 @overload
-def decode_from(name_or_class: str, version: int, data: bytes, position: int) -> tuple[Any, int]: ...
-def decode_from(name_or_class: type[Message] | str, version: int, data: bytes, position: int) -> tuple[Any, int]:
-    """Decode a message at `position`, and return it with the position after it."""
+def decode_from(name_or_class: str, version: int, data: bytes | memoryview, position: int) -> tuple[Any, int]: ...
+def decode_from(
+    name_or_class: type[Message] | str, version: int, data: bytes | memoryview, position: int
+) -> tuple[Any, int]:
+    """Decode a message at `position`, and return it with the position after it.
+
+    Records in a memoryview become views of it. They are not copied, and keep the whole buffer in memory.
+    """
     cls = message_class(name_or_class) if isinstance(name_or_class, str) else name_or_class
     read = reader(cls, version)
     try:
-        return read(data if isinstance(data, bytes) else bytes(data), position)
+        return read(data if isinstance(data, bytes) or takes_views(cls) else bytes(data), position)
     except MalformedError as error:
         if str(error).startswith(cls.__name__):
             raise

@@ -20,7 +20,7 @@ _COMPACT_AFTER = 1 << 16
 
 
 LARGE_FRAME = 1 << 16
-FIRST_ROOM = 1 << 22  # initial buffer: an announced size is trusted up to this, and beyond only as bytes arrive
+FIRST_ROOM = 1 << 22
 SCRATCH_BYTES = 1 << 18
 
 Frame = bytes | memoryview
@@ -33,13 +33,15 @@ class FrameBuffer:
 
     A large frame gets its own buffer as soon as its size is known. The rest is received directly into it, so that its
     bytes are not copied again, and it is returned as a view. `scratch` receives everything else, and may be shared by
-    buffers in the same thread; it is not needed if only `feed` is used.
+    buffers in the same thread; it is not needed if only `feed` is used. An announced size is trusted up to `first_room`,
+    and beyond only as bytes arrive: then the buffer grows, and is copied.
     """
 
-    __slots__ = ("_data", "_filled", "_large", "_large_size", "_position", "_scratch", "max_size")
+    __slots__ = ("_data", "_filled", "_first_room", "_large", "_large_size", "_position", "_scratch", "max_size")
 
-    def __init__(self, max_size: int, scratch: memoryview = _NO_SCRATCH) -> None:
+    def __init__(self, max_size: int, scratch: memoryview = _NO_SCRATCH, first_room: int = FIRST_ROOM) -> None:
         self.max_size = max_size
+        self._first_room = first_room
         self._scratch = scratch
         self._data: bytes | bytearray = b""
         self._position = 0
@@ -104,7 +106,7 @@ class FrameBuffer:
             return bytes(view[start:end])
 
     def _begin_large(self, size: int, start: int) -> None:
-        self._large = memoryview(bytearray(min(size, FIRST_ROOM)))
+        self._large = memoryview(bytearray(min(size, self._first_room)))
         self._large_size = size
         self._filled = len(self._data) - start
         self._large[: self._filled] = self._data[start:]

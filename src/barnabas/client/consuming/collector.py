@@ -49,8 +49,12 @@ class Collector:
         return any(state.has_buffered and not state.is_paused for state in self._order)
 
     def take_one(self) -> ConsumerRecord | None:
-        """Return the next record, or None if none is buffered. Raises KafkaError for a batch that cannot be read."""
+        """Return the next record, or None if none is buffered.
+
+        Raises KafkaError for a batch that cannot be read, if no other partition has a record.
+        """
         order, count = self._order, len(self._order)
+        failure: KafkaError | None = None
         for _ in range(count):
             state = order[self._at % count]
             if not state.is_paused and state.position is not None:
@@ -58,48 +62,46 @@ class Collector:
                 try:
                     record = state.take_one(check_crcs=self._check_crcs, committed_only=self._committed_only)
                 except BatchError as error:
-                    raise _unreadable(state, error) from error
+                    record, failure = None, failure or _unreadable(state, error)
                 if not had_room and state.has_room:
                     self._fetcher.wake()
                 if record is not None:
                     self.touched.add(state)
                     return _new(ConsumerRecord, (*state.place, *record))
             self._at += 1
+        if failure is not None:
+            raise failure
         return None
 
     def take(self, limit: int) -> dict[TopicPartition, list[Record]]:
-        """Return the next records by partition, at most `limit`. Raises KafkaError for a batch that cannot be read."""
+        """Return the next records by partition, at most `limit`.
+
+        Raises KafkaError for a batch that cannot be read, if no other partition has records.
+        """
         found: dict[TopicPartition, list[Record]] = {}
+        failure: KafkaError | None = None
         is_drained = False
         count = len(self._order)
         for _ in range(count):
             state = self._order[self._at % count]
-            taken: list[Record] = []
-            while limit > 0 and not state.is_paused and state.position is not None and state.has_buffered:
+            if not state.is_paused and state.position is not None and state.has_buffered:
                 had_room = state.has_room
                 try:
-                    some = state.take(limit, check_crcs=self._check_crcs, committed_only=self._committed_only)
+                    taken = state.take(limit, check_crcs=self._check_crcs, committed_only=self._committed_only)
                 except BatchError as error:
-                    if found or taken:
-                        break  # the next poll raises it
-                    raise _unreadable(state, error) from error
+                    taken, failure = [], failure or _unreadable(state, error)
                 is_drained = is_drained or (state.has_room and not had_room)
-                if not some:
-                    self.touched.add(state)  # there were only markers: the position has moved
-                    break
-                limit -= len(some)
+                self.touched.add(state)  # even without records: the position moves behind markers
                 if taken:
-                    taken += some
-                else:
-                    taken = some  # not copied: the partition does not use the list any more
-            if taken:
-                found[state.place] = taken
-                self.touched.add(state)
-            if limit <= 0:
-                break
+                    found[state.place] = taken
+                    limit -= len(taken)
+                    if limit <= 0:
+                        break
             self._at += 1
         if is_drained:
             self._fetcher.wake()
+        if failure is not None and not found:
+            raise failure
         return found
 
 

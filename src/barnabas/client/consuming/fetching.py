@@ -15,7 +15,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from barnabas.batches import BatchError, iterate_batches
 from barnabas.client.cluster import Cluster
 from barnabas.client.consuming.fetch_session import (
     FIRST_WITH_SESSIONS,
@@ -91,7 +90,7 @@ class Fetcher:
         cluster_state, now_s = self._cluster.state, asyncio.get_running_loop().time()
         is_stale = False
         for place, state in self._states.items():
-            if state.position is None or state.is_paused:
+            if state.position is None or state.is_paused or state.error is not None:
                 continue
             node_id = read_replica(state.preferred, cluster_state.partition(*place), cluster_state.nodes, now_s)
             if node_id is None:
@@ -175,6 +174,7 @@ class Fetcher:
                 version=version,
                 timeout_ms=self._settings.request_timeout_ms + wait_ms,
                 lane=f"fetch-{self._lanes.get(node_id, 0)}",
+                views=True,
             )
         except (OSError, KafkaError, MalformedError) as error:
             _log.info("fetch from node %d failed: %s", node_id, error)
@@ -300,8 +300,7 @@ class Fetcher:
                 state.log_start_offset = row.log_start_offset
                 if row.preferred_read_replica != NO_PREFERENCE and not self._prefer(state, row.preferred_read_replica):
                     is_stale = True
-                if row.records:
-                    has_records = self._keep(state, row, offset) or has_records
+                has_records = self._keep(state, row) or has_records
         if moved:
             nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
             self._cluster.learn_leaders(moved, nodes)
@@ -336,18 +335,14 @@ class Fetcher:
         state.preferred = None
         return code is ErrorCode.OFFSET_OUT_OF_RANGE
 
-    def _keep(self, state: PartitionState, row: FetchResponse.PartitionData, offset: int) -> bool:
-        data = row.records
-        assert data is not None
-        aborted = [(each.producer_id, each.first_offset) for each in row.aborted_transactions or ()]
-        try:
-            end_offset = _end(data, offset)
-        except BatchError:
-            end_offset = offset  # the error is raised when the batch is read
-        if end_offset == offset and len(data) > 0 and not _has_whole_batch(data):
-            _log.warning("%s: the batch at offset %d is larger than the maximum response", state.place, offset)
+    def _keep(self, state: PartitionState, row: FetchResponse.PartitionData) -> bool:
+        """Buffer the records of a partition. Returns False if there are none."""
+        if not row.records:
             return False
-        state.fetched(data, aborted, end_offset)
+        aborted = [(each.producer_id, each.first_offset) for each in row.aborted_transactions or ()]
+        if not state.fetched(row.records, aborted):
+            _log.warning("%s: the batch at offset %d is larger than the response", state.place, state.fetch_offset)
+            return False
         return True
 
 
@@ -356,17 +351,3 @@ def _return_to_leaders(states: Iterable[PartitionState], node_id: int) -> None:
     for state in states:
         if state.preferred is not None and state.preferred.node_id == node_id:
             state.preferred = None
-
-
-def _end(data: bytes, offset: int) -> int:
-    """Return the offset after the last complete batch."""
-    for _, header in iterate_batches(data, tolerate_truncated=True):
-        offset = header.next_offset
-    return offset
-
-
-def _has_whole_batch(data: bytes) -> bool:
-    try:
-        return next(iterate_batches(data, tolerate_truncated=True), None) is not None
-    except BatchError:
-        return True
