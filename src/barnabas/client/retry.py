@@ -8,6 +8,7 @@ caller.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from enum import Enum
 from typing import Any
 
 from barnabas.client.errors import (
@@ -34,6 +35,15 @@ NOT_DONE = frozenset(
 )
 """Codes of a node that was the wrong one, or not ready: nothing was done."""
 
+
+class Kind(Enum):
+    """What an error code of a whole response means for the request."""
+
+    NOT_DONE = "retry"  # nothing was done: retried, after the route was refreshed
+    TEMPORARY = "retry if idempotent"  # Kafka's retriable errors
+    FINAL = "raise"
+
+
 _READS = ("Describe", "List", "Find", "OffsetFetch", "OffsetForLeaderEpoch")
 _REPEATABLE = frozenset(
     {
@@ -50,6 +60,17 @@ def is_repeatable(request: Message) -> bool:
     """Return whether a request is idempotent: sent twice, it has the same effect and response."""
     name = type(request).__name__.removesuffix("Request")
     return name in _REPEATABLE or name.startswith(_READS)
+
+
+def kind_of(code: ErrorCode) -> Kind:
+    """Classify an error code.
+
+    >>> kind_of(ErrorCode.NOT_CONTROLLER), kind_of(ErrorCode.REQUEST_TIMED_OUT), kind_of(ErrorCode.INVALID_REQUEST)
+    (<Kind.NOT_DONE: 'retry'>, <Kind.TEMPORARY: 'retry if idempotent'>, <Kind.FINAL: 'raise'>)
+    """
+    if code in NOT_DONE:
+        return Kind.NOT_DONE
+    return Kind.TEMPORARY if code.retriable else Kind.FINAL
 
 
 def whole_error(response: Any) -> KafkaError | None:
@@ -85,7 +106,8 @@ def may_retry(error: Exception, *, repeatable: bool, give_up_on: Collection[Erro
     if isinstance(error, KafkaError):
         if error.code in give_up_on or isinstance(error, PERMANENT):
             return False
-        return error.code in NOT_DONE or (error.code.retriable and repeatable)
+        kind = kind_of(error.code)
+        return kind is Kind.NOT_DONE or (kind is Kind.TEMPORARY and repeatable)
     if isinstance(error, PERMANENT):
         return False
     if isinstance(error, NotConnectedError):

@@ -22,8 +22,8 @@ from barnabas.wire import ErrorCode, KafkaError
 
 _log = logging.getLogger(__name__)
 
-RETRIED = frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.STALE_MEMBER_EPOCH})
-"""Errors that are retried although Kafka does not call them retriable."""
+RETRIED = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
+"""Errors that are retried although Kafka does not call them retriable: the next heartbeat returns the new epoch."""
 
 NEVER = float("inf")
 
