@@ -84,9 +84,16 @@ class Consumer(Blocking[AsyncConsumer[K, V]], Generic[K, V]):
         """
         self._call(self._client.assign, partitions)
 
-    def subscribe(self, topics: Iterable[str] | re.Pattern[str], listener: Any = None) -> None:
-        """Read these topics, or all that match a pattern, as a member of the group."""
-        self._wait(self._client.subscribe(topics, off_loop(listener)))
+    def subscribe(
+        self, topics: Iterable[str] | re.Pattern[str] = (), listener: Any = None, *, pattern: str | None = None
+    ) -> None:
+        """Read these topics, or all whose whole names match a pattern, as a member of the group.
+
+        With group.protocol=consumer, the broker matches `pattern`, in RE2 syntax (Kafka 4.0). If the broker rejects
+        it, the next poll raises INVALID_REGULAR_EXPRESSION. A classic group, and a compiled pattern in `topics`, are
+        matched by this client, and leave out internal topics.
+        """
+        self._wait(self._client.subscribe(topics, off_loop(listener), pattern=pattern))
 
     def unsubscribe(self) -> None:
         """Commit if automatic commits are enabled, leave the group, and stop reading."""
