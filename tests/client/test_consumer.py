@@ -255,6 +255,26 @@ def test_a_node_that_restarts_is_read_on_where_it_was() -> None:
         run(main)
 
 
+def test_a_poll_does_not_wait_for_an_automatic_commit_to_a_node_that_is_down() -> None:
+    with Broker({"down": 1}) as broker:
+
+        async def main() -> None:
+            await write(broker, "down", 5)
+            async with consumer_of(broker, group_id="down", auto_commit_interval_ms=1) as consumer:
+                consumer.assign([("down", 0)])
+                assert len(await read(consumer, 3)) == 3
+                await asyncio.to_thread(broker.stop)
+                await asyncio.sleep(0.01)
+                async with asyncio.timeout(10):  # an attempt to commit takes default.api.timeout.ms: a minute
+                    for _ in range(3):
+                        await consumer.poll(50, max_records=1)
+                await asyncio.to_thread(broker.start)
+            async with consumer_of(broker, group_id="down") as consumer:
+                assert await consumer.committed([("down", 0)]) == {("down", 0): OffsetAndMetadata(5)}
+
+        run(main)
+
+
 # --- groups
 
 

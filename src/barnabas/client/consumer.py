@@ -271,7 +271,7 @@ class Consumer(Generic[K, V]):
         """
         now_s = self._begin_poll()
         if now_s >= self._commits.due_s:
-            await self._commits.commit_automatically(now_s)
+            self._commits.commit_automatically(now_s)
         check_number("timeout_ms", timeout_ms)
         if max_records is not None:
             check_number("max_records", max_records)
@@ -340,7 +340,7 @@ class Consumer(Generic[K, V]):
         """Return the next record. Waits without a timeout. Raises `DeserializationError` as `poll`."""
         now_s = self._begin_poll()
         if now_s >= self._commits.due_s:
-            await self._commits.commit_automatically(now_s)
+            self._commits.commit_automatically(now_s)
         while True:
             self._news.clear()
             record = self._collector.take_one()

@@ -17,7 +17,7 @@ from barnabas.client.coordinated import coordinator_versions
 from barnabas.client.errors import ClosedError
 from barnabas.client.records import GroupMetadata, OffsetAndMetadata, TopicPartition
 from barnabas.client.routing import coordinator
-from barnabas.client.shared import begin
+from barnabas.client.shared import begin, end
 from barnabas.wire import ErrorCode, KafkaError
 
 _log = logging.getLogger(__name__)
@@ -46,6 +46,7 @@ class Commits:
         self._random = random
         self.due_s = NEVER  # time of the next automatic commit
         self._background: asyncio.Task[None] | None = None
+        self._automatic: asyncio.Task[None] | None = None
 
     def require_group_id(self) -> str:
         """Return the id of the group. Raises INVALID_GROUP_ID if the consumer has none."""
@@ -60,15 +61,22 @@ class Commits:
         if self._settings.enable_auto_commit:
             self.due_s = now_s + self._settings.auto_commit_interval_ms / 1000
 
-    async def commit_automatically(self, now_s: float) -> None:
-        """Commit processed offsets, if anything is assigned, and start the next interval."""
+    def commit_automatically(self, now_s: float) -> None:
+        """Commit processed offsets in the background, if anything is assigned, and start the next interval.
+
+        A poll does not wait for it, because that could take longer than its timeout. If the last one is not finished yet,
+        this one is left out.
+        """
         if self._states:
             self.start_interval(now_s)
-            await self.commit_processed(self._states)
+            if self._automatic is None or self._automatic.done():
+                wanted = self._processed(self._states)
+                self._automatic = begin(self._commit_after(self._background, wanted))
 
     async def commit_processed(self, partitions: Iterable[TopicPartition]) -> None:
         """Commit the processed offsets of these partitions. A failure is only logged: the next commit repeats it."""
         wanted = self._processed(partitions)
+        await end([self._automatic])  # its request, if it was sent, arrives before the next one
         await self._wait_for_background()
         await self._commit_or_log(wanted)
 
@@ -85,8 +93,9 @@ class Commits:
         await self._commit_or_log(wanted)
 
     async def _wait_for_background(self) -> None:
-        if self._background is not None and not self._background.done():
-            await asyncio.wait([self._background])
+        running = [task for task in (self._background, self._automatic) if task is not None and not task.done()]
+        if running:
+            await asyncio.wait(running)
 
     def _processed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         return {
