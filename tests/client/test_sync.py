@@ -275,6 +275,8 @@ with sync.Producer({"bootstrap.servers": sys.argv[1]}) as producer:
             assert child
     if child:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+if not child:
+    os._exit(0)  # as multiprocessing does: the parent's tasks must not be finalized a second time
 """
 
 
