@@ -167,6 +167,35 @@ def test_the_commands_about_topics(any_kafka: ApacheKafka) -> None:
     assert barnabas(node, "topics describe cmd").exit_code == 1
 
 
+def test_topics_groups_and_brokers_are_copied_and_shown(any_kafka: ApacheKafka) -> None:
+    node = any_kafka
+    rows(node, "topics create copied --partitions 2 --config retention.ms=-1")
+    write(node.bootstrap, "copied", [T0_MS, T0_MS + 900, T0_MS + 500])
+    write(node.bootstrap, "copied", [T0_MS + 100], 1)
+    (made,) = rows(node, "topics copy copied copy-1 --records --yes")
+    assert (made["numPartitions"], made["records"], made["error"]) == (2, 4, None)
+    kept = ("partition", "offset", "timestamp", "key", "value", "headers")
+    contents = [
+        sorted(tuple(map(str, (row[name] for name in kept))) for row in rows(node, f"records consume {topic}"))
+        for topic in ("copied", "copy-1")
+    ]
+    assert contents[0] == contents[1]
+    assert rows(node, "topics copy copied copy-1", code=1)[0]["error"] == "TOPIC_ALREADY_EXISTS"
+    rows(node, "groups reset reader --topic copied --to-offset 1 --yes")
+    assert {row["newOffset"] for row in rows(node, "groups copy reader reader-1 --yes")} == {1}
+    by_time = rows(node, "groups copy reader reader-2 --renamed copied=copy-1 --yes")
+    assert [(row["topic"], row["newOffset"], row["error"]) for row in by_time] == [
+        ("copy-1", 1, None),
+        ("copy-1", 1, None),
+    ]
+    assert {row["groups"] for row in rows(node, "topics idle --since 1d") if row["name"] == "copied"} == {2}
+    (broker,) = rows(node, "cluster brokers")
+    assert (broker["broker"], broker["status"], broker["underReplicated"]) == (1, "ok", 0)
+    assert (broker["leaders"], broker["replicaSkewPercent"]) == (broker["replicas"], 0.0)
+    assert broker["sizeBytes"] > 0
+    rows(node, "topics delete copied copy-1 --yes")
+
+
 def test_the_commands_about_offsets(any_kafka: ApacheKafka) -> None:
     node = any_kafka
     rows(node, "topics create off --partitions 2")

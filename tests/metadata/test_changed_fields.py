@@ -62,7 +62,7 @@ LISTENER = PMap({"CLIENT": Endpoint("CLIENT", "here", 9092, 0)})
             *[
                 (
                     *("alter", "broker", "1", "listeners", {}),
-                    {"CLIENT": {"name": "CLIENT", "host": "here", "port": 9092, "security_protocol": 0}},
+                    {"CLIENT": {"name": "CLIENT", "host": "here", "port": 9092, "securityProtocol": 0}},
                 )
             ],
         ),
@@ -81,7 +81,7 @@ LISTENER = PMap({"CLIENT": Endpoint("CLIENT", "here", 9092, 0)})
             ("alter", "user", "u", "SCRAM-SHA-512 password", "[hidden]", "[hidden]"),
         ),
         (TokenChanged(TOKEN, None), ("delete", "token", "t", None, None, None)),
-        (ProducerIdsChanged(0, 1000), ("alter", "producer_ids", "next", "next_producer_id", 0, 1000)),
+        (ProducerIdsChanged(0, 1000), ("alter", "producer_ids", "next", "nextProducerId", 0, 1000)),
     ],
 )
 def test_a_change_is_a_row_that_json_can_hold(change: Change, expected: tuple[object, ...]) -> None:
@@ -92,7 +92,7 @@ def test_a_change_is_a_row_that_json_can_hold(change: Change, expected: tuple[ob
 def test_every_field_that_differs_is_a_row() -> None:
     after = PARTITION._replace(leader=2, leader_epoch=6)
     fields = [row.field for row in changed_fields(PartitionChanged(TOPIC, 0, PARTITION, after))]
-    assert fields == ["leader", "leader_epoch"]
+    assert fields == ["leader", "leaderEpoch"]
 
 
 def test_what_a_restart_makes_is_routine() -> None:

@@ -1,10 +1,11 @@
 """Changes between two images field by field, as rows for programs, and which of them every restart makes. Pure.
 
-Its one rule: a row has the fields of `barnabas plan`: action, kind, name, field, before and after.
+Its one rule: a row has the fields of `barnabas plan`: action, kind, name, field, before and after. Fields are named in camel case.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -92,7 +93,7 @@ def changed_fields(change: Change) -> list[ChangedField]:
             token = after or before
             return _record("token", token.token_id if token else "", before, after)
         case ProducerIdsChanged(before, after):
-            return [ChangedField(ALTER, "producer_ids", "next", "next_producer_id", before, after)]
+            return [ChangedField(ALTER, "producer_ids", "next", "nextProducerId", before, after)]
     raise TypeError(f"{type(change).__name__} has no fields")
 
 
@@ -110,7 +111,7 @@ def _record(kind: str, name: str, before: Any, after: Any) -> list[ChangedField]
 
 def _altered(kind: str, name: str, before: Any, after: Any) -> list[ChangedField]:
     return [
-        ChangedField(ALTER, kind, name, field, _value(was), _value(now))
+        ChangedField(ALTER, kind, name, _camel_case(field), _value(was), _value(now))
         for field, was, now in _differing(before, after)
     ]
 
@@ -119,13 +120,22 @@ def _differing(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
     return (each for each in zip(type(before)._fields, before, after, strict=True) if each[1] != each[2])
 
 
+def _camel_case(name: str) -> str:
+    """Return a name as Kafka's JSON writes it.
+
+    >>> _camel_case("leader_epoch")
+    'leaderEpoch'
+    """
+    return re.sub("_([a-z])", lambda found: found[1].upper(), name)
+
+
 def _value(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Uuid):
         return str(value)
     if hasattr(value, "_asdict"):
-        return {name: _value(each) for name, each in value._asdict().items()}
+        return {_camel_case(name): _value(each) for name, each in value._asdict().items()}
     if isinstance(value, Mapping):
         return {str(key): _value(each) for key, each in sorted(value.items())}
     return [_value(each) for each in value]

@@ -58,6 +58,8 @@ def test_a_dry_run_creates_nothing(broker: Broker) -> None:
     result = run(broker, "create", "--allow", "dry", "--operation", "read", "--resource", "topic:dry", "--dry-run")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "would create: ALLOW User:dry to READ topic:dry\n"
+    (row,) = rows(broker, "create", "--allow", "dry", "--operation", "read", "--resource", "topic:dry", "--dry-run")
+    assert (row["principal"], row["resourceName"], row["error"]) == ("User:dry", "dry", None)
     assert rows(broker, "list", "--principal", "dry") == []
 
 
@@ -118,6 +120,8 @@ def test_what_will_be_deleted_is_shown_and_asked_about(broker: Broker) -> None:
     assert "Delete these 2 ACLs?" in asked.stderr
     dry = run(broker, "delete", "--principal", "gone", "--dry-run")
     assert (dry.exit_code, dry.stdout, dry.stderr.count("would delete: ")) == (0, "", 2)
+    planned = rows(broker, "delete", "--principal", "gone", "--dry-run")
+    assert [(each["operation"], each["error"]) for each in planned] == [("READ", None), ("WRITE", None)]
     assert len(rows(broker, "delete", "--principal", "gone", "--operation", "write", "--yes")) == 1
     assert [each["operation"] for each in rows(broker, "list", "--principal", "gone")] == ["READ"]
 

@@ -249,11 +249,11 @@ def test_a_refused_connection_names_the_address(command: tuple[str, ...]) -> Non
 
 def test_brokers_are_shown_with_their_load(broker: Broker) -> None:
     (row,) = document(ask(broker, "cluster", "brokers", "-o", "json"))
-    assert (row["broker"], row["status"], row["under_replicated"], row["out_of_sync"]) == (1, "ok", 0, 0)
+    assert (row["broker"], row["status"], row["underReplicated"], row["outOfSync"]) == (1, "ok", 0, 0)
     assert row["leaders"] == row["replicas"] >= 2
-    assert (row["leader_skew_percent"], row["replica_skew_percent"]) == (0.0, 0.0)
-    assert 0 <= row["size_bytes"] < row["total_bytes"]
-    assert 0 < row["usable_bytes"] <= row["total_bytes"]
+    assert (row["leaderSkewPercent"], row["replicaSkewPercent"]) == (0.0, 0.0)
+    assert 0 <= row["sizeBytes"] < row["totalBytes"]
+    assert 0 < row["usableBytes"] <= row["totalBytes"]
     table = ask(broker, "cluster", "brokers").stdout.splitlines()
     assert table[0].split()[:6] == ["BROKER", "STATUS", "RACK", "LEADERS", "SKEW", "REPLICAS"]
     assert table[1].split()[:6] == ["1", "ok", "-", str(row["leaders"]), "0%", str(row["replicas"])]

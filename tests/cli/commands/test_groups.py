@@ -64,21 +64,21 @@ def test_watched_lag_has_a_trend_and_a_time_to_catch_up(broker: Broker) -> None:
     watching = ("groups", "describe", "trend", "--watch", 0.1, "-b", broker.bootstrap_servers)
     with Process(*watching, "-o", "jsonl") as process:
         first = json.loads(process.until("{"))
-        assert (first["lag"], first["lag_per_second"], first["catch_up_ms"]) == (8, None, None)
+        assert (first["lag"], first["lagPerSecond"], first["catchUpMs"]) == (8, None, None)
         commit(broker.bootstrap_servers, "trend", {("orders", 0): 6})
         while (row := json.loads(process.until("{")))["lag"] == 8:
             pass
-        assert (row["lag"], row["lag_per_second"] < 0, row["catch_up_ms"] > 0) == (4, True, True)
-        assert row["catch_up_ms"] == pytest.approx(-4000 / row["lag_per_second"], rel=0.01)
+        assert (row["lag"], row["lagPerSecond"] < 0, row["catchUpMs"] > 0) == (4, True, True)
+        assert row["catchUpMs"] == pytest.approx(-4000 / row["lagPerSecond"], rel=0.01)
         commit(broker.bootstrap_servers, "trend", {("orders", 0): 1})
         while (row := json.loads(process.until("{")))["lag"] == 4:
             pass
-        assert (row["lag"], row["lag_per_second"] > 0, row["catch_up_ms"]) == (9, True, None)
+        assert (row["lag"], row["lagPerSecond"] > 0, row["catchUpMs"]) == (9, True, None)
     with Process(*watching) as process:
         assert "lag 9, coordinator" in process.until("trend: ")
         assert process.until("TOPIC").split()[6:8] == ["TREND", "CATCH-UP"]
         assert process.until("trend: ").endswith(", steady")
-    assert "catch_up_ms" not in rows(broker, "describe", "trend")[0]
+    assert "catchUpMs" not in rows(broker, "describe", "trend")[0]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -95,6 +95,7 @@ def test_members_and_what_they_have_are_shown(broker: Broker, protocol: str) -> 
         assert (row["assignment"], row["partitions"]) == ([{"topic": "orders", "partitions": [0, 1]}], 2)
         (row,) = rows(broker, "state", group)
         assert (row["state"], row["members"], (row["groupEpoch"] is None)) == ("Stable", 1, protocol == "classic")
+        assert (row["coordinatorId"], row["coordinator"]) == (1, f"1 ({broker.bootstrap_servers})")
         text = run(broker, "describe", group).stdout
         assert text.startswith(f"{group}: Stable, {protocol} by ")
         refused = run(broker, "reset", group, "--topic", "orders", "--to-latest", "--yes")

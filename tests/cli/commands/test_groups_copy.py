@@ -78,7 +78,7 @@ def test_a_copy_skips_no_record_whatever_the_order_of_times(
         found = committed(broker.bootstrap_servers, f"{group}-2")
     assert list(found.values()) == [made["newOffset"]]
     same_place = read - 2  # the two first records were deleted before the topic was copied
-    assert made["source_offset"] == read
+    assert made["sourceOffset"] == read
     assert made["newOffset"] <= same_place
     in_order = all(time < min(TIMES[read:], default=99) for time in TIMES[2:read])
     assert made["newOffset"] == same_place or not in_order

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.cli.commands.reassign import _status_row
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.operations.reassignments.progress import Look, Progress, progress_of, sum_of
 from barnabas.testing import Broker
@@ -75,13 +76,19 @@ def test_a_plan_is_saved_run_watched_and_cancelled(broker: Broker, tmp_path: Pat
     status = rows(run(broker, "reassign", "status", "saved", "-o", "json", "--sample", 0))
     assert [(row["partition"], row["removing"], row["percent"]) for row in status] == [(0, [], 0), (1, [], 0)]
     assert all(row["adding"] in ([2], [3]) for row in status)
+    assert [(row["secondsLeft"], row["timeLeftMs"]) for row in status] == [(None, None)] * 2
     again = run(broker, "reassign", "run", file, "--yes")
     assert again.exit_code == 1
     assert "2 partitions of 1 topic are being reassigned now" in again.stderr
     assert "left out" in run(broker, "reassign", "plan", "saved", "--rebalance").stderr
-    assert "would cancel the reassignment of saved-1: not adding" in (
-        run(broker, "reassign", "cancel", "saved:1", "--dry-run").stderr
-    )
+    dry = run(broker, "reassign", "cancel", "saved:1", "--dry-run")
+    assert "would cancel the reassignment of saved-1: not adding" in dry.stderr
+    assert dry.stdout == ""
+    dry = run(broker, "reassign", "cancel", "saved:1", "--dry-run", "-o", "json")
+    assert [(row["topic"], row["partition"], row["replicas"], row["error"]) for row in rows(dry)] == [
+        ("saved", 1, [1], None)
+    ]
+    assert len(rows(run(broker, "reassign", "status", "saved", "-o", "json", "--sample", 0))) == 2
     assert run(broker, "reassign", "cancel", "--all").exit_code == 1
     cancelled = run(broker, "reassign", "cancel", "--all", "--yes", "-o", "json")
     assert [(row["topic"], row["replicas"]) for row in rows(cancelled)] == [("saved", [1])] * 2
@@ -89,6 +96,7 @@ def test_a_plan_is_saved_run_watched_and_cancelled(broker: Broker, tmp_path: Pat
         "nothing to cancel: none of the partitions is being reassigned"
         in run(broker, "reassign", "cancel", "--all", "--yes").stderr
     )
+    assert rows(run(broker, "reassign", "cancel", "--all", "--yes", "-o", "json")) == []
     assert "nothing is being reassigned" in run(broker, "reassign", "status", "--watch", 0.1).stderr
 
 
@@ -206,6 +214,13 @@ def test_controllers_list_and_cancel_but_do_not_plan(broker: Broker) -> None:
         assert result.stderr == (
             "Error: only brokers can answer that, and these are controllers\nTry: use --bootstrap-server\n"
         )
+
+
+def test_the_time_left_is_in_seconds_and_in_milliseconds() -> None:
+    key = ("slow", 0)
+    now = Look(0.0, {key: PartitionReassignment((1, 2), (2,), ())}, {key: 1}, {key: (1,)}, {})
+    row = _status_row(key, now, Progress(1, 0, bytes_total=1000, bytes_done=500, rate=200.0))
+    assert (row["bytesLeft"], row["secondsLeft"], row["timeLeftMs"]) == (500, 2.5, 2500)
 
 
 # --- log-dirs

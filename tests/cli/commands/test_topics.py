@@ -66,12 +66,12 @@ def test_every_sample_of_watch_has_its_time(broker: Broker, command: tuple[str, 
         rows_of(broker, "reset", "watched", "--topic", "watched-groups", "--to-earliest", "--yes")
     now_ms = time.time() * 1000
     with Process(*command, "--watch", 0.1, "-o", "jsonl", "-b", broker.bootstrap_servers) as process:
-        first = json.loads(process.until("{"))["sample_timestamp"]
-        while (later := json.loads(process.until("{"))["sample_timestamp"]) == first:
+        first = json.loads(process.until("{"))["sampleTimestamp"]
+        while (later := json.loads(process.until("{"))["sampleTimestamp"]) == first:
             pass
         assert now_ms - 1 <= first < later
     once = Command(*command)(broker, "-o", "jsonl").stdout.splitlines()[0]
-    assert "sample_timestamp" not in json.loads(once)
+    assert "sampleTimestamp" not in json.loads(once)
 
 
 def test_internal_topics_are_listed_when_asked_for() -> None:

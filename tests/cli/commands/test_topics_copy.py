@@ -86,7 +86,7 @@ def test_a_copy_has_limits(broker: Broker) -> None:
     (made,) = rows(broker, "copy", "orders", "ten", "--records", "--max-records", 10, "--yes")
     assert (made["records"], len(contents(broker, "ten"))) == (10, 10)
     (made,) = rows(broker, "copy", "orders", "small", "--records", "--max-bytes", 100, "--yes")
-    assert 0 < made["size_bytes"] <= 100
+    assert 0 < made["sizeBytes"] <= 100
     assert len(contents(broker, "small")) == made["records"]
     between = ("--from", T0_MS + 10, "--until", T0_MS + 20)
     (made,) = rows(broker, "copy", "orders", "between", "--records", *between, "--yes")

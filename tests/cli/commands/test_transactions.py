@@ -32,6 +32,7 @@ def test_an_open_transaction_is_listed_and_described(broker: Broker) -> None:
     assert rows(broker, "transactions", "list", "--longer-than", "1h") == []
     (described,) = rows(broker, "transactions", "describe", "pay-1")
     assert sorted(described["topicPartitions"]) == ["paid-0", "paid-1"]
+    assert described["topics"] == [{"topic": "paid", "partitions": [0, 1]}]
     assert described["durationMs"] >= 0
     assert before_ms + described["durationMs"] <= time.time() * 1000
     open_ones = rows(broker, "producers", "list", "paid", "--open")

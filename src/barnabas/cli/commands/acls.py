@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -341,8 +341,10 @@ async def _create(cluster: Cluster, output: Output, entries: list[AclEntry], dry
             note(f"exists already: {acl_text.entry_text(entry)}")
     wanted = [entry for entry in dict.fromkeys(entries) if entry not in present]
     announce((f"create: {acl_text.entry_text(entry)}" for entry in wanted), dry_run=dry_run)
-    results = {} if dry_run else await Acls(cluster).create_acls(wanted)
+    results: Mapping[AclEntry, KafkaError | None] = dict.fromkeys(wanted)
     if not dry_run:
+        results = await Acls(cluster).create_acls(wanted)
+    if not dry_run or not output.is_for_people:
         show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
 
 
@@ -372,6 +374,8 @@ async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool
         raise Failure("no ACL matches the options", advice="list all ACLs with: barnabas acls list")
     announce((f"delete: {acl_text.entry_text(entry)}" for entry in entries), dry_run=dry_run)
     if dry_run:
+        if not output.is_for_people:
+            show_results(output, _ENTRY, dict.fromkeys(entries), lambda entry, _: _row(entry))
         return
     confirm(f"Delete {'this ACL' if len(entries) == 1 else f'these {len(entries)} ACLs'}?", yes=yes)
     deleted = await Acls(cluster).delete_acls([only(entry) for entry in entries])  # only what was shown

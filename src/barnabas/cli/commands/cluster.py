@@ -129,14 +129,14 @@ _LOAD_COLUMNS = columns(
     Column("status", style=lambda value: None if value == "ok" else "red"),
     "rack",
     "leaders",
-    Column("leader_skew_percent", "SKEW", style=_skewed, show=_percent),
+    Column("leaderSkewPercent", "SKEW", style=_skewed, show=_percent),
     "replicas",
-    Column("replica_skew_percent", "SKEW", style=_skewed, show=_percent),
-    Column("under_replicated", style=_bad),
-    Column("out_of_sync", style=_bad),
-    Column("size_bytes", "DISK-USED", show=bytes_text),
-    Column("usable_bytes", "USABLE", show=bytes_text),
-    Column("total_bytes", "TOTAL", show=bytes_text),
+    Column("replicaSkewPercent", "SKEW", style=_skewed, show=_percent),
+    Column("underReplicated", style=_bad),
+    Column("outOfSync", style=_bad),
+    Column("sizeBytes", "DISK-USED", show=bytes_text),
+    Column("usableBytes", "USABLE", show=bytes_text),
+    Column("totalBytes", "TOTAL", show=bytes_text),
 )
 
 
@@ -165,14 +165,14 @@ def brokers(watch: float | None, connection: Connection, output: Output) -> None
             "rack": load.node.rack if load.node else None,
             "status": load.status.value,
             "leaders": load.leaders,
-            "leader_skew_percent": load.leader_skew_percent,
+            "leaderSkewPercent": load.leader_skew_percent,
             "replicas": load.replicas,
-            "replica_skew_percent": load.replica_skew_percent,
-            "under_replicated": load.under_replicated,
-            "out_of_sync": load.out_of_sync,
-            "size_bytes": load.disk.used_bytes,
-            "usable_bytes": load.disk.usable_bytes,
-            "total_bytes": load.disk.total_bytes,
+            "replicaSkewPercent": load.replica_skew_percent,
+            "underReplicated": load.under_replicated,
+            "outOfSync": load.out_of_sync,
+            "sizeBytes": load.disk.used_bytes,
+            "usableBytes": load.disk.usable_bytes,
+            "totalBytes": load.disk.total_bytes,
         }
 
     async def show(cluster: Cluster) -> None:

@@ -16,7 +16,7 @@ import click
 from barnabas.cli.connection.completion import complete_group, complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
-from barnabas.cli.connection.partition_arguments import parse_partitions
+from barnabas.cli.connection.partition_arguments import parse_partitions, partitions_by_topic
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.target_cluster import target_cluster, target_options
 from barnabas.cli.terminal.changes import announce, carry_out, confirm, show_results
@@ -94,8 +94,8 @@ _POSITIONS = columns(
     *(Column("lagMs", "TIME-LAG", show=duration_text), "memberId", "clientId", "clientHost"),
 )
 _TREND = columns(
-    Column("lag_per_second", "TREND", style=lambda rate: "red" if rate and rate > 0 else None, show=_rate_text),
-    Column("catch_up_ms", "CATCH-UP", show=duration_text),
+    Column("lagPerSecond", "TREND", style=lambda rate: "red" if rate and rate > 0 else None, show=_rate_text),
+    Column("catchUpMs", "CATCH-UP", show=duration_text),
 )
 _MEMBERS = columns(
     *("groupId", "memberId", "groupInstanceId", "clientId", "clientHost", "memberEpoch"),
@@ -488,12 +488,12 @@ def copy(
         return {
             "groupId": new_group_id,
             **_partition(key),
-            "source_offset": copy.source_offset,
+            "sourceOffset": copy.source_offset,
             "oldOffset": copy.change.old,
             "newOffset": copy.change.new,
         }
 
-    keys = ("groupId", "topic", "partition", "source_offset", "oldOffset", "newOffset")
+    keys = ("groupId", "topic", "partition", "sourceOffset", "oldOffset", "newOffset")
     if dry_run:
         output.rows(columns(*keys), (row(key, None) for key in copies))
     else:
@@ -676,8 +676,8 @@ def _position_row(group_id: str, at: PartitionPosition) -> dict[str, Any]:
 
 def _trend_fields(trend: LagTrend | None) -> dict[str, Any]:
     return {
-        "lag_per_second": trend.lag_per_second if trend else None,
-        "catch_up_ms": trend.catch_up_ms if trend else None,
+        "lagPerSecond": trend.lag_per_second if trend else None,
+        "catchUpMs": trend.catch_up_ms if trend else None,
     }
 
 
@@ -703,19 +703,12 @@ def _member_row(group: GroupDescription, member: GroupMember) -> dict[str, Any]:
         "clientHost": member.client_host,
         "memberEpoch": member.member_epoch,
         "partitions": len(member.assignment),
-        "assignment": _assigned(member.assignment),
-        "targetAssignment": None if member.target_assignment is None else _assigned(member.target_assignment),
+        "assignment": partitions_by_topic(member.assignment),
+        "targetAssignment": None if member.target_assignment is None else partitions_by_topic(member.target_assignment),
         "rackId": member.rack_id,
         "subscribedTopics": member.subscribed_topics,
         "subscribedTopicRegex": member.subscribed_topic_regex,
     }
-
-
-def _assigned(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
-    found: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        found.setdefault(topic, []).append(partition)
-    return [{"topic": topic, "partitions": numbers} for topic, numbers in found.items()]
 
 
 def _state_row(group: GroupDescription) -> dict[str, Any]:
@@ -723,6 +716,7 @@ def _state_row(group: GroupDescription) -> dict[str, Any]:
         "groupId": group.group_id,
         "type": group.type,
         "state": group.state,
+        "coordinatorId": group.coordinator.id if group.coordinator else None,
         "coordinator": str(group.coordinator) if group.coordinator else None,
         "assignor": group.assignor or None,
         "groupEpoch": group.group_epoch,

@@ -59,7 +59,7 @@ def metadata() -> None:
       barnabas metadata ls data topics/byName
       barnabas metadata cat data topics/byName/orders/0
       barnabas metadata find data configs --name 'retention*'
-      barnabas metadata ls --bootstrap-controller localhost:9093 brokers
+      barnabas metadata ls --bootstrap-controller localhost:9093 cluster/brokers
       barnabas metadata diff data --from 2026-01-31T12:00 --to 2026-01-31T13:00
       barnabas metadata diff old/bootstrap.checkpoint data
       barnabas metadata diff backup --bootstrap-controller localhost:9093

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from barnabas.client.reassignment_plan import ReassignmentPlan
     from barnabas.operations.reassignments.plan import PlannedMoves
     from barnabas.operations.reassignments.progress import Look, Progress
+    from barnabas.wire.errors import KafkaError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -476,6 +477,7 @@ def _status_row(key: Key, now: Look, progress: Progress) -> dict[str, Any]:
         "bytesLeft": progress.bytes_left,
         "bytesPerSecond": progress.rate,
         "secondsLeft": progress.left_s,
+        "timeLeftMs": None if progress.left_s is None else round(progress.left_s * 1000),
     }
 
 
@@ -514,13 +516,15 @@ async def _cancel(
     ongoing = await part.list_partition_reassignments(keys)
     if not ongoing:
         note("nothing to cancel: none of the partitions is being reassigned")
+        if not output.is_for_people:
+            output.rows(columns("topic", "partition", "replicas"), ())
         return
     announce((_cancelling(key, each) for key, each in ongoing.items()), dry_run=dry_run)
-    if dry_run:
-        return
-    confirm("Cancel and discard the data copied so far?", yes=yes)
-    results = await part.alter_partition_reassignments(dict.fromkeys(ongoing))
-    if cluster.state.brokers and await throttled_topics(cluster, {topic for topic, _ in ongoing}):
+    results: Mapping[Key, KafkaError | None] = dict.fromkeys(ongoing)
+    if not dry_run:
+        confirm("Cancel and discard the data copied so far?", yes=yes)
+        results = await part.alter_partition_reassignments(dict.fromkeys(ongoing))
+    if not dry_run and cluster.state.brokers and await throttled_topics(cluster, {topic for topic, _ in ongoing}):
         note("a throttle is still set; clear it with: barnabas reassign throttle --clear")
 
     def row(key: Key, _: object) -> dict[str, Any]:
@@ -528,7 +532,8 @@ async def _cancel(
         back = [broker_id for broker_id in each.replicas if broker_id not in each.adding_replicas]
         return {"topic": key[0], "partition": key[1], "replicas": back}
 
-    show_results(output, ("topic", "partition", "replicas"), results, row)
+    if not dry_run or not output.is_for_people:
+        show_results(output, ("topic", "partition", "replicas"), results, row)
 
 
 def _cancelling(key: Key, each: PartitionReassignment) -> str:

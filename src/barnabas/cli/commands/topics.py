@@ -786,7 +786,7 @@ def copy(
         output,
         (
             *("topic", Column("numPartitions", "PARTITIONS"), "replicationFactor", "records"),
-            Column("size_bytes", "SIZE", show=bytes_text),
+            Column("sizeBytes", "SIZE", show=bytes_text),
         ),
         {topic: each.error for topic, each in made.items()},
         lambda topic, _: {
@@ -794,7 +794,7 @@ def copy(
             "numPartitions": made[topic].partitions,
             "replicationFactor": made[topic].replication_factor,
             "records": made[topic].records,
-            "size_bytes": made[topic].size_bytes,
+            "sizeBytes": made[topic].size_bytes,
         },
     )
 

@@ -16,6 +16,7 @@ from barnabas.cli.commands.producers import producer_row, topic_partitions
 from barnabas.cli.connection.completion import complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.partition_arguments import partitions_by_topic
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
@@ -167,6 +168,7 @@ def _description_row(each: TransactionDescription) -> dict[str, Any]:
         "transactionStartTimeMs": started,
         "durationMs": int(time.time() * 1000) - (started or 0) if is_open else None,
         "topicPartitions": [str(partition) for partition in each.topic_partitions],
+        "topics": partitions_by_topic(each.topic_partitions),
     }
 
 

@@ -1,8 +1,9 @@
-"""Partitions as arguments of commands: `orders`, `orders:0` or `orders:0,2`."""
+"""Partitions as arguments of commands, and as fields of rows: `orders`, `orders:0` or `orders:0,2`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -25,3 +26,15 @@ partitions_argument = click.argument(
     callback=parse_partitions,
     shell_complete=complete_topic,
 )
+
+
+def partitions_by_topic(partitions: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Return partitions as a field of a row: one object per topic.
+
+    >>> partitions_by_topic([("orders", 2), ("orders", 0)])
+    [{'topic': 'orders', 'partitions': [0, 2]}]
+    """
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        found.setdefault(topic, []).append(partition)
+    return [{"topic": topic, "partitions": numbers} for topic, numbers in found.items()]

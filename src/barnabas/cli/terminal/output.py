@@ -31,7 +31,7 @@ Style = Callable[[Any], str | None]
 
 ALIGNED_ROWS: Final = 256
 """Number of rows from which the column widths of a table are computed."""
-SAMPLE_TIMESTAMP: Final = "sample_timestamp"
+SAMPLE_TIMESTAMP: Final = "sampleTimestamp"
 """Field of every row of --watch: when the sample was taken."""
 _ALIGNED_S = 0.5
 _CHUNK_LINES = 512
