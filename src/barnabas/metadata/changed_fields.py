@@ -1,6 +1,6 @@
 """Changes between two images field by field, as rows for programs, and which of them every restart makes. Pure.
 
-Its one rule: a row has the fields of `barnabas plan`: action, kind, name, field, before and after. Fields are named in camel case.
+Its one rule: a row has the fields of `barnabas plan`: action, kind, name, field, before and after. Field names are camel case.
 """
 
 from __future__ import annotations

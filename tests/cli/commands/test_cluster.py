@@ -171,6 +171,8 @@ def test_voters_that_are_wrong_are_refused(broker: Broker) -> None:
     dry = ask(broker, "quorum", "remove", "1", "--dry-run")
     assert (dry.exit_code, dry.stdout) == (0, "")
     assert "remaining voters: 0; working: 0; needed: 1" in dry.stderr
+    planned = document(ask(broker, "quorum", "remove", "1", "--dry-run", "-o", "json"))
+    assert list(planned) == ["voterId", "voterDirectoryId"]
 
 
 def test_a_voter_is_updated_through_controllers(broker: Broker) -> None:
@@ -178,6 +180,9 @@ def test_a_voter_is_updated_through_controllers(broker: Broker) -> None:
     given = ("quorum", "update", 1, "--directory-id", own["replicaDirectoryId"], "--endpoint", own["endpoints"][0])
     done = run(*given, "--bootstrap-controller", broker.listeners["CONTROLLER"], "-o", "json")
     assert document(done)["endpoints"] == own["endpoints"]
+    for command in ("add", "update"):
+        planned = document(ask(broker, "quorum", command, *given[2:], "--dry-run", "-o", "json"))
+        assert planned == document(done)
     refused = ask(broker, *given)
     assert (refused.exit_code, "bootstrap.controllers" in refused.stderr) == (1, True)
 

@@ -255,12 +255,16 @@ def test_replicas_move_and_the_command_waits(broker: Broker, dirs: tuple[str, st
     create_topic(broker, "moved", [1], [1])
     for to in dirs:
         dry = run(broker, "log-dirs", "move", "moved", "--broker", 1, "--to", to, "--dry-run")
-        assert dry.exit_code == 0, dry.output
-        result = run(broker, "log-dirs", "move", "moved", "--broker", 1, "--to", to, "--wait", "--throttle", "50MB")
+        assert (dry.exit_code, dry.stdout) == (0, ""), dry.output
+        dry = run(broker, "log-dirs", "move", "moved", "--broker", 1, "--to", to, "--dry-run", "-o", "json")
+        waiting = ("--wait", "--throttle", "50MB", "-o", "json")
+        result = run(broker, "log-dirs", "move", "moved", "--broker", 1, "--to", to, *waiting)
         assert result.exit_code == 0, result.output
+        assert rows(dry) == rows(result) != []
         replicas = rows(run(broker, "log-dirs", "describe", "moved", "--broker", 1, "-o", "json"))
         assert [(row["logDir"], row["isFuture"]) for row in replicas] == [(to, False)] * 2
-        assert "already" in run(broker, "log-dirs", "move", "moved", "--broker", 1, "--to", to).stderr
+        again = run(broker, "log-dirs", "move", "moved", "--broker", 1, "--to", to, "-o", "json")
+        assert ("already" in again.stderr, rows(again)) == (True, [])
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ _COLUMNS = {
     "topic": columns("topic", "partitions", "replicas", _SIZE, "futureReplicas", "maxOffsetLag"),
     "replica": columns("topic", "partition", "broker", "logDir", _SIZE, "offsetLag", "isFuture", _ERROR),
 }
+_MOVED = columns("topic", "partition", "broker", "logDir")
 
 
 @click.group("log-dirs", short_help="Show log dirs of brokers, and move replicas between them.")
@@ -255,13 +256,21 @@ async def _move(
     moving = await _to_move(cluster, partitions, broker, to)
     if not moving:
         note(f"nothing to move: all replicas are in {to} already")
+        if not output.is_for_people:
+            output.rows(_MOVED, ())
         return
     size = bytes_text(sum(moving.values()))
     lines = [f"move {len(moving)} replica{'s' if len(moving) != 1 else ''} ({size}) of broker {broker} to {to}"]
     if throttle is not None:
         lines.append(f"throttle moves between log dirs of broker {broker} to {bytes_text(throttle)}/s")
     announce(lines, dry_run=dry_run)
+
+    def row(replica: Replica, _: object) -> dict[str, Any]:
+        return {"topic": replica.topic, "partition": replica.partition, "broker": broker, "logDir": to}
+
     if dry_run:
+        if not output.is_for_people:
+            show_results(output, _MOVED, dict.fromkeys(moving), row)
         return
     if throttle is not None:
         await throttles.throttle_log_dirs(cluster, [broker], throttle)
@@ -271,11 +280,7 @@ async def _move(
         await _wait(cluster, started, to)
         if throttle is not None:
             await throttles.clear_brokers(cluster, [broker])
-
-    def row(replica: Replica, _: object) -> dict[str, Any]:
-        return {"topic": replica.topic, "partition": replica.partition, "broker": broker, "logDir": to}
-
-    show_results(output, ("topic", "partition", "broker", "logDir"), results, row)
+    show_results(output, _MOVED, results, row)
 
 
 async def _to_move(cluster: Cluster, partitions: tuple[Selection, ...], broker: int, to: str) -> dict[Replica, int]:

@@ -233,7 +233,7 @@ def add(
             await Quorum(cluster).add_raft_voter(wanted.id, wanted.directory_id, wanted.endpoints)
 
     run(connection, work)
-    if not dry_run:
+    if not dry_run or not output.is_for_people:
         output.one(_voter_row(wanted.id, wanted.directory_id, wanted.endpoints))
 
 
@@ -273,7 +273,7 @@ def remove(
         return found.replica_directory_id
 
     removed = run(connection, work)
-    if not dry_run:
+    if not dry_run or not output.is_for_people:
         output.one(_voter_row(controller, removed, ()))
 
 
@@ -323,7 +323,7 @@ def update(
             )
 
     run(connection, work)
-    if not dry_run:
+    if not dry_run or not output.is_for_people:
         output.one(_voter_row(wanted.id, wanted.directory_id, wanted.endpoints))
 
 
