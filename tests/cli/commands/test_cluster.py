@@ -15,6 +15,7 @@ from barnabas.operations.quorum.controllers import ControllerError, controller_o
 from barnabas.operations.safe_to_stop import Effect, StopReport, affected_by, reasons
 from barnabas.testing import Broker
 from barnabas.wire import ZERO_UUID
+from tests.client.admin.absent_brokers import with_absent_brokers
 from tests.client.admin.guarded import guarded_broker
 from tests.command_line import Command, Done, invoke
 
@@ -46,6 +47,21 @@ def test_describe_shows_the_brokers_or_the_controllers(broker: Broker) -> None:
     assert "FENCED" in table
     controllers = run("cluster", "describe", "--bootstrap-controller", broker.listeners["CONTROLLER"], "-o", "tsv")
     assert controllers.stdout.split("\t")[3:] == ["true\n"]
+
+
+def test_the_controller_is_the_leader_of_the_quorum_and_no_random_broker() -> None:
+    with with_absent_brokers({1: None, 2: None, 3: None}) as broker:
+        found = [document(ask(broker, "cluster", "describe", "-o", "json")) for _ in range(6)]
+    assert [len(each["brokers"]) for each in found] == [3] * 6
+    assert [each["controllerId"] for each in found] == [1] * 6
+
+
+def test_a_controller_that_may_not_be_asked_for_is_not_known() -> None:
+    with guarded_broker() as broker:
+        described = ask(broker, "cluster", "describe", "-o", "json", code=0)
+    assert document(described)["controllerId"] is None
+    assert "the active controller is not known" in described.stderr
+    assert "CLUSTER_AUTHORIZATION_FAILED" in described.stderr
 
 
 def test_features_are_shown_and_changed_after_a_check(broker: Broker) -> None:

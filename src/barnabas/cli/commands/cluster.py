@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.client.admin.brokers import ClusterDescription
     from barnabas.client.admin.features import FeatureUpdate, UpgradeType
     from barnabas.client.cluster import Cluster
+    from barnabas.operations.quorum.active_controller import ActiveController
     from barnabas.operations.safe_to_stop import StopReport
 
 Rows = list[dict[str, Any]]
@@ -74,7 +75,8 @@ def cluster() -> None:
 def describe(authorized_operations: bool, connection: Connection, output: Output) -> None:
     """Show the cluster id, the brokers and the active controller. With --bootstrap-controller, show the controllers.
 
-    Fenced brokers are included if the cluster can list them (Kafka 4.0 and newer).
+    The active controller is the leader of the metadata quorum; it may be a node that is not a broker. Fenced brokers are
+    included if the cluster can list them (Kafka 4.0 and newer).
 
     \b
     Examples:
@@ -82,23 +84,27 @@ def describe(authorized_operations: bool, connection: Connection, output: Output
       barnabas cluster describe --authorized-operations -o json
     """
 
-    async def ask(cluster: Cluster) -> ClusterDescription:
+    async def ask(cluster: Cluster) -> tuple[ClusterDescription, ActiveController]:
         from barnabas.client.admin.brokers import Brokers
+        from barnabas.operations.quorum.active_controller import find_active_controller
 
         brokers = Brokers(cluster)
         has_fenced = not cluster.settings.bootstrap_controllers and await brokers.can_list_fenced_brokers()
-        return await brokers.describe_cluster(
+        described = await brokers.describe_cluster(
             include_fenced_brokers=has_fenced, include_authorized_operations=authorized_operations
         )
+        return described, await find_active_controller(cluster)
 
-    found = run(connection, ask)
+    found, active = run(connection, ask)
+    if active.id is None:
+        note(f"warning: the active controller is not known: {active.problem}")
     rows = [
-        {"id": node.id, "host": node.host, "port": node.port, "isActive": node.id == found.controller_id}
+        {"id": node.id, "host": node.host, "port": node.port, "isActive": node.id == active.id}
         if found.has_controllers
         else {"id": node.id, "host": node.host, "port": node.port, "rack": node.rack, "isFenced": node.is_fenced}
         for node in found.nodes
     ]
-    head: dict[str, Any] = {"clusterId": found.cluster_id, "controllerId": found.controller_id}
+    head: dict[str, Any] = {"clusterId": found.cluster_id, "controllerId": active.id}
     if found.authorized_operations is not None:
         head["authorizedOperations"] = sorted(operation.name for operation in found.authorized_operations)
     kind = "controllers" if found.has_controllers else "brokers"

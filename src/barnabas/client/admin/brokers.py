@@ -29,7 +29,8 @@ _FIRST_WITH_FENCED = 2
 class ClusterDescription:
     """A cluster and its nodes, brokers or controllers, in the order of their ids. Fenced brokers only if asked for.
 
-    `controller_id` is the active controller if controllers were asked, else a broker that forwards to it.
+    `controller_id` is the active controller if controllers were asked, else a random broker that forwards to it:
+    `Quorum.describe_quorum` has the active one.
     """
 
     cluster_id: str | None

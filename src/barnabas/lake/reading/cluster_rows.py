@@ -28,6 +28,7 @@ from barnabas.config.values import ConfigError
 from barnabas.lake.reading.cluster_tables import ClusterOptions, Observation
 from barnabas.operations.groups.lag import PartitionPosition
 from barnabas.operations.groups.positions import positions
+from barnabas.operations.quorum.active_controller import find_active_controller
 from barnabas.wire import ZERO_UUID, Uuid
 from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
@@ -293,6 +294,7 @@ def _replica(quorum: QuorumInfo, replica: ReplicaState, role: str, end: int) -> 
 
 async def _brokers(admin: Admin, cluster: ClusterDescription) -> Rows:
     tells_fenced = await admin.can_list_fenced_brokers()
+    active = await find_active_controller(admin.cluster)
     yield [
         {
             "broker_id": node.id,
@@ -301,7 +303,7 @@ async def _brokers(admin: Admin, cluster: ClusterDescription) -> Rows:
             "port": node.port,
             "rack": node.rack,
             "is_fenced": node.is_fenced if tells_fenced else None,
-            "is_controller": node.id == cluster.controller_id,
+            "is_controller": None if active.id is None else node.id == active.id,
         }
         for node in cluster.nodes
     ]

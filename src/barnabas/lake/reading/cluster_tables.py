@@ -139,7 +139,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("port", "int", "Its port."),
         Column("rack", "string", "Its rack."),
         Column("is_fenced", "boolean", "Whether it is registered but fenced; null before Kafka 4.0."),
-        Column("is_controller", "boolean", "Whether the cluster reports this node as the controller."),
+        Column(
+            "is_controller", "boolean", "This node is the active controller; null if the quorum cannot be described."
+        ),
     ),
     "features": (
         *OBSERVATION,
