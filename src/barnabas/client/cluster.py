@@ -40,9 +40,9 @@ from barnabas.client.errors import (
     ClosedError,
     NoAnswerError,
     NoNodesError,
+    NotABrokerError,
     NotConnectedError,
     UnknownHostError,
-    UnsupportedByNodeError,
     error_code,
 )
 from barnabas.client.links import Links
@@ -113,6 +113,8 @@ class Cluster:
         self._followed: dict[str, float] = {}
         self._follows_all = False
         self._subscribers: list[Subscriber] = []
+        self.on_response: Callable[[Message, Any], None] | None = None
+        """Called with each request and its response; it must not block."""
         self._refresh = SharedRefresh(self._learn)
         self._keeping_fresh: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
@@ -397,7 +399,10 @@ class Cluster:
         longest_ms = self.settings.get_int("request.timeout.ms")
         timeout_ms = longest_ms if timeout_ms is None else timeout_ms
         try:
-            return await connection.call(request, timeout_ms=timeout_ms, **how)
+            response = await connection.call(request, timeout_ms=timeout_ms, **how)
+            if self.on_response is not None:
+                self.on_response(request, response)
+            return response
         except TimeoutError:
             name = type(request).__name__.removesuffix("Request")
             if timeout_ms >= longest_ms:
@@ -579,7 +584,7 @@ class Cluster:
             return merge_describe_cluster(self._state, described, now_s=asyncio.get_running_loop().time())
         assert connection.versions is not None
         if not connection.versions.serves("Metadata") and connection.versions.serves("Vote"):
-            raise UnsupportedByNodeError(
+            raise NotABrokerError(
                 f"{connection.address} is a controller: use bootstrap.controllers instead of bootstrap.servers"
             )
         state = await self._describe(connection, self._state, functools.partial(metadata_question, asked=asked))

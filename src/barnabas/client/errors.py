@@ -38,6 +38,10 @@ class UnsupportedByNodeError(UnsupportedVersionError):
     """A node does not serve this API, or not in a version that can encode the request."""
 
 
+class NotABrokerError(UnsupportedByNodeError):
+    """A bootstrap server is a controller."""
+
+
 class NoNodesError(NotConnectedError):
     """No known node and no bootstrap server could be reached. `reasons` has the error of each address."""
 

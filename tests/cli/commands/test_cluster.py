@@ -191,16 +191,24 @@ def test_voters_that_are_wrong_are_refused(broker: Broker) -> None:
     assert list(planned) == ["voterId", "voterDirectoryId"]
 
 
-def test_a_voter_is_updated_through_controllers(broker: Broker) -> None:
-    own = document(ask(broker, "quorum", "status", "-o", "json"))["replicas"][0]
-    given = ("quorum", "update", 1, "--directory-id", own["replicaDirectoryId"], "--endpoint", own["endpoints"][0])
-    done = run(*given, "--bootstrap-controller", broker.listeners["CONTROLLER"], "-o", "json")
-    assert document(done)["endpoints"] == own["endpoints"]
-    for command in ("add", "update"):
-        planned = document(ask(broker, "quorum", command, *given[2:], "--dry-run", "-o", "json"))
-        assert planned == document(done)
-    refused = ask(broker, *given)
-    assert (refused.exit_code, "bootstrap.controllers" in refused.stderr) == (1, True)
+@pytest.mark.parametrize("option", ["--bootstrap-controller", "--bootstrap-server"])
+def test_a_voter_is_updated_through_controllers(option: str) -> None:
+    with Broker() as broker:
+        own = document(ask(broker, "quorum", "status", "-o", "json"))["replicas"][0]
+        given = ("quorum", "update", 1, "--directory-id", own["replicaDirectoryId"], "--endpoint", own["endpoints"][0])
+        at = broker.bootstrap_servers if option == "--bootstrap-server" else broker.listeners["CONTROLLER"]
+        done = run(*given, option, at, "-o", "json", code=0)
+        assert document(done)["endpoints"] == own["endpoints"]
+        for command in ("add", "update"):
+            planned = document(ask(broker, "quorum", command, *given[2:], "--dry-run", "-o", "json"))
+            assert planned == document(done)
+
+
+def test_controllers_are_found_through_the_brokers(broker: Broker) -> None:
+    controller = broker.listeners["CONTROLLER"]
+    for line in (("metadata", "ls", "topics/byName"), ("configs", "history", "--name", "segment*", "-o", "json")):
+        assert ask(broker, *line, code=0).stdout == run(*line, "--bootstrap-controller", controller, code=0).stdout
+    assert ask(broker, "metadata", "ls", "topics/byName", code=0).stdout == "kept\n"
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_without_permission_the_group_and_the_error_are_named(guarded: Broker) -
         result = run(guarded, *arguments)
         assert result.exit_code == 1
         assert "Error: group secret: GROUP_AUTHORIZATION_FAILED" in result.stderr
-        assert "Try: the principal needs an ACL for this group" in result.stderr
+        assert "Try: User:ANONYMOUS lacks the permission DESCRIBE on group secret" in result.stderr
 
 
 def test_without_the_right_to_read_the_lag_in_time_is_not_known(guarded: Broker) -> None:

@@ -269,7 +269,7 @@ def test_who_may_not_is_told_which_right_is_missing() -> None:
             result = run(guarded, "records", *arguments, stdin="x\n")
             assert result.exit_code == 1
             assert "TOPIC_AUTHORIZATION_FAILED" in result.stderr
-            assert "the principal needs an ACL for this topic" in result.stderr
+            assert "User:ANONYMOUS lacks the permission DESCRIBE on topic secret" in result.stderr
 
 
 # --- delete

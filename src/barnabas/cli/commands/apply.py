@@ -17,8 +17,7 @@ from barnabas.cli.connection.options import common_options, dry_run_option, yes_
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import confirm, confirm_count
 from barnabas.cli.terminal.declared_plan import delete_option, file_option, load, show, summary
-from barnabas.cli.terminal.exit_codes import EXIT_FAILED
-from barnabas.cli.terminal.failures import ADVICE, Failure
+from barnabas.cli.terminal.failures import Failure, ItemsFailed
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.wire.errors import KafkaError
 
@@ -142,10 +141,7 @@ async def _do(cluster: Cluster, output: Output, plan: Plan, passwords: dict[Pass
         return
     left = len(plan.changes) - len(outcomes)
     note(f"{len(outcomes) - len(failures)} done, {len(failures)} failed, {left} not tried")
-    for code in dict.fromkeys(error.code for error in failures if isinstance(error, KafkaError)):
-        if code in ADVICE:
-            note(f"Try: {ADVICE[code]}")
-    sys.exit(EXIT_FAILED)
+    raise ItemsFailed(error.code for error in failures if isinstance(error, KafkaError))
 
 
 def _row(change: Change, result: str, error: Exception | None) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from barnabas.cli.connection.config_resources import (
     resource_text,
     to_resource,
 )
-from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.connecting import run, through_controllers
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
-from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, Connection
+from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm_losses, show_results
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of, failures
@@ -400,7 +400,7 @@ def _show_changes(
 _LOG_DIR = click.option(
     "--log-dir",
     type=click.Path(exists=True, path_type=Path),
-    help="Log dir of a controller, or its __cluster_metadata-0.  [default: read from --bootstrap-controller]",
+    help="Log dir of a controller, or its __cluster_metadata-0.  [default: read from the running controllers]",
 )
 
 
@@ -422,7 +422,7 @@ def history(
     \b
     Examples:
       barnabas configs history orders --log-dir data
-      barnabas configs history --name 'retention*' --bootstrap-controller localhost:9093
+      barnabas configs history --name 'retention*' -b localhost:9092
     """
     from barnabas.metadata.as_of import EVERYTHING
     from barnabas.operations.configs.history import is_hidden
@@ -479,7 +479,7 @@ def rollback(
     \b
     Examples:
       barnabas configs rollback orders --log-dir data --to 1234 --dry-run
-      barnabas configs rollback brokers --bootstrap-controller localhost:9093 --to 2026-01-31T12:00
+      barnabas configs rollback brokers -b localhost:9092 --to 2026-01-31T12:00
     """
     from barnabas.operations.configs.history import own_config
     from barnabas.operations.configs.history import rollback as plan
@@ -509,13 +509,8 @@ def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> Histo
     if log_dir is not None:
         with failures(str(log_dir)):
             found = read_history(log_dir, as_of)
-    elif BOOTSTRAP_CONTROLLERS in connection.settings:
-        found = run(connection, lambda cluster: read_live_history(cluster, as_of))
     else:
-        raise Failure(
-            "brokers do not serve the metadata log",
-            advice="pass the log dir of a controller with --log-dir, or controllers with --bootstrap-controller",
-        )
+        found = run(through_controllers(connection), lambda cluster: read_live_history(cluster, as_of))
     if found.problem is not None:
         note(f"warning: {found.problem}")
     return found

@@ -5,7 +5,6 @@ Parses arguments and prints; the work is in `client.admin.groups` and `operation
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,10 +19,10 @@ from barnabas.cli.connection.partition_arguments import parse_partitions, partit
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.target_cluster import target_cluster, target_options
 from barnabas.cli.terminal.changes import announce, carry_out, confirm, show_results
-from barnabas.cli.terminal.exit_codes import EXIT_FAILED
-from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
+from barnabas.cli.terminal.failures import Failure, ItemsFailed, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.watch import watch_option, watched
+from barnabas.operations.partitions import require_brokers
 from barnabas.operations.quantities import duration_text, parse_duration_ms
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -149,6 +148,7 @@ def list_(
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.groups import Groups
 
+        require_brokers(cluster)
         found = await Groups(cluster).list_groups(states=states, types=types)
         rows = (
             {
@@ -270,6 +270,7 @@ async def _described(
     from barnabas.client.admin.groups import CONSUMER, Groups
 
     if all_groups:
+        require_brokers(cluster)
         listed = await Groups(cluster).list_groups(types=("Classic", "Consumer"))
         group_ids = sorted(each.group_id for each in listed if each.protocol_type in (CONSUMER, ""))
     results = await Groups(cluster).describe_consumer_groups(group_ids)
@@ -297,11 +298,8 @@ def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -
     """Print the errors. Exit with 1 if there are any, unless the command repeats with --watch."""
     for group_id, error in failures.items():
         note(f"Error: group {group_id}: {error.code.name}: {error.message}")
-    for code in dict.fromkeys(error.code for error in failures.values()):
-        if code in ADVICE:
-            note(f"Try: {ADVICE[code]}")
     if failures and not is_watched:
-        sys.exit(EXIT_FAILED)
+        raise ItemsFailed(error.code for error in failures.values())
 
 
 # --- resetting

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.connecting import run, through_controllers
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
 from barnabas.cli.terminal.exit_codes import EXIT_NO
@@ -31,7 +31,7 @@ from barnabas.operations.configs.history import is_hidden
 from barnabas.operations.metadata_image import Loaded, load_files, read_image
 
 Source = Path | Connection
-"""A file, a directory, or the connection to running controllers."""
+"""A file, a directory, or the connection to a running cluster."""
 
 _ROOT = "image"
 _NEVER_SHOWN = "[hidden]"
@@ -51,18 +51,19 @@ def metadata() -> None:
     """Browse and compare the metadata of a cluster.
 
     SOURCE is a snapshot (a *.checkpoint file), the directory of a metadata log (__cluster_metadata-0), or a log dir that
-    contains one. With --bootstrap-controller, omit it: the metadata is read from the running controllers of Apache Kafka or
-    barnabas. Paths are those of Kafka's metadata shell; the leading image/ is optional.
+    contains one. With -b or --bootstrap-controller, omit it: the metadata is read from the running controllers of Apache
+    Kafka or barnabas, which are found through the brokers. Paths are those of Kafka's metadata shell; the leading image/ is
+    optional.
 
     \b
     Examples:
       barnabas metadata ls data topics/byName
       barnabas metadata cat data topics/byName/orders/0
       barnabas metadata find data configs --name 'retention*'
-      barnabas metadata ls --bootstrap-controller localhost:9093 cluster/brokers
+      barnabas metadata ls -b localhost:9092 cluster/brokers
       barnabas metadata diff data --from 2026-01-31T12:00 --to 2026-01-31T13:00
       barnabas metadata diff old/bootstrap.checkpoint data
-      barnabas metadata diff backup --bootstrap-controller localhost:9093
+      barnabas metadata diff backup -b localhost:9092
     """
 
 
@@ -130,8 +131,8 @@ def diff(
     """Show what changed between two offsets or times of SOURCE, or from SOURCE to OTHER.
 
     Changes that every restart makes (new epochs of brokers, controllers and leaders) are counted in one line at the end. The
-    other formats have all changes, one row per field. With --bootstrap-controller, the running quorum is OTHER, or without
-    SOURCE, the only source.
+    other formats have all changes, one row per field. With -b or --bootstrap-controller, the running quorum is OTHER, or
+    without SOURCE, the only source.
     """
     sources: list[Source] = [_path(word) for word in words]
     if _is_live(connection):
@@ -186,8 +187,8 @@ def _is_hidden(resource: ConfigResource, name: str) -> bool:
 
 
 def _is_live(connection: Connection) -> bool:
-    """Return whether controllers are given on the command line. Those of a profile do not replace SOURCE."""
-    return _is_given(connection, BOOTSTRAP_CONTROLLERS)
+    """Return whether a cluster is given on the command line. That of a profile does not replace SOURCE."""
+    return _is_given(connection, BOOTSTRAP_CONTROLLERS) or _is_given(connection, BOOTSTRAP_SERVERS)
 
 
 def _is_given(connection: Connection, name: str) -> bool:
@@ -199,10 +200,8 @@ def _source(words: tuple[str, ...], connection: Connection) -> tuple[Source, tup
     """Return the source, and the arguments after it."""
     if _is_live(connection):
         return connection, words
-    if _is_given(connection, BOOTSTRAP_SERVERS):
-        raise Failure("brokers do not serve the metadata log", advice="pass a controller with --bootstrap-controller")
     if not words:
-        raise click.UsageError("Missing argument 'SOURCE' or option '--bootstrap-controller'.")
+        raise click.UsageError("Missing argument 'SOURCE' or option '--bootstrap-server'.")
     return _path(words[0]), words[1:]
 
 
@@ -223,7 +222,7 @@ def _source_and_path(words: tuple[str, ...], connection: Connection) -> tuple[So
 def _image(source: Source, as_of: AsOf) -> MetadataImage:
     """Read the metadata of a source, with a warning if it is damaged. Raises Failure."""
     if isinstance(source, Connection):
-        return run(source, lambda cluster: read_image(cluster, as_of))
+        return run(through_controllers(source), lambda cluster: read_image(cluster, as_of))
     with failures():
         found: Loaded = load_files(source, as_of)
     if found.problem is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.connection.connecting import run
+from barnabas.cli.connection.connecting import run, through_controllers
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
@@ -301,12 +301,13 @@ def update(
     connection: Connection,
     output: Output,
 ) -> None:
-    """Update the endpoints of a voter. Needs --bootstrap-controller. Voters normally do this themselves when they start.
+    """Update the endpoints of a voter. Voters normally do this themselves when they start.
+
+    Only controllers accept this. They are found through the brokers, unless --bootstrap-controller is given.
 
     \b
     Examples:
-      barnabas quorum update 2 --directory-id JEXY6aqzQY-32P5TStzaFg --endpoint CONTROLLER://two:9093 \\
-          --bootstrap-controller one:9093
+      barnabas quorum update 2 --directory-id JEXY6aqzQY-32P5TStzaFg --endpoint CONTROLLER://two:9093
     """
     wanted = _controller(controller, directory_id, endpoints, config)
     first, _, last = kraft_versions.partition("-")
@@ -322,7 +323,7 @@ def update(
                 wanted.id, wanted.directory_id, wanted.endpoints, kraft_versions=(int(first), int(last))
             )
 
-    run(connection, work)
+    run(through_controllers(connection), work)
     if not dry_run or not output.is_for_people:
         output.one(_voter_row(wanted.id, wanted.directory_id, wanted.endpoints))
 

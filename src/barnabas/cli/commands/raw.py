@@ -15,9 +15,9 @@ from click.shell_completion import CompletionItem
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import connection_options
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.exit_codes import EXIT_FAILED
-from barnabas.cli.terminal.failures import Failure
+from barnabas.cli.terminal.failures import Failure, ItemsFailed
 from barnabas.cli.terminal.output import Format, Output, note
+from barnabas.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from barnabas import wire
@@ -111,7 +111,7 @@ def raw(
         return
     _print(document, compact)
     if document.get("errors"):
-        sys.exit(EXIT_FAILED)
+        raise ItemsFailed(ErrorCode[name] for name in document["errors"].values() if name in ErrorCode.__members__)
 
 
 async def _exchange(

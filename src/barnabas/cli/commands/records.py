@@ -23,7 +23,7 @@ from barnabas.cli.records import writing as record_writing
 from barnabas.cli.records.input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
 from barnabas.cli.records.output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
 from barnabas.cli.terminal.changes import announce, confirm, show_results
-from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
+from barnabas.cli.terminal.failures import Failure, failure_of
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import time_ms
 from barnabas.operations.partitions import Selection, find_partitions
@@ -383,6 +383,5 @@ async def _targets(
 def _offsets(found: Mapping[Any, Any]) -> dict[Any, int]:
     for place, each in found.items():
         if isinstance(each, KafkaError):
-            advice = ADVICE.get(each.code)
-            raise Failure(f"{each.code.name}: {each.message}", resource=f"partition {place}", advice=advice)
+            raise failure_of(each, f"partition {place}")
     return {tuple(place): each.offset for place, each in found.items()}

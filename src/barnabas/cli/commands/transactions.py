@@ -23,6 +23,7 @@ from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
 from barnabas.cli.terminal.watch import watch_option, watched
+from barnabas.operations.partitions import require_brokers
 from barnabas.operations.quantities import duration_text, parse_duration_ms
 from barnabas.wire.errors import KafkaError
 
@@ -106,6 +107,7 @@ def list_(
     async def show(cluster: Cluster) -> None:
         from barnabas.client.admin.transactions import Transactions
 
+        require_brokers(cluster)
         found = await Transactions(cluster).list_transactions(
             states=states,
             producer_ids=producer_ids,
@@ -207,6 +209,7 @@ def find_hanging(
     async def look(cluster: Cluster) -> list[OpenTransaction]:
         from barnabas.client.admin.transactions import Transactions
 
+        require_brokers(cluster)
         wanted = None if topic is None else await topic_partitions(cluster, topic, partitions, broker_id)
         return await Transactions(cluster).find_hanging_transactions(
             partitions=wanted, broker_id=broker_id, max_transaction_timeout_ms=timeout_ms

@@ -10,13 +10,17 @@ the client and turns exceptions of the client into a `Failure`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.cli.connection.profiles import Connection
+import click
+
+from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection, Setting
+from barnabas.cli.connection.refusals import Refusals
 from barnabas.cli.terminal.event_loop import fast_loop
-from barnabas.cli.terminal.failures import ADVICE, Failure, failure_of
+from barnabas.cli.terminal.failures import ADVISOR, Failure, advice_of, failure_of
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -35,21 +39,37 @@ def run(connection: Connection, work: Callable[[Cluster], Coroutine[Any, Any, T]
         return runner.run(main())
 
 
+def through_controllers(connection: Connection) -> Connection:
+    """Return a connection to the given controllers, or else to those that the brokers report. Raises Failure."""
+    if BOOTSTRAP_CONTROLLERS in connection.settings:
+        return connection
+    from barnabas.operations.quorum.discovery import find_controllers
+
+    found = ",".join(run(connection, find_controllers))
+    settings = {name: setting for name, setting in connection.settings.items() if name != BOOTSTRAP_SERVERS}
+    return Connection({**settings, BOOTSTRAP_CONTROLLERS: Setting(found, f"reported by {connection.address}")})
+
+
 @asynccontextmanager
 async def connected(connection: Connection) -> AsyncIterator[Cluster]:
     """Yield a connected client. Errors raised inside become a `Failure` that names the address."""
     from barnabas.client.cluster import Cluster  # slow to import: event loop and TLS
-    from barnabas.client.errors import CallTimeoutError
+    from barnabas.client.errors import CallTimeoutError, NotABrokerError
     from barnabas.config.values import ConfigError
     from barnabas.operations.errors import OperationError
     from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 
     try:
         cluster = Cluster(connection.values())
+        refusals = Refusals(cluster.settings)
+        cluster.on_response = refusals.see
+        if (context := click.get_current_context(silent=True)) is not None:
+            context.meta[ADVISOR] = refusals.advice
         await cluster.start(_first_contact_ms(connection, cluster))
         try:
             yield cluster
         finally:
+            await refusals.conclude(cluster)
             await cluster.close()
     except BrokenPipeError:
         raise  # the reader of the output closed the pipe; click ends the command
@@ -61,8 +81,12 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
         raise failure_of(error) from error
     except KafkaError as error:
         raise failure_of(error, connection.address) from error
+    except NotABrokerError as error:
+        raise await _not_a_broker(connection) from error
     except UnsupportedVersionError as error:
-        advice = ADVICE[ErrorCode.UNSUPPORTED_VERSION]
+        advice = advice_of(ErrorCode.UNSUPPORTED_VERSION)
+        if BOOTSTRAP_CONTROLLERS in connection.settings:
+            advice = "controllers do not serve this: connect to brokers, with -b HOST:PORT"
         raise Failure(str(error), resource=connection.address, advice=advice) from error
     except (MalformedError, OSError) as error:
         raise Failure(str(error) or type(error).__name__, resource=connection.address, advice=_REACH) from error
@@ -75,7 +99,30 @@ def _first_contact_ms(connection: Connection, cluster: Cluster) -> int:
     return cluster.settings.get_int(whole if is_patient else first)
 
 
+_SECOND_CONTACT_S = 2.0
 _REACH = "check the address, and that its listener uses the same security.protocol"
+
+
+async def _not_a_broker(connection: Connection) -> Failure:
+    """Return the failure of a command whose bootstrap server is a controller; its advice names the brokers behind it."""
+    from barnabas.client.cluster import Cluster
+    from barnabas.operations.errors import OperationError
+    from barnabas.operations.quorum.discovery import find_brokers
+    from barnabas.wire.errors import KafkaError, MalformedError, UnsupportedVersionError
+
+    given = connection.settings[BOOTSTRAP_SERVERS]
+    values = {name: value for name, value in connection.values().items() if name != BOOTSTRAP_SERVERS}
+    brokers: list[str] = []
+    with contextlib.suppress(OSError, KafkaError, MalformedError, UnsupportedVersionError, OperationError):
+        async with asyncio.timeout(_SECOND_CONTACT_S):
+            async with Cluster({**values, BOOTSTRAP_CONTROLLERS: given.value}) as cluster:
+                brokers = await find_brokers(cluster)
+    where = ",".join(brokers) or "HOST:PORT of a broker"
+    return Failure(
+        "this is a controller, not a broker",
+        resource=connection.address,
+        advice=f"-b {where}; or, for commands that controllers serve, --bootstrap-controller {given.value}",
+    )
 
 
 def _late(connection: Connection, error: Any) -> Failure:

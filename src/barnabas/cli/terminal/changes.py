@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from barnabas.cli.terminal.exit_codes import EXIT_FAILED
-from barnabas.cli.terminal.failures import ADVICE, Failure
+from barnabas.cli.terminal.failures import Failure, ItemsFailed
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.operations.proposal import Proposal
 from barnabas.wire.errors import KafkaError
@@ -114,11 +113,8 @@ def show_results(
             table.add({**row(key, None), "error": None if is_done else result.code.name, "message": result.message})
             if not is_done:
                 failures.append(result)
-    for code in dict.fromkeys(failure.code for failure in failures):
-        if code in ADVICE:
-            note(f"Try: {ADVICE[code]}")
     if failures:
-        sys.exit(EXIT_FAILED)
+        raise ItemsFailed(failure.code for failure in failures)
 
 
 async def carry_out(proposal: Proposal[K, R], *, dry_run: bool, yes: bool = True) -> Mapping[K, R]:

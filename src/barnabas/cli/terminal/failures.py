@@ -7,7 +7,7 @@ protocol, client and operations into one. Exit codes are in `exit_codes`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -18,15 +18,13 @@ from barnabas.operations.errors import OperationError
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 ADVICE = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "list topics with: barnabas topics list",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "list topics with: barnabas topics list (it omits topics that you may not DESCRIBE)",
     ErrorCode.TOPIC_ALREADY_EXISTS: "describe the topic, or choose another name",
     ErrorCode.NOT_CONTROLLER: "the controller has just changed: retry",
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "the principal needs an ACL for this topic; see: barnabas acls explain",
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "the principal needs an ACL for this group; see: barnabas acls explain",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the principal needs an ACL for the cluster; see: barnabas acls explain",
     ErrorCode.REQUEST_TIMED_OUT: "the change may have been made: check before you retry",
     ErrorCode.SASL_AUTHENTICATION_FAILED: "check user and password in the profile or the file of --command-config",
     ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for this; see: barnabas cluster api-versions",
+    ErrorCode.MISMATCHED_ENDPOINT_TYPE: "this is a broker: pass it with -b instead of --bootstrap-controller",
     ErrorCode.GROUP_ID_NOT_FOUND: "list groups with: barnabas groups list",
     ErrorCode.NON_EMPTY_GROUP: "stop the members of the group first",
     ErrorCode.POLICY_VIOLATION: "a policy of the cluster forbids it: ask its operators",
@@ -34,14 +32,44 @@ ADVICE = {
 }
 
 
+Advisor = Callable[[ErrorCode], str | None]
+ADVISOR = "barnabas.advisor"
+"""Key of an `Advisor` in the meta of click's context. It knows what the cluster refused."""
+
+
+def advice_of(code: ErrorCode | None) -> str | None:
+    """Return what to do about an error: what is known about the cluster comes before general advice."""
+    return _advice(code, _advisor())
+
+
+def _advice(code: ErrorCode | None, advisor: Advisor | None) -> str | None:
+    if code is None:
+        return None
+    return (None if advisor is None else advisor(code)) or ADVICE.get(code)
+
+
+def _advisor() -> Advisor | None:
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(ADVISOR)
+
+
 class Failure(click.ClickException):
     """Failure of a command; shown as `Error: resource: message`, followed by `Try: advice` if there is one."""
 
     exit_code = EXIT_FAILED
 
-    def __init__(self, message: str, *, resource: str | None = None, advice: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, resource: str | None = None, advice: str | None = None, code: ErrorCode | None = None
+    ) -> None:
+        """`code` is Kafka's error. It determines the advice, unless `advice` is given."""
         super().__init__(message if resource is None else f"{resource}: {message}")
-        self.advice = advice
+        self._advice = advice
+        self._code = code
+        self._advisor = _advisor()  # click shows the failure after its context has ended
+
+    @property
+    def advice(self) -> str | None:
+        return self._advice or _advice(self._code, self._advisor)
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"Error: {self.message}", file=file or sys.stderr)
@@ -49,16 +77,30 @@ class Failure(click.ClickException):
             click.echo(f"Try: {self.advice}", file=file or sys.stderr)
 
 
+class ItemsFailed(click.ClickException):
+    """Failure of items that are shown already; shows only what to do about each kind of error."""
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, codes: Iterable[ErrorCode]) -> None:
+        super().__init__("")
+        self._codes = list(codes)
+        self._advisor = _advisor()
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        for advice in dict.fromkeys(_advice(code, self._advisor) for code in self._codes):
+            if advice:
+                click.echo(f"Try: {advice}", file=file or sys.stderr)
+
+
 def failure_of(error: Exception, resource: str | None = None) -> Failure:
     """Turn an expected error into a `Failure`."""
     if isinstance(error, OperationError):
-        advice = error.advice or (ADVICE.get(error.code) if error.code is not None else None)
-        return Failure(error.message, resource=error.resource or resource, advice=advice)
+        return Failure(error.message, resource=error.resource or resource, advice=error.advice, code=error.code)
     if isinstance(error, KafkaError):
         if type(error).__module__.startswith(("barnabas.storage", "barnabas.config")):
             return Failure(str(error), resource=resource)  # not a broker's response, so its code is meaningless
-        advice = ADVICE.get(error.code)
-        return Failure(f"{error.code.name}: {error.message}", resource=resource, advice=advice)
+        return Failure(f"{error.code.name}: {error.message}", resource=resource, code=error.code)
     if isinstance(error, OSError) and error.strerror:
         where = resource if error.filename is None else str(error.filename)
         return Failure(error.strerror, resource=where)
