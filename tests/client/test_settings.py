@@ -54,6 +54,20 @@ def test_values_may_be_texts_numbers_and_lists() -> None:
         (SERVERS | {"security.protocol": "SASL_SSL"}, "sasl.mechanism"),
         (SERVERS | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config"),
         (
+            SERVERS | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "alice"},
+            "sasl.password",
+        ),
+        (
+            SERVERS
+            | {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.jaas.config": SCRAM,
+                "sasl.username": "alice",
+            },
+            "sasl.username",
+        ),
+        (
             SERVERS | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": SCRAM},
             "sasl.jaas.config",
         ),
@@ -97,6 +111,13 @@ def test_a_java_properties_file_is_read(tmp_path: Path) -> None:
     login = settings.connect_options().login
     assert login is not None
     assert (login().name, login().first() == login().first()) == ("SCRAM-SHA-512", False)
+
+
+def test_credentials_are_given_as_user_name_and_password() -> None:
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "x"}
+    settings = load(SERVERS | login)
+    assert settings.credentials == Credentials("alice", "x")
+    assert settings.warnings == ()
 
 
 @pytest.mark.parametrize(

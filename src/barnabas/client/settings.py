@@ -195,9 +195,18 @@ def _credentials(values: Mapping[str, Value]) -> Credentials | None:
         raise ConfigError(
             "sasl.mechanism", f"sasl.mechanism: {mechanism} is not supported; use one of {', '.join(MECHANISMS)}"
         )
-    if not isinstance(jaas, str):
-        raise ConfigError("sasl.jaas.config", f"sasl.jaas.config must be set to log in with {mechanism}")
-    return parse_jaas(jaas, str(mechanism))
+    username, password = values["sasl.username"], values["sasl.password"]
+    if isinstance(jaas, str):
+        if username is not None:
+            raise ConfigError(
+                "sasl.username", "sasl.username and sasl.jaas.config cannot both be set: they name two logins"
+            )
+        return parse_jaas(jaas, str(mechanism))
+    if not isinstance(username, str) or not isinstance(password, str):
+        missing = "sasl.password" if isinstance(username, str) else "sasl.username and sasl.password"
+        text = f"{missing}, or sasl.jaas.config, must be set to log in with {mechanism}"
+        raise ConfigError("sasl.password" if isinstance(username, str) else "sasl.jaas.config", text)
+    return Credentials(username, password)
 
 
 @cache
@@ -252,6 +261,10 @@ sasl.mechanism string GSSAPI medium
     SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
 sasl.jaas.config password - medium
     Credentials, as a JAAS line.
+sasl.username string - medium
+    User name to log in with, together with sasl.password and without sasl.jaas.config. Java clients do not have it.
+sasl.password password - medium
+    Password of sasl.username.
 ssl.enabled.protocols list TLSv1.2,TLSv1.3 medium list+empty
     Allowed TLS versions.
 ssl.endpoint.identification.algorithm string https low

@@ -17,15 +17,21 @@ from barnabas.metadata.image import MetadataImage, Provenance
 from barnabas.metadata.loader import MetadataBatch, MetadataLoader
 from barnabas.offline.metadata import Step, load, steps
 from barnabas.operations.errors import OperationError
+from barnabas.raft.stored_log import METADATA_TOPIC_ID
 from barnabas.storage.errors import StorageError
+from barnabas.storage.loading import segment_offsets
 from barnabas.storage.log_dirs import CLUSTER_METADATA
-from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader, parse_snapshot_name
+from barnabas.storage.partition_metadata import read_topic_id
+from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader, list_snapshots, parse_snapshot_name
 from barnabas.wire import MalformedError, Message, UnsupportedVersionError, decode_record
 from barnabas.wire.records.control import SnapshotHeaderRecord
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.metadata_log import LogBatch, LogSnapshot
+
+
+_SOURCES = f"give a snapshot (*.checkpoint), {CLUSTER_METADATA} of a controller, or the log dir that has it"
 
 
 class Loaded(NamedTuple):
@@ -57,8 +63,11 @@ def log_directory(source: Path) -> Path:
     """Return the directory of the metadata log, given that directory or its log dir. Raises OperationError."""
     below = source / str(CLUSTER_METADATA)
     directory = below if below.is_dir() else source
-    if not directory.is_dir() or not (any(directory.glob("*.log")) or any(directory.glob("*.checkpoint"))):
-        advice = f"give a snapshot (*.checkpoint), {CLUSTER_METADATA} of a controller, or the log dir that has it"
+    if directory.is_dir() and read_topic_id(directory) not in (None, METADATA_TOPIC_ID):
+        raise OperationError("this is the log of a topic, not a metadata log", resource=str(source), advice=_SOURCES)
+    if not directory.is_dir() or not (segment_offsets(directory) or list_snapshots(directory)):
+        bootstrap = source / BOOTSTRAP_CHECKPOINT
+        advice = f"give {bootstrap}: the log has not begun yet" if bootstrap.is_file() else _SOURCES
         raise OperationError("there is no metadata log", resource=str(source), advice=advice)
     return directory
 

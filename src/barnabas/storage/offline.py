@@ -86,7 +86,7 @@ def read_partition(
 ) -> Iterator[OfflineBatch | Damage]:
     """Yield the batches of a log, across all segments, between these offsets. The first one is found by the index."""
     offsets = segment_offsets(directory)
-    for base_offset, next_base_offset in zip(offsets, [*offsets[1:], None], strict=True):
+    for base_offset, next_base_offset in zip(offsets, [*offsets[1:], None], strict=False):
         if next_base_offset is not None and next_base_offset <= start_offset:
             continue
         if end_offset is not None and base_offset >= end_offset:

@@ -168,6 +168,19 @@ def test_brokers_and_missing_sources_are_told_what_to_give(broker: Broker, tmp_p
     assert wrong.exit_code == 1
 
 
+def test_a_log_dir_without_a_metadata_log_is_an_error_that_says_what_to_give(broker: Broker, tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text("no segment")
+    (tmp_path / "bootstrap.checkpoint").write_bytes(b"")
+    for line in (("ls", tmp_path), ("diff", tmp_path, "--from", "1")):
+        refused = run(*line)
+        assert (refused.exit_code, "there is no metadata log" in refused.stderr) == (1, True)
+        assert f"give {tmp_path / 'bootstrap.checkpoint'}: the log has not begun yet" in refused.stderr
+    broker.create_topic("data", 1)
+    invoke("records", "produce", "data", "-b", broker.bootstrap_servers, stdin="one\n", code=0)
+    refused = run("ls", broker.data_dir / "data-0")
+    assert (refused.exit_code, "this is the log of a topic" in refused.stderr) == (1, True)
+
+
 def test_who_may_not_read_the_live_log_is_told_so() -> None:
     with guarded_broker() as guarded:
         result = live(guarded, "ls")

@@ -18,6 +18,7 @@ from barnabas.operations.quantities import parse_bytes
 from barnabas.operations.topics.facts import PartitionFacts
 from barnabas.operations.topics.partition_count import Load, plan_partitions
 from barnabas.testing import Broker
+from barnabas.wire import ErrorCode, KafkaError
 from tests.client.admin.guarded import guarded_broker
 from tests.command_line import Command, Process
 
@@ -127,23 +128,45 @@ def test_a_topic_that_is_not_there_is_named_with_what_to_do_and_others_are_shown
     assert "Try: list topics with: barnabas topics list" in result.stderr
 
 
+def test_a_topic_without_records_is_idle_only_since_it_was_created(broker: Broker) -> None:
+    before_ms = int(time.time() * 1000)
+    broker.create_topic("never-written", 1)
+    pattern = ("--pattern", "never-written")
+    assert rows(broker, "idle", "--since", "30d", *pattern) == []
+    time.sleep(0.01)
+    (found,) = rows(broker, "idle", "--since", "1ms", *pattern)
+    assert (found["name"], found["lastTimestamp"], found["records"]) == ("never-written", None, 0)
+    assert before_ms <= found["createdTimestamp"] <= time.time() * 1000
+
+
+def test_a_topic_of_unknown_age_is_listed_with_a_note(monkeypatch: pytest.MonkeyPatch, broker: Broker) -> None:
+    async def refused(*_: object) -> list[str]:
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+    broker.create_topic("of-unknown-age", 1)
+    monkeypatch.setattr("barnabas.operations.quorum.discovery.find_controllers", refused)
+    listed = topics(broker, "idle", "--pattern", "of-unknown.*", "-o", "json", code=0)
+    assert [(row["name"], row["createdTimestamp"]) for row in listed.json] == [("of-unknown-age", None)]
+    assert "may be new, their creation time is unknown: of-unknown-age" in listed.stderr
+
+
 def test_idle_topics_are_those_without_a_newer_record(broker: Broker) -> None:
     for name in ("idle-old", "idle-new", "idle-empty"):
         broker.create_topic(name, 2)
     write(broker, "idle-old", T0_MS, T0_MS + 5, T0_MS + 3)
     write(broker, "idle-new", T0_MS + 10_000)
     pattern = ("--pattern", "idle-.*")
-    empty, old = rows(broker, "idle", "--since", T0_MS + 10_000, *pattern)
-    assert (empty["name"], empty["lastTimestamp"], empty["records"]) == ("idle-empty", None, 0)
+    (old,) = rows(broker, "idle", "--since", T0_MS + 10_000, *pattern)
     assert (old["name"], old["lastTimestamp"], old["records"]) == ("idle-old", T0_MS + 5, 3)
     assert old["sizeBytes"] > 0
-    assert (empty["groups"], old["groups"]) == (0, 0)
+    assert old["groups"] == 0
     for group in ("idle-a", "idle-b"):
         Command("groups")(broker, "reset", group, "--topic", "idle-old", "--to-latest", "--yes", code=0)
-    assert [row["groups"] for row in rows(broker, "idle", "--since", T0_MS + 10_000, *pattern)] == [0, 2]
+    assert [row["groups"] for row in rows(broker, "idle", "--since", T0_MS + 10_000, *pattern)] == [2]
     every = rows(broker, "idle", "--since", T0_MS + 10_000, "--all", *pattern)
-    assert {row["name"]: row["idle"] for row in every} == {"idle-empty": True, "idle-old": True, "idle-new": False}
-    assert len(rows(broker, "idle", "--since", "7d", *pattern)) == 3
+    assert {row["name"]: row["idle"] for row in every} == {"idle-empty": False, "idle-old": True, "idle-new": False}
+    assert {row["name"]: row["groups"] for row in every}["idle-empty"] == 0
+    assert len(rows(broker, "idle", "--since", "7d", *pattern)) == 2
     assert "2023-11-14T22:13:20.005Z" in topics(broker, "idle", *pattern).stdout
 
 

@@ -30,6 +30,10 @@ def test_an_open_transaction_is_listed_and_described(broker: Broker) -> None:
     (listed,) = rows(broker, "transactions", "list", "--state", "ongoing", "--transactional-id-pattern", "pay-.*")
     assert (listed["transactionalId"], listed["coordinatorId"], listed["transactionState"]) == ("pay-1", 1, "Ongoing")
     assert rows(broker, "transactions", "list", "--longer-than", "1h") == []
+    (long,) = rows(broker, "transactions", "list", "--longer-than", "1ms", "--transactional-id-pattern", "pay-.*")
+    assert before_ms + long["durationMs"] <= time.time() * 1000
+    assert before_ms <= long["transactionStartTimeMs"]
+    assert "DURATION" in run(broker, "transactions", "list", "--longer-than", "1ms", code=0).stdout
     (described,) = rows(broker, "transactions", "describe", "pay-1")
     assert sorted(described["topicPartitions"]) == ["paid-0", "paid-1"]
     assert described["topics"] == [{"topic": "paid", "partitions": [0, 1]}]
@@ -79,6 +83,7 @@ def test_a_hanging_transaction_is_found_with_exit_code_2_and_aborted(broker: Bro
     assert len(rows(broker, "transactions", "find-hanging", code=2)) == 1
     done = run(broker, *abort, offset, "--yes", "-o", "json")
     assert json.loads(done.stdout)["producerId"] == 4711
+    assert json.loads(done.stdout)["currentTxnStartOffset"] is None
     assert rows(broker, "transactions", "find-hanging") == []
 
 
@@ -95,7 +100,8 @@ def test_a_transaction_is_aborted_by_its_id(broker: Broker) -> None:
     dry = run(broker, "transactions", "abort", "--transactional-id", "fenced", "--dry-run")
     assert dry.stderr == "would fence the producer of fenced; its transaction is Ongoing\n"
     assert len(rows(broker, "producers", "list", "fenced", "--open")) == 1
-    assert run(broker, "transactions", "abort", "--transactional-id", "fenced", "--yes").exit_code == 0
+    done = run(broker, "transactions", "abort", "--transactional-id", "fenced", "--yes", "-o", "json", code=0)
+    assert (done.json["transactionState"], done.json["durationMs"]) == ("Empty", None)
     assert rows(broker, "producers", "list", "fenced", "--open") == []
     missing = run(broker, "transactions", "abort", "--transactional-id", "nobody", "--yes")
     assert "Error: transactional id nobody: TRANSACTIONAL_ID_NOT_FOUND" in missing.stderr

@@ -391,7 +391,9 @@ def idle(
     """List topics whose newest record is older than a time: candidates for deletion.
 
     SIZE is the sum of all replicas. GROUPS is the number of groups with committed offsets in the topic: with 0, no group reads
-    it. A topic without records counts as idle and has no LAST-RECORD.
+    it. A topic without records has no LAST-RECORD. It is idle if it was CREATED before that time. The metadata log has that
+    time, and controllers serve it to principals with CLUSTER_ACTION. Without it, the topic is listed with a note that it may
+    be new.
 
     \b
     Examples:
@@ -409,10 +411,13 @@ def idle(
         found.sort(key=lambda each: (each.last_timestamp or 0, each.topic.name))
         errors = {each.topic.name: each.error for each in found if each.error is not None}
         _show_errors(errors)
+        if new := [each.topic.name for each in found if each.may_be_new]:
+            note(f"topics without records may be new, their creation time is unknown: {', '.join(new)}")
         return [
             {
                 "name": each.topic.name,
                 "lastTimestamp": each.last_timestamp,
+                "createdTimestamp": each.created_ms,
                 "idle": each.is_idle,
                 "numPartitions": each.topic.num_partitions,
                 "records": each.records,
@@ -426,6 +431,7 @@ def idle(
     shown = (
         *columns("name", Column("lastTimestamp", "LAST-RECORD", show=utc_time), Column("numPartitions", "PARTITIONS")),
         *columns("records", Column("sizeBytes", "SIZE", show=bytes_text), "groups"),
+        *columns(Column("createdTimestamp", "CREATED", show=utc_time)),
     )
     output.rows((*shown, Column("idle")) if show_all else shown, run(connection, look))
 

@@ -5,9 +5,11 @@ Parses arguments and prints; the requests are in `client.admin.transactions`.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,6 +39,8 @@ _STATES = (
     *("PrepareEpochFence", "Dead"),
 )
 
+_PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 1, 1, 1)
+
 _OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 
@@ -46,9 +50,12 @@ def _state_color(state: Any) -> str | None:
 
 _STATE = Column("transactionState", "STATE", style=_state_color)
 _LISTED = columns("transactionalId", "coordinatorId", "producerId", _STATE)
+_TIMES = columns(
+    Column("transactionStartTimeMs", "STARTED", show=utc_time), Column("durationMs", "DURATION", show=duration_text)
+)
 _DESCRIBED = columns(
     *("transactionalId", "coordinatorId", "producerId", "producerEpoch", _STATE, "transactionTimeoutMs"),
-    *(Column("transactionStartTimeMs", "STARTED", show=utc_time), Column("durationMs", "DURATION", show=duration_text)),
+    *_TIMES,
     "topicPartitions",
 )
 _HANGING = columns(
@@ -99,7 +106,10 @@ def list_(
     connection: Connection,
     output: Output,
 ) -> None:
-    """List the transactional ids of all coordinators, with the state of their last transaction."""
+    """List the transactional ids of all coordinators, with the state of their last transaction.
+
+    With --longer-than, also show when it started, and for how long it has been open.
+    """
     longer_than_ms = -1 if longer_than is None else _duration_ms(longer_than)
     if longer_than is not None and not states:
         states = _OPEN  # brokers treat an id without a transaction as open since 1970
@@ -114,16 +124,22 @@ def list_(
             running_longer_than_ms=longer_than_ms,
             transactional_id_pattern=transactional_id_pattern,
         )
-        rows = (
+        found.sort(key=lambda each: each.transactional_id)
+        rows = [
             {
                 "transactionalId": each.transactional_id,
                 "coordinatorId": each.coordinator_id,
                 "producerId": each.producer_id,
                 "transactionState": each.state,
             }
-            for each in sorted(found, key=lambda each: each.transactional_id)
-        )
-        output.rows(_LISTED, rows)
+            for each in found
+        ]
+        if longer_than is None:
+            output.rows(_LISTED, rows)
+            return
+        # The list has no times.
+        described = await Transactions(cluster).describe_transactions([each.transactional_id for each in found])
+        output.rows((*_LISTED, *_TIMES), [{**row, **_times(described[row["transactionalId"]])} for row in rows])
 
     run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
@@ -157,9 +173,15 @@ def describe(transactional_ids: tuple[str, ...], watch: float | None, connection
     run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 
 
+def _times(each: TransactionDescription | KafkaError) -> dict[str, Any]:
+    """Return the start of a transaction, and its duration if it is open."""
+    started = None if isinstance(each, KafkaError) else each.transaction_start_time_ms
+    is_open = started is not None and not isinstance(each, KafkaError) and each.state in _OPEN
+    duration_ms = int(time.time() * 1000) - (started or 0) if is_open else None
+    return {"transactionStartTimeMs": started, "durationMs": duration_ms}
+
+
 def _description_row(each: TransactionDescription) -> dict[str, Any]:
-    started = each.transaction_start_time_ms
-    is_open = started is not None and each.state in _OPEN
     return {
         "transactionalId": each.transactional_id,
         "coordinatorId": each.coordinator_id,
@@ -167,8 +189,7 @@ def _description_row(each: TransactionDescription) -> dict[str, Any]:
         "producerEpoch": each.producer_epoch,
         "transactionState": each.state,
         "transactionTimeoutMs": each.transaction_timeout_ms,
-        "transactionStartTimeMs": started,
-        "durationMs": int(time.time() * 1000) - (started or 0) if is_open else None,
+        **_times(each),
         "topicPartitions": [str(partition) for partition in each.topic_partitions],
         "topics": partitions_by_topic(each.topic_partitions),
     }
@@ -306,6 +327,7 @@ def abort(
                 producer_epoch=found.producer_epoch,
                 coordinator_epoch=found.coordinator_epoch or 0,
             )
+            found = await _state_after(cluster, topic, partition, found)
         return {
             "topic": topic,
             "partition": partition,
@@ -316,6 +338,19 @@ def abort(
         }
 
     output.one(run(connection, work))
+
+
+async def _state_after(cluster: Cluster, topic: str, partition: int, before: ProducerState) -> ProducerState:
+    """Return the state of a producer after its transaction was aborted. If it is not known, the transaction counts as ended."""
+    from barnabas.client.admin.producers import Producers
+
+    (wanted,) = await topic_partitions(cluster, topic, (partition,))
+    states = (await Producers(cluster).describe_producers([wanted]))[wanted]
+    if not isinstance(states, KafkaError):
+        for state in states:
+            if state.producer_id == before.producer_id:
+                return state
+    return replace(before, current_txn_start_offset=None)
 
 
 async def _open_at(cluster: Cluster, topic: str, partition: int, start_offset: int) -> ProducerState:
@@ -335,6 +370,21 @@ async def _open_at(cluster: Cluster, topic: str, partition: int, start_offset: i
     return found[0]
 
 
+async def _ended(cluster: Cluster, transactional_id: str, before: TransactionDescription) -> TransactionDescription:
+    """Wait until the coordinator has ended the transaction, for a few seconds at most. Return the last state seen."""
+    from barnabas.client.admin.transactions import Transactions
+
+    for pause_s in _PAUSES_S:
+        found = (await Transactions(cluster).describe_transactions([transactional_id]))[transactional_id]
+        if isinstance(found, KafkaError):
+            return before
+        before = found
+        if found.state not in _OPEN:
+            break
+        await asyncio.sleep(pause_s)
+    return before
+
+
 def _abort_by_id(connection: Connection, output: Output, transactional_id: str, *, dry_run: bool, yes: bool) -> None:
     async def work(cluster: Cluster) -> Mapping[str, Any]:
         from barnabas.client.admin.transactions import Transactions
@@ -346,6 +396,7 @@ def _abort_by_id(connection: Connection, output: Output, transactional_id: str, 
         if not dry_run:
             confirm("A running producer with this id will fail. Fence it?", yes=yes)
             await Transactions(cluster).force_terminate_transaction(transactional_id)
+            found = await _ended(cluster, transactional_id, found)
         return _description_row(found)
 
     output.one(run(connection, work))

@@ -1,7 +1,8 @@
 """Topics without new records since a given time.
 
 Its one rule: the newest timestamp in a log decides, because a broker can look it up without reading the log. Timestamps are
-set by producers, unless the topic uses log append time. If retention has removed all records, the last time is unknown.
+set by producers, unless the topic uses log append time. A topic without records is idle if it was created before that time,
+or if its creation is unknown.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.operations.topics.creation import creation_times
 from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
 if TYPE_CHECKING:
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Activity(NamedTuple):
-    """The size of a topic, the time of its last record, and the number of groups with offsets in it; None if unknown."""
+    """The size of a topic, the time of its last record, and the number of groups with offsets in it; None if unknown.
+
+    `created_ms` is known only for topics without records.
+    """
 
     topic: TopicListing
     last_timestamp: int | None
@@ -29,6 +34,12 @@ class Activity(NamedTuple):
     error: KafkaError | None = None
     is_idle: bool = False
     groups: int | None = None
+    created_ms: int | None = None
+
+    @property
+    def may_be_new(self) -> bool:
+        """Return whether the topic counts as idle only because nothing is known about its age."""
+        return self.is_idle and self.last_timestamp is None and self.created_ms is None
 
 
 async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], since_ms: int) -> list[Activity]:
@@ -48,12 +59,22 @@ async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], sin
         newest = await records.list_offsets(dict.fromkeys(partitions, since_ms))
     sizes = await _sizes(cluster)
     groups = await _groups(cluster)
-    return [
+    found = [
         _activity(topic, first, last, newest, sizes.get(topic.name), since_ms)._replace(
             groups=None if groups is None else groups[topic.name]
         )
         for topic in listed
     ]
+    empty = {each.topic.name for each in found if each.error is None and each.last_timestamp is None}
+    created = await creation_times(cluster, empty) if empty else {}
+    return [with_creation(each, created.get(each.topic.name), since_ms) for each in found]
+
+
+def with_creation(activity: Activity, created_ms: int | None, since_ms: int) -> Activity:
+    """Add the creation time of a topic without records: one created since then is not idle."""
+    if created_ms is None:
+        return activity
+    return activity._replace(created_ms=created_ms, is_idle=activity.is_idle and created_ms < since_ms)
 
 
 def _activity(
