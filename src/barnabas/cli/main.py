@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from barnabas import __version__
+from barnabas.cli.terminal.command_groups import CommandGroup, given_before, option_of
 from barnabas.cli.terminal.repeated_options import refuse_repeats
 
 
@@ -111,8 +112,10 @@ DROP_INS = [name for name in COMMANDS if name.startswith(_KAFKA) and name != "ka
 _OBJECTS_PER_COLLECTION = 50_000
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """The group of commands in `COMMANDS`; suggests a similar name for an unknown one."""
+
+    shows_shared_options = True
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -138,6 +141,8 @@ class LazyGroup(click.Group):
                 ctx.fail(f"There is no drop-in for {name}: {script.reason}. Use: {script.instead}.")
             close = get_close_matches(name, COMMANDS, 1)
             ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
+        if name.startswith(_KAFKA) and (given := given_before(ctx)):
+            ctx.fail(f"{option_of(given)} must stand after {name}, as for Kafka's script.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

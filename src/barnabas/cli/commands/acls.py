@@ -19,6 +19,7 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.declared_plan import documents, load
 from barnabas.cli.terminal.exit_codes import EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand
@@ -147,7 +148,7 @@ def _filter_options(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-@click.group(short_help="List, explain, test, audit and change ACLs.")
+@click.group(cls=CommandGroup, short_help="List, explain, test, audit and change ACLs.")
 def acls() -> None:
     """List, explain, test, audit and change ACLs.
 

@@ -14,6 +14,7 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import JudgingCommand
 from barnabas.cli.terminal.output import Column, Format, Output, columns, note
@@ -50,7 +51,7 @@ _TOPICS_OF_A_REASON = 10
 """Topics that a reason of safe-to-stop names; the others are counted."""
 
 
-@click.group(short_help="Show nodes and features; check if a broker can be stopped.")
+@click.group(cls=CommandGroup, short_help="Show nodes and features; check if a broker can be stopped.")
 def cluster() -> None:
     """Show brokers, controllers, features and API versions; check whether a broker can be stopped.
 

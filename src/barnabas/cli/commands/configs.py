@@ -27,6 +27,7 @@ from barnabas.cli.connection.connecting import run, through_controllers
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm_losses, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of, failures
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
@@ -57,7 +58,7 @@ _VERBS = {
 }
 
 
-@click.group(short_help="Show, change, compare and roll back settings.")
+@click.group(cls=CommandGroup, short_help="Show, change, compare and roll back settings.")
 def configs() -> None:
     """Show, change, compare and roll back settings.
 

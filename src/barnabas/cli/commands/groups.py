@@ -19,6 +19,7 @@ from barnabas.cli.connection.partition_arguments import parse_partitions, partit
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.target_cluster import target_cluster, target_options
 from barnabas.cli.terminal.changes import announce, carry_out, confirm, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure, ItemsFailed, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.watch import watch_option, watched
@@ -106,7 +107,7 @@ _DESCRIBED = columns(
 )
 
 
-@click.group(short_help="Show consumer groups and their lag; reset and delete offsets.")
+@click.group(cls=CommandGroup, short_help="Show consumer groups and their lag; reset and delete offsets.")
 def groups() -> None:
     """Show consumer groups, their members, offsets and lag; reset and delete their offsets.
 

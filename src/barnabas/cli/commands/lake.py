@@ -19,6 +19,7 @@ from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.lake import answers
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, lake_session, opened, pairs, show
 from barnabas.cli.lake.sources import Named, chosen_feeds, remembered_feeds
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, Progress, columns, note
 from barnabas.cli.terminal.parsing import moment_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from barnabas.lake.keeping.store import Writer
 
 
-@click.group(short_help="Query the history of clusters with Spark.")
+@click.group(cls=CommandGroup, short_help="Query the history of clusters with Spark.")
 def lake() -> None:
     """Query the history of clusters with Spark.
 

@@ -20,6 +20,7 @@ from barnabas.cli.connection.partition_arguments import partitions_argument
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.rate_option import throttle_option
 from barnabas.cli.terminal.changes import announce, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, Progress, columns, note
@@ -48,7 +49,7 @@ _COLUMNS = {
 _MOVED = columns("topic", "partition", "broker", "logDir")
 
 
-@click.group("log-dirs", short_help="Show log dirs of brokers, and move replicas between them.")
+@click.group("log-dirs", cls=CommandGroup, short_help="Show log dirs of brokers, and move replicas between them.")
 def log_dirs() -> None:
     """Show log dirs of brokers and their disk usage, and move replicas between them.
 

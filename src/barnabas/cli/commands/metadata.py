@@ -17,6 +17,7 @@ import click
 from barnabas.cli.connection.connecting import run, through_controllers
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, Misunderstood, failures
 from barnabas.cli.terminal.output import Format, Output, cell, columns, note
@@ -46,7 +47,7 @@ _AS_OF = click.option(
 )
 
 
-@click.group(short_help="Browse and compare the metadata of a cluster.")
+@click.group(cls=CommandGroup, short_help="Browse and compare the metadata of a cluster.")
 def metadata() -> None:
     """Browse and compare the metadata of a cluster.
 

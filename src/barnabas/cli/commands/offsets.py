@@ -16,6 +16,7 @@ from barnabas.cli.connection.completion import complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, utc_time
@@ -43,7 +44,7 @@ _ISOLATION = click.option(
 )
 
 
-@click.group(short_help="Show offsets of partitions, and find offsets by time.")
+@click.group(cls=CommandGroup, short_help="Show offsets of partitions, and find offsets by time.")
 def offsets() -> None:
     """Show the first and end offsets of partitions, and find offsets by time.
 

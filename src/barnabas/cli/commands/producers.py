@@ -14,6 +14,7 @@ from barnabas.cli.connection.completion import complete_topic
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
@@ -31,7 +32,7 @@ _COLUMNS = columns(
 )
 
 
-@click.group(short_help="List the producers of partitions.")
+@click.group(cls=CommandGroup, short_help="List the producers of partitions.")
 def producers() -> None:
     """List the producers of partitions, and their open transactions.
 

@@ -15,6 +15,7 @@ from barnabas.cli.connection.connecting import run, through_controllers
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand
 from barnabas.cli.terminal.output import Column, Format, Output, columns, note
@@ -58,7 +59,7 @@ _COLUMNS = columns(
 )
 
 
-@click.group(short_help="Show the health of the metadata quorum; change its voters.")
+@click.group(cls=CommandGroup, short_help="Show the health of the metadata quorum; change its voters.")
 def quorum() -> None:
     """Show the health of the metadata quorum; add, remove and update voters.
 

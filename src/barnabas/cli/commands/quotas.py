@@ -14,6 +14,7 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.repeated_options import unique_keys
@@ -41,7 +42,7 @@ def _entity_options(command: F) -> F:
     return command
 
 
-@click.group(short_help="List and change quotas of users, client ids and IP addresses.")
+@click.group(cls=CommandGroup, short_help="List and change quotas of users, client ids and IP addresses.")
 def quotas() -> None:
     """List and change quotas of users, client ids and IP addresses.
 

@@ -20,6 +20,7 @@ from barnabas.cli.connection.partition_arguments import parse_partitions, partit
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.rate_option import parse_rate, throttle_option
 from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.output import Progress as ProgressBar
@@ -99,7 +100,7 @@ def _goal_options(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-@click.group(short_help="Move replicas between brokers: plan, run, watch and cancel.")
+@click.group(cls=CommandGroup, short_help="Move replicas between brokers: plan, run, watch and cancel.")
 def reassign() -> None:
     """Move replicas between brokers: plan, run, watch and cancel reassignments.
 

@@ -23,6 +23,7 @@ from barnabas.cli.records import writing as record_writing
 from barnabas.cli.records.input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
 from barnabas.cli.records.output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
 from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure, failure_of
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import time_ms
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     Place = tuple[str, int]
 
 
-@click.group(short_help="Produce, consume and delete records.")
+@click.group(cls=CommandGroup, short_help="Produce, consume and delete records.")
 def records() -> None:
     """Produce, consume and delete records.
 

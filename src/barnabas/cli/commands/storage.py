@@ -5,9 +5,12 @@ from __future__ import annotations
 import click
 
 from barnabas.cli.kafka.kafka_storage.command import kafka_storage
+from barnabas.cli.terminal.command_groups import CommandGroup
 
 
-@click.group(commands=kafka_storage.commands, short_help="Format the log dirs of a node, and show their state.")
+@click.group(
+    cls=CommandGroup, commands=kafka_storage.commands, short_help="Format the log dirs of a node, and show their state."
+)
 def storage() -> None:
     """Format the log dirs of a node, and show their state. Options, output and files are those of kafka-storage.
 

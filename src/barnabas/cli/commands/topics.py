@@ -20,6 +20,7 @@ from barnabas.cli.connection.options import common_options, dry_run_option, yes_
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.target_cluster import target_cluster, target_options
 from barnabas.cli.terminal.changes import carry_out, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO, EXIT_OK
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
 from barnabas.cli.terminal.output import Column, Format, Output, Progress, columns, note, utc_time
@@ -100,7 +101,7 @@ _ASSIGNMENT = click.option(
 )
 
 
-@click.group(short_help="List, describe, create, alter and delete topics.")
+@click.group(cls=CommandGroup, short_help="List, describe, create, alter and delete topics.")
 def topics() -> None:
     """List, describe, create, alter and delete topics.
 

@@ -21,6 +21,7 @@ from barnabas.cli.connection.options import common_options, dry_run_option, yes_
 from barnabas.cli.connection.partition_arguments import partitions_by_topic
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
@@ -65,7 +66,7 @@ _HANGING = columns(
 )
 
 
-@click.group(short_help="List, describe and abort transactions; find hanging ones.")
+@click.group(cls=CommandGroup, short_help="List, describe and abort transactions; find hanging ones.")
 def transactions() -> None:
     """List, describe and abort transactions; find hanging ones.
 
@@ -139,7 +140,8 @@ def list_(
             return
         # The list has no times.
         described = await Transactions(cluster).describe_transactions([each.transactional_id for each in found])
-        output.rows((*_LISTED, *_TIMES), [{**row, **_times(described[row["transactionalId"]])} for row in rows])
+        times = [_times(described[each.transactional_id]) for each in found]
+        output.rows((*_LISTED, *_TIMES), [{**row, **more} for row, more in zip(rows, times, strict=True)])
 
     run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 

@@ -16,6 +16,7 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, columns, note
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -30,7 +31,7 @@ _MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _MIN_ITERATIONS, _MAX_ITERATIONS = 4096, 16384
 
 
-@click.group(short_help="List and change SCRAM credentials of users.")
+@click.group(cls=CommandGroup, short_help="List and change SCRAM credentials of users.")
 def users() -> None:
     """List and change SCRAM credentials of users.
 

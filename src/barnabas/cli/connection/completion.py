@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from barnabas.cli.terminal.command_groups import given_before, with_inner
+
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
 
@@ -45,14 +47,14 @@ def _complete(
     from barnabas.cli.connection import profiles
     from barnabas.cli.connection.connecting import run
 
-    given = {name: ctx.params.get(name) for name in _GIVEN}
     try:
+        given = with_inner(ctx, given_before(ctx), {name: ctx.params.get(name) for name in _GIVEN})
         connection = profiles.resolve(
             profiles.environment(),
-            profiles.load_profile(profiles.environment(), given["profile"]),
-            bootstrap_servers=given["bootstrap_server"],
-            bootstrap_controllers=given["bootstrap_controller"],
-            command_config=given["command_config"],
+            profiles.load_profile(profiles.environment(), given.get("profile")),
+            bootstrap_servers=given.get("bootstrap_server"),
+            bootstrap_controllers=given.get("bootstrap_controller"),
+            command_config=given.get("command_config"),
             given={"default.api.timeout.ms": str(_PATIENCE_MS), "request.timeout.ms": str(_PATIENCE_MS)},
         )
         return sorted(name for name in run(connection, ask) if name.startswith(incomplete))

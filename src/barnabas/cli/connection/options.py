@@ -20,6 +20,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from barnabas.cli.connection import profiles
+from barnabas.cli.terminal.command_groups import given_before, with_inner
 from barnabas.cli.terminal.output import Format, Output
 from barnabas.cli.terminal.repeated_options import unique_keys
 
@@ -41,7 +42,8 @@ def output_options(command: F) -> F:
     @click.pass_context
     @functools.wraps(command)
     def wrapped(ctx: click.Context, /, *args: Any, output_format: str | None, **kwargs: Any) -> Any:
-        return ctx.invoke(command, *args, output=Output(_format(ctx, output_format)), **kwargs)
+        given = output_format or given_before(ctx).get("output_format")
+        return ctx.invoke(command, *args, output=Output(_format(ctx, given)), **kwargs)
 
     return wrapped  # type: ignore[return-value]
 
@@ -83,15 +85,25 @@ def connection_options(command: F) -> F:
         profile: str | None,
         **kwargs: Any,
     ) -> Any:
-        if bootstrap_server and bootstrap_controller:
-            raise click.UsageError("--bootstrap-server and --bootstrap-controller cannot both be given.", ctx)
+        own = {
+            "bootstrap_server": bootstrap_server,
+            "bootstrap_controller": bootstrap_controller,
+            "command_config": command_config,
+            "given": given,
+            "profile": profile,
+        }
+        every = with_inner(ctx, given_before(ctx), own)
+        file = every.get("command_config")
         connection = profiles.resolve(
             profiles.environment(),
-            _profile(ctx, profile),
-            bootstrap_servers=bootstrap_server,
-            bootstrap_controllers=bootstrap_controller,
-            command_config=command_config,
-            given=unique_keys((_pair(ctx, text) for text in given), "-X"),
+            _profile(ctx, every.get("profile")),
+            bootstrap_servers=every.get("bootstrap_server"),
+            bootstrap_controllers=every.get("bootstrap_controller"),
+            command_config=None if file is None else Path(file),
+            given={
+                **dict(_pair(ctx, text) for text in given_before(ctx).get("given", ())),
+                **unique_keys((_pair(ctx, text) for text in given), "-X"),
+            },
         )
         return ctx.invoke(command, *args, connection=connection, **kwargs)
 

@@ -10,6 +10,7 @@ import click
 from barnabas.cli.connection.options import output_options
 from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import parsed_by
 from barnabas.metadata.as_of import AsOf
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@click.group("audit")
+@click.group("audit", cls=CommandGroup)
 def audit() -> None:
     """Audit ACLs, and show who has access to what."""
 

@@ -10,11 +10,12 @@ import click
 from barnabas.cli.connection.options import output_options
 from barnabas.cli.lake.asked import CLUSTER, FILE, cluster_of, give, rows_of
 from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
+from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, note
 
 
-@click.group("plan")
+@click.group("plan", cls=CommandGroup)
 def plan() -> None:
     """Recommend partition counts and reassignments."""
 

@@ -136,3 +136,9 @@ class JudgingCommand(click.Command):
             return super().make_context(*args, **kwargs)
         except click.UsageError as error:
             raise Misunderstood.of(error) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise Misunderstood.of(error) from None
