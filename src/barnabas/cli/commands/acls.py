@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
@@ -290,6 +290,7 @@ def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
 @click.option(
     "--host", "hosts", multiple=True, metavar="HOST", help="Client address; may be repeated.  [default: *, all hosts]"
 )
+@never_asks_option
 @dry_run_option
 @common_options
 def create(

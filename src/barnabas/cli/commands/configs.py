@@ -455,9 +455,9 @@ def history(
     "--to",
     "as_of",
     required=True,
-    metavar="OFFSET|TIME",
+    metavar="OFFSET|TIME|AGE",
     callback=moment_of,
-    help="Offset of the metadata log, or time (ISO 8601, or milliseconds since 1970), to return to.",
+    help="Offset of the metadata log, or time (ISO 8601, milliseconds since 1970, or an age such as 1h), to return to.",
 )
 @_LOG_DIR
 @yes_option

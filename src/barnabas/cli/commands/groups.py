@@ -22,12 +22,14 @@ from barnabas.cli.terminal.changes import announce, carry_out, confirm, show_res
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure, ItemsFailed, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note
+from barnabas.cli.terminal.parsing import age_ms, time_ms
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.operations.partitions import require_brokers
-from barnabas.operations.quantities import duration_text, parse_duration_ms
+from barnabas.operations.quantities import duration_text
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from barnabas.cli.terminal.parsing import age_ms, time_ms
     from barnabas.client.admin.groups import GroupDescription, GroupMember, MemberToRemove
     from barnabas.client.cluster import Cluster
     from barnabas.client.records import TopicPartition
@@ -317,12 +319,14 @@ def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -
 @click.option("--shift-by", type=int, metavar="N", help="Shift by N records, forward or (with -N) backward.")
 @click.option(
     "--to-datetime",
-    metavar="TIME",
-    help="Reset to the first record at or after TIME (ISO 8601, or milliseconds since 1970).",
+    metavar="TIME|AGE",
+    callback=time_ms,
+    help="Reset to the first record at or after this time (ISO 8601, milliseconds since 1970, or an age such as 1h).",
 )
 @click.option(
     "--by-duration",
     metavar="DURATION",
+    callback=age_ms,
     help="Reset to the first record that is not older than DURATION: 90m, 7d, PT1H30M.",
 )
 @click.option(
@@ -399,7 +403,6 @@ _RULES = {
 
 
 def _reset_asked(rules: Mapping[str, Any]) -> Reset:
-    from barnabas.cli.terminal.times import parse_time_ms
     from barnabas.operations.groups.reset_plan import Reset, Rule
 
     given = {name: value for name, value in rules.items() if value is not None and value is not False}
@@ -407,14 +410,6 @@ def _reset_asked(rules: Mapping[str, Any]) -> Reset:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in _RULES)
         raise click.UsageError(f"Give exactly one of {names}.")
     ((name, value),) = given.items()
-    now_ms = int(time.time() * 1000)
-    try:
-        if name == "by_duration":
-            value = now_ms - parse_duration_ms(value)
-        elif name == "to_datetime":
-            value = parse_time_ms(value, now_ms)
-    except ValueError as error:
-        raise click.UsageError(f"--{name.replace('_', '-')}: {error}.") from None
     return Reset(Rule[_RULES[name]], value if isinstance(value, int) else 0)
 
 

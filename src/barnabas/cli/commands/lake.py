@@ -286,7 +286,7 @@ def sql(query: str, directory: Path, conf: tuple[str, ...], output: Output) -> N
 
 
 @lake.command("as-of")
-@click.argument("moment", metavar="OFFSET|TIME", callback=moment_of)
+@click.argument("moment", metavar="OFFSET|TIME|AGE", callback=moment_of)
 @click.argument("table")
 @LAKE
 @click.option("--cluster-id", help="Only this cluster.")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import common_options, dry_run_option
+from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option
 from barnabas.cli.connection.partition_arguments import partitions_argument
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.rate_option import throttle_option
@@ -217,6 +217,7 @@ def _total(sizes: Iterable[int | None]) -> int | None:
 @click.option("--to", required=True, metavar="PATH", help="Target log dir, as in log.dirs of the broker.")
 @throttle_option
 @click.option("--wait", is_flag=True, help="Wait until the replicas have moved.")
+@never_asks_option
 @dry_run_option
 @common_options
 def move(

@@ -39,11 +39,12 @@ _NEVER_SHOWN = "[hidden]"
 _ON_THE_COMMAND_LINE = ("--bootstrap-controller", "--bootstrap-server", "-X")
 
 
-_MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": moment_of}
+_MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME|AGE", "callback": moment_of}
 _AS_OF = click.option(
     "--as-of",
     **_MOMENT,
-    help="Offset of the metadata log, or time (ISO 8601, or milliseconds since 1970).  [default: end of the log]",
+    help="Offset of the metadata log, or time (ISO 8601, milliseconds since 1970, or an age such as 1h)."
+    "  [default: end of the log]",
 )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.connection.connecting import run, through_controllers
-from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
 from barnabas.cli.terminal.command_groups import CommandGroup
@@ -206,6 +206,7 @@ _CONFIG = click.option(
 @_DIRECTORY
 @_ENDPOINTS
 @_CONFIG
+@never_asks_option
 @dry_run_option
 @common_options
 def add(
@@ -290,6 +291,7 @@ def remove(
     show_default=True,
     help="Range of kraft.version it supports.",
 )
+@never_asks_option
 @dry_run_option
 @common_options
 def update(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import common_options, dry_run_option
+from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
@@ -104,6 +104,7 @@ def describe(connection: Connection, output: Output, **given: Any) -> None:
 @quotas.command("set")
 @click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE...")
 @_entity_options
+@never_asks_option
 @dry_run_option
 @common_options
 def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: Output, **given: Any) -> None:
@@ -121,6 +122,7 @@ def set_(pairs: tuple[str, ...], dry_run: bool, connection: Connection, output: 
 @click.argument("keys", nargs=-1, metavar="[KEY...]")
 @click.option("--all", "unset_all", is_flag=True, help="All quotas of the entity.")
 @_entity_options
+@never_asks_option
 @dry_run_option
 @common_options
 def unset(

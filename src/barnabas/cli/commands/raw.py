@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import connection_options
+from barnabas.cli.connection.options import connection_options, never_asks_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.failures import Failure, ItemsFailed
 from barnabas.cli.terminal.output import Format, Output, note
@@ -57,6 +57,7 @@ def _complete_api(ctx: click.Context, param: click.Parameter, incomplete: str) -
 )
 @click.option("--example", is_flag=True, help="Print an example request with all fields, without sending it.")
 @click.option("--dry-run", is_flag=True, help="Print the request and its bytes as hex, without sending it.")
+@never_asks_option
 @connection_options
 def raw(
     api: str,

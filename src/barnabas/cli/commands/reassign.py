@@ -15,7 +15,13 @@ import click
 
 from barnabas.cli.connection.completion import complete_topic
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import common_options, connection_options, dry_run_option, yes_option
+from barnabas.cli.connection.options import (
+    common_options,
+    connection_options,
+    dry_run_option,
+    never_asks_option,
+    yes_option,
+)
 from barnabas.cli.connection.partition_arguments import parse_partitions, partitions_argument
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.rate_option import parse_rate, throttle_option
@@ -548,6 +554,7 @@ def _cancelling(key: Key, each: PartitionReassignment) -> str:
     "--rate", metavar="RATE", callback=parse_rate, help="Bytes per second on each broker involved, such as 50MB."
 )
 @click.option("--clear", is_flag=True, help="Clear the throttles of all brokers and topics.")
+@never_asks_option
 @dry_run_option
 @connection_options
 def throttle_(rate: int | None, clear: bool, dry_run: bool, connection: Connection) -> None:

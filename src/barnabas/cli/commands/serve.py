@@ -11,12 +11,14 @@ import click
 
 from barnabas.cli.node.ready_file import prepare_ready_file
 from barnabas.cli.node.running import RunningNode, run_node
+from barnabas.cli.terminal.parsing import moment_or_none
 from barnabas.cli.terminal.repeated_options import unique_keys
 from barnabas.config.definitions import ConfigError
 from barnabas.config.properties import loads
 from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_override
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import check_supported
+from barnabas.metadata.as_of import AsOf
 
 
 @click.command(short_help="Run a node: a broker, a controller or both.")
@@ -48,9 +50,10 @@ from barnabas.config.unsupported import check_supported
 )
 @click.option(
     "--as-of",
-    metavar="OFFSET|TIME",
-    help="With --read-only, serve the metadata as of this offset of the metadata log, or this time (ISO 8601, or "
-    "milliseconds since 1970). Records of topics are served in full.",
+    metavar="OFFSET|TIME|AGE",
+    callback=moment_or_none,
+    help="With --read-only, serve the metadata as of this offset of the metadata log, or this time (ISO 8601, "
+    "milliseconds since 1970, or an age such as 1h). Records of topics are served in full.",
 )
 @click.option(
     "--log-level",
@@ -65,7 +68,7 @@ def serve(
     port: int | None,
     ready_file: Path | None,
     read_only: tuple[Path, ...],
-    as_of: str | None,
+    as_of: AsOf | None,
     log_level: str,
 ) -> None:
     """Run a node with the settings of a Kafka server.properties.
@@ -112,11 +115,11 @@ def _chosen(overrides: tuple[str, ...], port: int | None, given: Mapping[str, st
 
 
 def _read_only(
-    properties: Path | None, overrides: tuple[str, ...], port: int | None, dirs: tuple[Path, ...], as_of: str | None
+    properties: Path | None, overrides: tuple[str, ...], port: int | None, dirs: tuple[Path, ...], as_of: AsOf | None
 ) -> Callable[[], RunningNode]:
     from barnabas.broker import read_only_node
     from barnabas.broker.node import NodeError
-    from barnabas.metadata.as_of import parse_as_of
+    from barnabas.metadata.as_of import EVERYTHING
 
     try:
         found = read_only_node.find_directories(dirs)
@@ -124,10 +127,9 @@ def _read_only(
             found = found._replace(properties=loads(properties.read_text(encoding="utf-8")))
         listeners = {"listeners": read_only_node.DEFAULT_LISTENERS, "controller.listener.names": "CONTROLLER"}
         config = read_only_node.read_only_config(found, _chosen(overrides, port, listeners))
-        limit = parse_as_of(as_of)
     except (ConfigError, NodeError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from None
-    return lambda: read_only_node.ReadOnlyNode(found, config, limit)
+    return lambda: read_only_node.ReadOnlyNode(found, config, as_of or EVERYTHING)
 
 
 def _show_embedded(config: ServerConfig) -> None:

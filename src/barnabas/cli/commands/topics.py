@@ -16,7 +16,7 @@ import click
 
 from barnabas.cli.connection.completion import complete_topic, complete_topic_config
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.target_cluster import target_cluster, target_options
 from barnabas.cli.terminal.changes import carry_out, show_results
@@ -529,6 +529,7 @@ def plan_partitions(
     help="Topic setting; may be repeated.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Ignore topics that exist already.")
+@never_asks_option
 @dry_run_option
 @common_options
 def create(

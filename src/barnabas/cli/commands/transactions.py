@@ -25,9 +25,10 @@ from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
 from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
+from barnabas.cli.terminal.parsing import duration_ms
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.operations.partitions import require_brokers
-from barnabas.operations.quantities import duration_text, parse_duration_ms
+from barnabas.operations.quantities import duration_text
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -92,7 +93,12 @@ def transactions() -> None:
     help="Only this state; may be repeated.",
 )
 @click.option("--producer-id", "producer_ids", multiple=True, type=int, help="Only this producer id; may be repeated.")
-@click.option("--longer-than", metavar="DURATION", help="Only transactions open for longer than this: 30s, 10m, PT1H.")
+@click.option(
+    "--longer-than",
+    callback=duration_ms,
+    metavar="DURATION",
+    help="Only transactions open for longer than this: 30s, 10m, PT1H.",
+)
 @click.option(
     "--transactional-id-pattern", metavar="REGEX", help="Only ids that match this regular expression entirely."
 )
@@ -101,7 +107,7 @@ def transactions() -> None:
 def list_(
     states: tuple[str, ...],
     producer_ids: tuple[int, ...],
-    longer_than: str | None,
+    longer_than: int | None,
     transactional_id_pattern: str | None,
     watch: float | None,
     connection: Connection,
@@ -111,7 +117,6 @@ def list_(
 
     With --longer-than, also show when it started, and for how long it has been open.
     """
-    longer_than_ms = -1 if longer_than is None else _duration_ms(longer_than)
     if longer_than is not None and not states:
         states = _OPEN  # brokers treat an id without a transaction as open since 1970
 
@@ -122,7 +127,7 @@ def list_(
         found = await Transactions(cluster).list_transactions(
             states=states,
             producer_ids=producer_ids,
-            running_longer_than_ms=longer_than_ms,
+            running_longer_than_ms=-1 if longer_than is None else longer_than,
             transactional_id_pattern=transactional_id_pattern,
         )
         found.sort(key=lambda each: each.transactional_id)
@@ -144,13 +149,6 @@ def list_(
         output.rows((*_LISTED, *_TIMES), [{**row, **more} for row, more in zip(rows, times, strict=True)])
 
     run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
-
-
-def _duration_ms(text: str) -> int:
-    try:
-        return parse_duration_ms(text)
-    except ValueError as error:
-        raise click.UsageError(f"{error}.") from None
 
 
 @transactions.command("describe", short_help="Show producer, state and partitions of transactional ids.")
@@ -179,8 +177,8 @@ def _times(each: TransactionDescription | KafkaError) -> dict[str, Any]:
     """Return the start of a transaction, and its duration if it is open."""
     started = None if isinstance(each, KafkaError) else each.transaction_start_time_ms
     is_open = started is not None and not isinstance(each, KafkaError) and each.state in _OPEN
-    duration_ms = int(time.time() * 1000) - (started or 0) if is_open else None
-    return {"transactionStartTimeMs": started, "durationMs": duration_ms}
+    open_for_ms = int(time.time() * 1000) - (started or 0) if is_open else None
+    return {"transactionStartTimeMs": started, "durationMs": open_for_ms}
 
 
 def _description_row(each: TransactionDescription) -> dict[str, Any]:
@@ -209,6 +207,7 @@ def _description_row(each: TransactionDescription) -> dict[str, Any]:
     "--max-transaction-timeout",
     default="15m",
     show_default=True,
+    callback=duration_ms,
     metavar="DURATION",
     help="Ignore younger transactions; use transaction.max.timeout.ms of the brokers.",
 )
@@ -217,7 +216,7 @@ def find_hanging(
     topic: str | None,
     partitions: tuple[int, ...],
     broker_id: int | None,
-    max_transaction_timeout: str,
+    max_transaction_timeout: int,
     connection: Connection,
     output: Output,
 ) -> None:
@@ -227,7 +226,6 @@ def find_hanging(
     """
     if partitions and topic is None:
         raise click.UsageError("--partition can only be used with --topic.")
-    timeout_ms = _duration_ms(max_transaction_timeout)
 
     async def look(cluster: Cluster) -> list[OpenTransaction]:
         from barnabas.client.admin.transactions import Transactions
@@ -235,7 +233,7 @@ def find_hanging(
         require_brokers(cluster)
         wanted = None if topic is None else await topic_partitions(cluster, topic, partitions, broker_id)
         return await Transactions(cluster).find_hanging_transactions(
-            partitions=wanted, broker_id=broker_id, max_transaction_timeout_ms=timeout_ms
+            partitions=wanted, broker_id=broker_id, max_transaction_timeout_ms=max_transaction_timeout
         )
 
     found = run(connection, look)

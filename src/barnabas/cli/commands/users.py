@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.connection.connecting import run
-from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
+from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option, yes_option
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
@@ -84,6 +84,7 @@ def describe(names: tuple[str, ...], connection: Connection, output: Output) -> 
     help="Number of hash iterations.",
 )
 @click.option("--password-stdin", is_flag=True, help="Read the password from the first line of standard input.")
+@never_asks_option
 @dry_run_option
 @common_options
 def set_(

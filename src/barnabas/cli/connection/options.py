@@ -116,6 +116,10 @@ def common_options(command: F) -> F:
 
 
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+never_asks_option = click.option(
+    "--yes", "-y", is_flag=True, expose_value=False, help="Accepted as by other commands; this one never asks."
+)
+"""--yes of a command that changes a cluster without a question, so that scripts may pass it to every change."""
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
 
 

@@ -27,11 +27,11 @@ FILE = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write.  [default: standard output]",
 )
-MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME", "callback": moment_of}
+MOMENT: dict[str, Any] = {"metavar": "OFFSET|TIME|AGE", "callback": moment_of}
 AS_OF = click.option(
     "--as-of",
     "moment",
-    help="Offset of the metadata log, or time such as 2026-01-31T12:00Z.  [default: end of the log]",
+    help="Offset of the metadata log, time such as 2026-01-31T12:00Z, or age such as 1h.  [default: end of the log]",
     **MOMENT,
 )
 

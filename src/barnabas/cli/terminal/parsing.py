@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.terminal.times import parse_time_ms
+from barnabas.operations.quantities import parse_duration_ms, parse_short_duration_ms
 
 if TYPE_CHECKING:
     from barnabas.metadata.as_of import AsOf
@@ -33,14 +34,33 @@ def parsed_by(parse: Callable[[str], Any], *, or_none: bool = True) -> Callback:
     return callback
 
 
-def _moment(text: str | None) -> AsOf:
-    from barnabas.metadata.as_of import parse_as_of
+def _now_ms() -> int:
+    return round(time.time() * 1000)
 
-    return parse_as_of(text)
+
+def _moment(text: str | None) -> AsOf:
+    from barnabas.metadata.as_of import AsOf, parse_as_of
+
+    age_ms = None if text is None else parse_short_duration_ms(text)
+    if age_ms is not None:
+        return AsOf(timestamp_ms=_now_ms() - age_ms)
+    try:
+        return parse_as_of(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or an age such as 7d") from None
 
 
 moment_of = parsed_by(_moment, or_none=False)
-"""Callback for an offset of the metadata log or a time; None is the end of the log."""
+"""Callback for an offset of the metadata log, a time or an age; None is the end of the log."""
 
-time_ms = parsed_by(lambda text: parse_time_ms(text, round(time.time() * 1000)))
+moment_or_none = parsed_by(_moment)
+"""Like `moment_of`, but None stays None."""
+
+time_ms = parsed_by(lambda text: parse_time_ms(text, _now_ms()))
 """Callback for a time or an age, in milliseconds since 1970."""
+
+age_ms = parsed_by(lambda text: _now_ms() - parse_duration_ms(text))
+"""Callback for a duration that counts back from now, in milliseconds since 1970."""
+
+duration_ms = parsed_by(parse_duration_ms)
+"""Callback for a duration in milliseconds."""
