@@ -148,7 +148,7 @@ def test_everything_that_is_wrong_is_said_with_its_place() -> None:
         "c.yaml:8:42: acl: operations: WRITE is not an operation of a group: expected one of READ, DELETE, DESCRIBE,"
         " DESCRIBE_CONFIGS, ALTER_CONFIGS, ALL",
         "c.yaml:9:50: acl: resource: 'topc:x': expected TYPE:NAME, as in topic:orders, with one of topic, group,"
-        " cluster, transactional-id, delegation-token, user",
+        " cluster, transactional-id, delegation-token, user; did you mean topic?",
         "c.yaml:10:34: acl: operations: 'RAED' is not a valid operation: expected one of ALL, READ, WRITE, CREATE, DELETE,"
         " ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS,"
         " DESCRIBE_TOKENS, TWO_PHASE_COMMIT; did you mean READ?",

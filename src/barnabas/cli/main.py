@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from barnabas import __version__
-from barnabas.cli.terminal.command_groups import CommandGroup, given_before, option_of
+from barnabas.cli.terminal.command_groups import CommandGroup, fail_unknown_command, given_before, option_of
 from barnabas.cli.terminal.repeated_options import refuse_repeats
 
 
@@ -133,14 +133,11 @@ class LazyGroup(CommandGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches  # these are needed only for unknown names
-
-            from barnabas.cli.kafka.without_drop_in import WITHOUT_DROP_IN
+            from barnabas.cli.kafka.without_drop_in import WITHOUT_DROP_IN  # needed only for unknown names
 
             if script := WITHOUT_DROP_IN.get(name.removesuffix(".sh")):
                 ctx.fail(f"There is no drop-in for {name}: {script.reason}. Use: {script.instead}.")
-            close = get_close_matches(name, COMMANDS, 1)
-            ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
+            fail_unknown_command(ctx, name, COMMANDS)
         if name.startswith(_KAFKA) and (given := given_before(ctx)):
             ctx.fail(f"{option_of(given)} must stand after {name}, as for Kafka's script.")
         return super().resolve_command(ctx, args)

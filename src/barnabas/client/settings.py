@@ -35,6 +35,7 @@ from barnabas.config.values import ConfigError, format_value
 from barnabas.security.sasl import MECHANISMS, ClientMechanism
 from barnabas.security.sasl.plain import PlainClient
 from barnabas.security.sasl.scram import ScramClient
+from barnabas.similar_names import did_you_mean
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +125,11 @@ def load(
     texts = {name: _text_of(name, value) for name, value in given.items()}
     known = {**definitions(), **more}
     values = MappingProxyType(parse_all(known, texts))
-    warnings = tuple(f"{name} is not a known setting; it is ignored" for name in texts if not _is_known(name, known))
+    warnings = tuple(
+        f"{name} is not a known setting; it is ignored{did_you_mean(name, known)}"
+        for name in texts
+        if not _is_known(name, known)
+    )
     if warn:
         for warning in warnings:
             _log.warning("%s", warning)

@@ -6,12 +6,13 @@ decides whether one is a number or a name. It knows nothing of clusters.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
+
+from barnabas.similar_names import did_you_mean
 
 T = TypeVar("T")
 Node = yaml.nodes.Node
@@ -125,9 +126,7 @@ class Reader:
             if name in known:
                 found[name] = value
                 continue
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            self.wrong(key, f"{what}: unknown field {name}: expected {', '.join(known)}{hint}")
+            self.wrong(key, f"{what}: unknown field {name}: expected {', '.join(known)}{did_you_mean(name, known)}")
         if isinstance(node, yaml.MappingNode):
             for name in required:
                 if name not in found:

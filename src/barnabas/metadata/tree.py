@@ -20,6 +20,7 @@ from barnabas.metadata.quotas import QuotaEntity
 from barnabas.metadata.scram import SCRAM_MECHANISMS
 from barnabas.metadata.topics import Topic
 from barnabas.metadata.versions import METADATA_VERSION
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.primitives import Uuid
 
 Redact = Callable[[ConfigResource, str], bool]
@@ -62,7 +63,8 @@ def _walk(image: MetadataImage, path: str, redact: Redact | None) -> Any:
     node: Any = {"image": _root(image, redact)}
     for name in filter(None, path.split("/")):
         if not isinstance(node, dict) or name not in node:
-            raise NoSuchPathError(f"there is no {path}")
+            hint = did_you_mean(name, map(str, node)) if isinstance(node, dict) else ""
+            raise NoSuchPathError(f"there is no {path}{hint}")
         node = _open(node[name])
     return node
 

@@ -6,7 +6,6 @@ nothing between their parts. This module neither reads files nor knows command l
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -23,6 +22,7 @@ from barnabas.security.acl import (
 )
 from barnabas.security.authorizer import SUPPORTED_OPERATIONS
 from barnabas.security.principal import parse_principal
+from barnabas.similar_names import did_you_mean
 
 Code = TypeVar("Code", ResourceType, PatternType, AclOperation, AclPermissionType)
 
@@ -40,9 +40,7 @@ def parse_word(text: str, known: Iterable[Code], what: str) -> Code:
     for name, code in words.items():
         if _bare(name) == wanted:
             return code
-    close = difflib.get_close_matches(text.upper().replace("-", "_"), words, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise ValueError(f"{text!r} is not a valid {what}: expected one of {', '.join(words)}{hint}")
+    raise ValueError(f"{text!r} is not a valid {what}: expected one of {', '.join(words)}{did_you_mean(text, words)}")
 
 
 def _bare(text: str) -> str:
@@ -63,8 +61,11 @@ def parse_resource(text: str) -> tuple[ResourceType, str]:
     try:
         resource_type = parse_word(word, RESOURCE_TYPES, "type of resource")
     except ValueError:
-        types = ", ".join(type_text(each) for each in RESOURCE_TYPES)
-        raise ValueError(f"{text!r}: expected TYPE:NAME, as in topic:orders, with one of {types}") from None
+        types = [type_text(each) for each in RESOURCE_TYPES]
+        hint = did_you_mean(word, types)
+        raise ValueError(
+            f"{text!r}: expected TYPE:NAME, as in topic:orders, with one of {', '.join(types)}{hint}"
+        ) from None
     if resource_type == ResourceType.CLUSTER:
         if colon and name != CLUSTER_NAME:
             raise ValueError(f"{text!r}: the only name of the cluster is {CLUSTER_NAME}; write: cluster")

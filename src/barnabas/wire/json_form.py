@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Any, TypeVar
 
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import EncodeError, MalformedError
 from barnabas.wire.faults import RANGES, explain
 from barnabas.wire.message import Message, Struct
@@ -90,6 +91,7 @@ def _fill(cls: type[Message], struct: StructSchema, target: Struct, content: Any
         if field is None:
             raise MalformedError(
                 f"{path} has no field {name!r} in version {version}; it has {', '.join(known) or 'none'}"
+                + did_you_mean(name, known)
             )
         setattr(target, field.name, _field_from_json(cls, field, value, version, f"{path}.{name}"))
 

@@ -159,7 +159,7 @@ def test_a_dry_run_is_checked_by_the_broker_and_changes_nothing(broker: Broker) 
 
 def test_a_name_that_is_nearly_right_is_suggested(broker: Broker) -> None:
     broker.create_topic("typed")
-    assert "did you mean 'retention.ms'?" in configs(broker, "set", "typed", "retenton.ms=5", code=1).stderr
+    assert "did you mean retention.ms?" in configs(broker, "set", "typed", "retenton.ms=5", code=1).stderr
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from barnabas.security.acl import (
     PatternType,
     ResourceType,
 )
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -183,6 +184,8 @@ def list_(connection: Connection, output: Output, filter: AclFilter) -> None:
       barnabas acls list --resource topic:orders --pattern match     every ACL that covers this topic
     """
     entries = run(connection, lambda cluster: _described(cluster, filter))
+    if not entries and filter.principal is not None:
+        _note_unknown_principal(filter.principal, run(connection, lambda cluster: _described(cluster, AclFilter())))
     output.rows(_ENTRY, (_row(entry) for entry in sorted(entries, key=acl_text.entry_order)))
 
 
@@ -199,6 +202,7 @@ def by_principal(connection: Connection, output: Output, principal: str | None) 
     """
     entries = run(connection, lambda cluster: _described(cluster, AclFilter()))
     if principal is not None:
+        _note_unknown_principal(principal, entries)
         entries = [entry for entry in entries if entry.principal in (principal, "User:*")]
     order = sorted(entries, key=lambda entry: (entry.principal, *acl_text.entry_order(entry)))
     output.rows(_GROUPED["principal"], _grouped(order))
@@ -218,6 +222,12 @@ def by_resource(connection: Connection, output: Output, resource: tuple[Resource
     wanted = AclFilter() if resource is None else AclFilter(*resource, PatternType.MATCH)
     entries = run(connection, lambda cluster: _described(cluster, wanted))
     output.rows(_GROUPED["resource"], _grouped(sorted(entries, key=acl_text.entry_order)))
+
+
+def _note_unknown_principal(principal: str, entries: Iterable[AclEntry]) -> None:
+    known = {entry.principal for entry in entries}
+    if principal not in known:
+        note(f"no ACL names {principal}{did_you_mean(principal, known)}")
 
 
 async def _described(cluster: Cluster, filter: AclFilter) -> list[AclEntry]:
@@ -373,6 +383,8 @@ async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool
 
     entries = sorted(await _described(cluster, filter), key=acl_text.entry_order)
     if not entries:
+        if filter.principal is not None:
+            _note_unknown_principal(filter.principal, await _described(cluster, AclFilter()))
         raise Failure("no ACL matches the options", advice="list all ACLs with: barnabas acls list")
     announce((f"delete: {acl_text.entry_text(entry)}" for entry in entries), dry_run=dry_run)
     if dry_run:

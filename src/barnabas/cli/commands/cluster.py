@@ -21,6 +21,7 @@ from barnabas.cli.terminal.output import Column, Format, Output, columns, note
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.operations.quantities import bytes_text
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -401,6 +402,8 @@ def _change_features(
     async def work(cluster: Cluster) -> dict[str, KafkaError | None]:
         features = Features(cluster)
         before = await features.describe_features()
+        for name in updates.keys() - before.supported_features.keys():
+            note(f"there is no feature {name}{did_you_mean(name, before.supported_features)}")
         announce(
             (
                 f"{verb} {name} from {before.level(name)} to {update.max_version_level}"

@@ -6,7 +6,6 @@ Values of sensitive settings are never shown.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,6 +41,7 @@ from barnabas.client.admin.config_values import (
 )
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.operations.configs.diff import HIDDEN, default_of, differences, differences_from_defaults
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -338,8 +338,8 @@ def _alter(
     if twice:
         raise Failure(f"given more than once: {', '.join(twice)}", resource=resource_text(resource))
     before, result = run(connection, lambda cluster: _asked(cluster, resource, ops, yes, dry_run))
-    if isinstance(result, KafkaError) and result.code is ErrorCode.INVALID_CONFIG:
-        _suggest(ops, before)
+    is_refused = isinstance(result, KafkaError) and result.code is ErrorCode.INVALID_CONFIG
+    _suggest([op for op in ops if is_refused or op.type is AlterConfigOpType.DELETE], before)
     _show_changes(resource, ops, before, result, output)
 
 
@@ -375,8 +375,8 @@ def _is_secret(resource: ConfigResource, name: str, config: Config) -> bool:
 
 def _suggest(ops: list[AlterConfigOp], known: Config) -> None:
     for op in ops:
-        if op.name not in known and (close := difflib.get_close_matches(op.name, known, 1)):
-            note(f"there is no setting {op.name!r}; did you mean {close[0]!r}?")
+        if op.name not in known and (hint := did_you_mean(op.name, known)):
+            note(f"there is no setting {op.name}{hint}")
 
 
 def _show_changes(

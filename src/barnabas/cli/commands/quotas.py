@@ -18,6 +18,7 @@ from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.repeated_options import unique_keys
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -144,6 +145,9 @@ def _alter(
 ) -> None:
     """Set or remove (None) the quotas of an entity; without values, remove all of them."""
     from barnabas.client.admin.quotas import QuotaFilter, Quotas, entity_text
+    from barnabas.config.quotas import ip_definitions, user_or_client_definitions
+
+    known = {**ip_definitions(), **user_or_client_definitions()}
 
     async def work(cluster: Cluster) -> tuple[dict[str, float], Mapping[str, float | None], KafkaError | None]:
         before = (await _described(cluster, QuotaFilter.of(entity), True)).get(entity, {})
@@ -152,6 +156,9 @@ def _alter(
             raise Failure("has no quotas to remove", resource=entity_text(entity))
         announce((_sentence(entity_text(entity), key, value, before) for key, value in asked.items()), dry_run=dry_run)
         results = await Quotas(cluster).alter_client_quotas({entity: asked}, validate_only=dry_run)
+        for key in asked:
+            if key not in known and (hint := did_you_mean(key, known)):
+                note(f"there is no quota {key}{hint}")
         return before, asked, results[entity]
 
     before, asked, result = run(connection, work)

@@ -94,6 +94,9 @@ def raw(
 
     try:
         found = find_api(api)
+    except DecodingError as error:
+        raise Failure(str(error), advice="list APIs with: barnabas cluster api-versions") from None
+    try:
         if version is not None and version not in found.versions:
             raise click.UsageError(f"{found.name} has versions {found.versions}, not {version}.")
         if example:
@@ -107,7 +110,7 @@ def raw(
             lambda cluster: _exchange(cluster, found, content, asked, destination, timeout_ms, open_records, dry_run),
         )
     except (RawError, DecodingError) as error:
-        raise Failure(str(error), advice=f"see its fields with: barnabas raw {api} --example") from None
+        raise Failure(str(error), advice=f"see its fields with: barnabas raw {found.name} --example") from None
     if document is None:
         return
     _print(document, compact)

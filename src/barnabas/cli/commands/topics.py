@@ -28,6 +28,7 @@ from barnabas.cli.terminal.parsing import time_ms
 from barnabas.cli.terminal.repeated_options import unique_keys
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.operations.quantities import bytes_text, parse_bytes
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -552,6 +553,7 @@ def create(
       barnabas topics create orders --replica-assignment 1:2,2:3,3:1
     """
     from barnabas.client.admin.topics import NewTopic
+    from barnabas.config.topic import definitions
     from barnabas.operations.topics.changes import propose_creation
 
     if assignments is not None and (partitions is not None or replication_factor is not None):
@@ -561,6 +563,9 @@ def create(
     async def work(cluster: Cluster) -> Mapping[str, CreatedTopic | KafkaError]:
         return await carry_out(await propose_creation(cluster, new, if_not_exists=if_not_exists), dry_run=dry_run)
 
+    for name in configs:
+        if name not in definitions() and (hint := did_you_mean(name, definitions())):
+            note(f"there is no setting {name}{hint}")
     show_results(
         output,
         ("name", Column("numPartitions", "PARTITIONS"), "replicationFactor", "topicId"),

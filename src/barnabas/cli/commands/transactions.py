@@ -6,7 +6,6 @@ Parses arguments and prints; the requests are in `client.admin.transactions`.
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,8 +21,8 @@ from barnabas.cli.connection.partition_arguments import partitions_by_topic
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.terminal.changes import announce, confirm
 from barnabas.cli.terminal.command_groups import CommandGroup
-from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
-from barnabas.cli.terminal.failures import Failure, JudgingCommand, failure_of
+from barnabas.cli.terminal.exit_codes import EXIT_NO
+from barnabas.cli.terminal.failures import Failure, ItemsFailed, JudgingCommand, failure_of
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
 from barnabas.cli.terminal.parsing import duration_ms
 from barnabas.cli.terminal.watch import watch_option, watched
@@ -168,7 +167,7 @@ def describe(transactional_ids: tuple[str, ...], watch: float | None, connection
             if isinstance(error, KafkaError):
                 note(f"Error: transactional id {transactional_id}: {error.code.name}: {error.message}")
         if len(described) < len(found) and watch is None:
-            sys.exit(EXIT_FAILED)
+            raise ItemsFailed(error.code for error in found.values() if isinstance(error, KafkaError))
 
     run(connection, lambda cluster: watched(output, watch, lambda: show(cluster)))
 

@@ -19,6 +19,7 @@ from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, columns, note
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ def describe(names: tuple[str, ...], connection: Connection, output: Output) -> 
     found = run(connection, lambda cluster: _described(cluster, dict.fromkeys(names)))
     _show(output, found)
     missing = {name: error for name, error in found.items() if isinstance(error, KafkaError)}
+    known = list(run(connection, lambda cluster: _described(cluster, None))) if missing else []
     for name, error in missing.items():
-        note(f"user {name}: {error.code.name}: {error.message}")
+        note(f"user {name}: {error.code.name}: {error.message}{did_you_mean(name, known)}")
     if missing:
         raise Failure(f"{len(missing)} of {len(found)} users could not be described", advice=_advice(missing.values()))
 
@@ -138,7 +140,9 @@ def delete(name: str, mechanism: str | None, yes: bool, dry_run: bool, connectio
         present = [info.mechanism for info in _infos((await _described(cluster, [name])).get(name))]
         wanted = present if mechanism is None else [ScramMechanism.of(mechanism)]
         if not present:
-            raise Failure("has no credentials", resource=f"user {name}", advice="list users with: barnabas users list")
+            hint = did_you_mean(name, await _described(cluster, None))
+            advice = "list users with: barnabas users list"
+            raise Failure(f"has no credentials{hint}", resource=f"user {name}", advice=advice)
         texts = [f"delete the {each.sasl_name} credential of user {name}" for each in wanted]
         announce(texts, dry_run=dry_run)
         if not dry_run:

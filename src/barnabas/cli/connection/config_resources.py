@@ -15,6 +15,7 @@ from barnabas.cli.connection.completion import complete_topic
 from barnabas.cli.terminal.parsing import parsed_by
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.config.resource_type import ConfigResourceType
+from barnabas.similar_names import did_you_mean
 
 ALL_BROKERS = "brokers"
 TYPES = {kind.name.lower().replace("_", "-"): kind for kind in ConfigResourceType}
@@ -34,7 +35,7 @@ ConfigResource(type=<ConfigResourceType.BROKER: 4>, name=''))
         return ConfigResource.topic(text)
     kind = TYPES.get(word) or TYPES.get(word.removesuffix("s"))
     if kind is None:
-        raise ValueError(f"{word!r} is not one of {', '.join(TYPES)}")
+        raise ValueError(f"{word!r} is not one of {', '.join(TYPES)}{did_you_mean(word, TYPES)}")
     if not name:
         advice = f"; use {ALL_BROKERS!r} for all brokers" if kind is ConfigResourceType.BROKER else ""
         raise ValueError(f"{text!r} has no name{advice}")

@@ -69,7 +69,6 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
         try:
             yield cluster
         finally:
-            await refusals.conclude(cluster)
             await cluster.close()
     except BrokenPipeError:
         raise  # the reader of the output closed the pipe; click ends the command

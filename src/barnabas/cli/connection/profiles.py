@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from barnabas.cli.terminal.failures import Failure, failures
+from barnabas.similar_names import did_you_mean
 
 CONFIG_VARIABLE = "BARNABAS_CONFIG"
 PROFILE_VARIABLE = "BARNABAS_PROFILE"
@@ -96,7 +97,8 @@ def load_profile(env: Mapping[str, str], name: str | None = None) -> Profile:
         return NO_PROFILE
     if wanted not in profiles:
         known = ", ".join(sorted(profiles)) or "none"
-        raise Failure(f"no profile {wanted!r}; profiles: {known}", resource=str(path))
+        hint = did_you_mean(str(wanted), profiles)
+        raise Failure(f"no profile {wanted!r}; profiles: {known}{hint}", resource=str(path))
     return _profile(path, str(wanted), profiles[wanted])
 
 

@@ -1,27 +1,31 @@
-"""What a cluster refused during a command: the operation, the resource, the principal, and a node that is read-only.
+"""What a cluster refused during a command: an operation without permission, a change of a read-only node, an unknown name.
 
 Its one rule: responses are watched while the command runs, because an error code names neither the request nor the resource.
-Advice is made of them when the command shows its error.
+Advice is made of them when the command shows its error; only then, and only if it helps, the cluster is asked once more.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from barnabas.security.acl import ResourceType
 from barnabas.security.required_operations import REFUSALS, required_operation
-from barnabas.wire.errors import ErrorCode, KafkaError, UnsupportedVersionError
+from barnabas.similar_names import similar_names
+from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.settings import ClientSettings
     from barnabas.wire.message import Message
 
+T = TypeVar("T")
+
 _MAX_REFUSALS = 1000
 _MAX_NAMES = 5
-_PATIENCE_MS = 2_000
+_PATIENCE_S = 2.0
 _ANONYMOUS = "User:ANONYMOUS"
 _NAMES = ("name", "topic_name", "topic", "group_id", "transactional_id", "resource_name", "key")
 """Fields of rows that name a resource."""
@@ -41,7 +45,6 @@ class Refusals:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self._seen: dict[Refusal, None] = {}
-        self._read_only: str | None = None
 
     def see(self, request: Message, response: Any) -> None:
         """Take the refusals of a response; a callback of the client."""
@@ -50,33 +53,97 @@ class Refusals:
             if number in _WATCHED and len(self._seen) < _MAX_REFUSALS:
                 self._seen[Refusal(api, ErrorCode(number), name)] = None
 
-    async def conclude(self, cluster: Cluster) -> None:
-        """Find out whether a change was refused because the node is read-only. Sends nothing if no change was refused.
-
-        A read-only node explains itself in the response to a heartbeat; other nodes reject one without a group.
-        """
-        if not any(each.code is ErrorCode.POLICY_VIOLATION for each in self._seen):
-            return
-        from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-
-        with contextlib.suppress(OSError, KafkaError, UnsupportedVersionError, RuntimeError):
-            found = await cluster.send(ConsumerGroupHeartbeatRequest(), timeout_ms=_PATIENCE_MS)
-            if found.error_code == ErrorCode.POLICY_VIOLATION:
-                self._read_only = found.error_message
-
     def advice(self, code: ErrorCode) -> str | None:
         """Return what to do about an error, or None if nothing is known about it."""
-        if code is ErrorCode.POLICY_VIOLATION and self._read_only is not None:
-            return f"{self._read_only}. Connect to a node of the running cluster to change something"
+        refused = [each for each in self._seen if each.code is code]
+        if code is ErrorCode.POLICY_VIOLATION and refused:
+            text = self._ask_again(_read_only_text)
+            return None if text is None else f"{text}. Connect to a node of the running cluster to change something"
+        if code in _LISTED and refused:
+            return _hint(
+                _LISTED[code], [each.name for each in refused if each.name], self._ask_again(_LISTED[code].find)
+            )
         if code not in REFUSALS:
             return None
-        refused = [each for each in self._seen if each.code is code]
         api = refused[-1].api if refused else ""
         names = [each.name for each in refused if each.api == api and each.name]
         return permission_advice(api, REFUSALS[code], names, principal_of(self._settings))
 
+    def _ask_again(self, ask: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T | None:
+        """Ask the cluster with a new client, for two seconds at most. Returns None if that fails.
 
-_WATCHED = frozenset({*REFUSALS, ErrorCode.POLICY_VIOLATION})
+        In a thread, because a command may show an error while its event loop runs.
+        """
+        from barnabas.client.cluster import Cluster
+
+        async def main() -> T:
+            async with asyncio.timeout(_PATIENCE_S), Cluster(self._settings) as cluster:
+                return await ask(cluster)
+
+        with ThreadPoolExecutor(1) as thread:
+            try:
+                return thread.submit(lambda: asyncio.run(main())).result()
+            except (OSError, KafkaError, MalformedError, UnsupportedVersionError):
+                return None
+
+
+async def _read_only_text(cluster: Cluster) -> str | None:
+    """Return the explanation of a read-only node, or None.
+
+    It is in the response to a heartbeat. Other nodes reject one without a group, and change nothing.
+    """
+    from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+    found: Any = await cluster.send(ConsumerGroupHeartbeatRequest())
+    return found.error_message if found.error_code == ErrorCode.POLICY_VIOLATION else None
+
+
+# --- names that do not exist
+
+
+class _Listed(NamedTuple):
+    """A kind of names: the command that lists them, and a function that returns all."""
+
+    advice: str
+    find: Callable[[Cluster], Coroutine[Any, Any, list[str]]]
+
+
+async def _topics(cluster: Cluster) -> list[str]:
+    return list((await cluster.metadata(None)).topics)
+
+
+async def _groups(cluster: Cluster) -> list[str]:
+    from barnabas.client.admin.groups import Groups
+
+    return [group.group_id for group in await Groups(cluster).list_groups()]
+
+
+async def _transactional_ids(cluster: Cluster) -> list[str]:
+    from barnabas.client.admin.transactions import Transactions
+
+    return [each.transactional_id for each in await Transactions(cluster).list_transactions()]
+
+
+_LISTED = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _Listed(
+        "list topics with: barnabas topics list (it omits topics that you may not DESCRIBE)", _topics
+    ),
+    ErrorCode.GROUP_ID_NOT_FOUND: _Listed("list groups with: barnabas groups list", _groups),
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: _Listed("list ids with: barnabas transactions list", _transactional_ids),
+}
+
+
+def _hint(listed: _Listed, missing: Iterable[str], known: Sequence[str] | None) -> str:
+    """Name the existing names that resemble the missing ones, and the command that lists all."""
+    close = dict.fromkeys(each for name in missing for each in similar_names(name, known or ()) if each != name)
+    hint = f"did you mean {' or '.join(list(close)[:_MAX_NAMES])}? Or " if close else ""
+    return hint + listed.advice
+
+
+# --- permissions
+
+
+_WATCHED = frozenset({*REFUSALS, *_LISTED, ErrorCode.POLICY_VIOLATION})
 
 
 def principal_of(settings: ClientSettings) -> str | None:

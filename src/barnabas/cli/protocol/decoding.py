@@ -7,13 +7,13 @@ Unknown tagged fields, names of error codes and decoded batches are added to it.
 from __future__ import annotations
 
 import base64
-import difflib
 import math
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from barnabas import wire
+from barnabas.similar_names import did_you_mean
 from barnabas.wire.apis import RECORD_NAMES
 from barnabas.wire.schema import StructSchema
 
@@ -39,10 +39,7 @@ def _find(name: str, known: list[str], what: str) -> str:
     found = folded.get(_fold(name))
     if found is not None:
         return found
-    close = [folded[match] for match in difflib.get_close_matches(_fold(name), folded, 2, 0.7)]
-    raise DecodingError(
-        f"there is no {what} {name!r}" + (f"; did you mean {' or '.join(close)}?" if close else f" among {len(known)}")
-    )
+    raise DecodingError(f"there is no {what} {name!r}" + (did_you_mean(name, known) or f" among {len(known)}"))
 
 
 def find_message(name: str) -> str:

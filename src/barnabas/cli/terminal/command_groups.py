@@ -1,16 +1,18 @@
 """Groups of commands, such as `topics`: options that are given before the command, and hints for misspelt names.
 
 Its one rule: `-b`, `--profile`, `--output` and the other options that select a cluster or a format may stand before or after
-each word of a command. If one is given twice, the one nearest to the end of the line counts. This module imports only click,
+each word of a command. If one is given twice, the one nearest to the end of the line counts. This module imports little,
 so that `barnabas --help` is fast; `connection.options` reads the values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
 
 import click
+
+from barnabas.similar_names import similar_names
 
 _META = "barnabas.given_before"
 _SETTINGS = "given"
@@ -45,12 +47,25 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if (
+            args
+            and not args[0].startswith("-")
+            and not ctx.resilient_parsing
+            and self.get_command(ctx, args[0]) is None
+        ):
+            fail_unknown_command(ctx, args[0], self.list_commands(ctx))
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group) and not ctx.resilient_parsing:
             own, before = {param.name for param in command.params}, given_before(ctx)
             if foreign := {given: value for given, value in before.items() if value and given not in own}:
                 ctx.fail(f"{option_of(foreign)} is no option of '{ctx.command_path} {name}'.")
         return name, command, rest
+
+
+def fail_unknown_command(ctx: click.Context, name: str, known: Iterable[str]) -> NoReturn:
+    """Raise the usage error of a command that does not exist, with a similar one if there is one."""
+    close = similar_names(name, known)
+    ctx.fail(f"No such command {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:

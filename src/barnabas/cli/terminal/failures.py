@@ -73,8 +73,8 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"Error: {self.message}", file=file or sys.stderr)
-        if self.advice:
-            click.echo(f"Try: {self.advice}", file=file or sys.stderr)
+        if advice := self.advice:
+            click.echo(f"Try: {advice}", file=file or sys.stderr)
 
 
 class ItemsFailed(click.ClickException):
