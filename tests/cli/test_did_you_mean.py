@@ -12,7 +12,7 @@ from barnabas.testing import Broker
 from tests.command_line import Command, invoke
 
 ask = Command()
-AUTHORIZER = {
+AUTHORIZER: dict[str, str | bool] = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": True,
 }

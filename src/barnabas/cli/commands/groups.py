@@ -29,7 +29,6 @@ from barnabas.operations.quantities import duration_text
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.cli.terminal.parsing import age_ms, time_ms
     from barnabas.client.admin.groups import GroupDescription, GroupMember, MemberToRemove
     from barnabas.client.cluster import Cluster
     from barnabas.client.records import TopicPartition
