@@ -549,7 +549,8 @@ class Cluster:
         if all(map(_is_permanent, reasons)):
             raise reasons[0]
         if self._state is EMPTY_STATE and all(isinstance(error, UnknownHostError) for error in reasons):
-            raise ConfigError("bootstrap.servers", f"bootstrap.servers: {text}")
+            key = "bootstrap.servers" if self.settings.bootstrap_servers else "bootstrap.controllers"
+            raise ConfigError(key, f"{key}: {text}")
         raise NoNodesError(f"no node of the cluster can be reached: {text}", tried)
 
     async def _bootstrap_connection(self, node_id: int) -> Connection:

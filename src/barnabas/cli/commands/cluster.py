@@ -251,10 +251,11 @@ def api_versions(apis: tuple[str, ...], nodes: tuple[int, ...], connection: Conn
         return await Brokers(cluster).api_versions(nodes or None)
 
     failed: dict[int, KafkaError] = {}
+    answers = sorted(run(connection, ask).items())
     with output.table(
         columns("nodeId", "apiKey", "api", Column("minVersion", "MIN"), Column("maxVersion", "MAX"), "usable")
     ) as table:
-        for node_id, found in sorted(run(connection, ask).items()):
+        for node_id, found in answers:
             if isinstance(found, KafkaError):
                 failed[node_id] = found
                 continue

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection, Setting
+from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, BY_DEFAULT, Connection, Setting
 from barnabas.cli.connection.refusals import Refusals
 from barnabas.cli.terminal.event_loop import fast_loop
 from barnabas.cli.terminal.failures import ADVISOR, Failure, advice_of, failure_of
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
+    from barnabas.client.errors import CallTimeoutError
 
 T = TypeVar("T")
 
@@ -65,7 +66,10 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
         cluster.on_response = refusals.see
         if (context := click.get_current_context(silent=True)) is not None:
             context.meta[ADVISOR] = refusals.advice
-        await cluster.start(_first_contact_ms(connection, cluster))
+        try:
+            await cluster.start(_first_contact_ms(connection, cluster))
+        except CallTimeoutError as error:
+            raise _unreachable(connection, error) from error
         try:
             yield cluster
         finally:
@@ -88,7 +92,8 @@ async def connected(connection: Connection) -> AsyncIterator[Cluster]:
             advice = "controllers do not serve this: connect to brokers, with -b HOST:PORT"
         raise Failure(str(error), resource=connection.address, advice=advice) from error
     except (MalformedError, OSError) as error:
-        raise Failure(str(error) or type(error).__name__, resource=connection.address, advice=_REACH) from error
+        text = str(error) or type(error).__name__
+        raise Failure(text, resource=connection.address, advice=_next_step(error)) from error
 
 
 def _first_contact_ms(connection: Connection, cluster: Cluster) -> int:
@@ -100,6 +105,54 @@ def _first_contact_ms(connection: Connection, cluster: Cluster) -> int:
 
 _SECOND_CONTACT_S = 2.0
 _REACH = "check the address, and that its listener uses the same security.protocol"
+_CHECK_FIRST = "the change may have been made: check before you retry"
+_OVERLOADED = (
+    "the node is overloaded or hangs: see its log. A change may have been made. To wait longer: -X request.timeout.ms"
+)
+_STOPPED = "the node has stopped or restarted: see its log, and retry. A change may have been made: check first"
+_NOT_RUNNING = "start the broker, or check host and port: its log shows its listeners"
+_NOT_KAFKA = "check host and port: another program listens there"
+_NOT_THE_PROTOCOL = "the listener may require TLS or SASL: set security.protocol; or another program listens there"
+_SILENT = (
+    "it may expect TLS or SASL (set security.protocol), be overloaded, or not be Kafka. "
+    "-X bootstrap.timeout.ms=30000 waits longer"
+)
+_UNTRUSTED = (
+    "trust the authority that signed it: -X ssl.truststore.type=PEM -X ssl.truststore.location=FILE; "
+    "or, if the listener has no TLS, change security.protocol"
+)
+
+
+def _next_step(error: Exception) -> str:
+    """Return what to do about an error of a connection."""
+    from barnabas.client.errors import ConnectionLostError, NoAnswerError, NotConnectedError, NotKafkaError, TlsError
+
+    if isinstance(error, TlsError):
+        return _UNTRUSTED
+    if isinstance(error, NotKafkaError):
+        return _REACH if "TLS" in str(error) else _NOT_KAFKA
+    if isinstance(error, NoAnswerError):
+        return _OVERLOADED
+    if isinstance(error, ConnectionLostError) and not isinstance(error, NotConnectedError):
+        return _STOPPED
+    return _REACH
+
+
+def _unreachable(connection: Connection, error: CallTimeoutError) -> Failure:
+    """Return the failure of the first contact, with advice about the reasons of the addresses."""
+    from barnabas.client.errors import NoNodesError
+
+    last = error.last_error
+    reasons = list(last.reasons.values()) if isinstance(last, NoNodesError) else [last] if last is not None else []
+    if not reasons or all("did not answer" in str(each) for each in reasons):
+        advice = _SILENT
+    elif any(isinstance(each.__cause__, ConnectionRefusedError) for each in reasons):
+        advice = _NOT_RUNNING
+    else:
+        advice = _NOT_THE_PROTOCOL if any("connection" in str(each) for each in reasons) else _REACH
+    if BY_DEFAULT in connection.address:
+        advice = f"-b HOST:PORT; no address was given. Or: {advice}"
+    return Failure(str(error), resource=connection.address, advice=advice)
 
 
 async def _not_a_broker(connection: Connection) -> Failure:
@@ -125,7 +178,7 @@ async def _not_a_broker(connection: Connection) -> Failure:
 
 
 def _late(connection: Connection, error: Any) -> Failure:
-    advice = "the change may have been made: check before you retry" if error.maybe_done else _REACH
+    advice = _CHECK_FIRST if error.maybe_done else _OVERLOADED
     return Failure(str(error), resource=connection.address, advice=advice)
 
 

@@ -35,6 +35,8 @@ COMMAND_CONFIG_VARIABLE = "BARNABAS_COMMAND_CONFIG"
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 BOOTSTRAP_CONTROLLERS = "bootstrap.controllers"
 DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092"
+BY_DEFAULT = "by default"
+"""Origin of an address that nothing sets."""
 
 _PREFIX = "BARNABAS_"
 _OF_THE_COMMAND_LINE = ("command-config", "output")
@@ -137,7 +139,7 @@ def resolve(
     if bootstrap_controllers:
         _merge(found, {BOOTSTRAP_CONTROLLERS: bootstrap_controllers}, "--bootstrap-controller")
     if BOOTSTRAP_SERVERS not in found and BOOTSTRAP_CONTROLLERS not in found:
-        found[BOOTSTRAP_SERVERS] = Setting(DEFAULT_BOOTSTRAP_SERVERS, "by default")
+        found[BOOTSTRAP_SERVERS] = Setting(DEFAULT_BOOTSTRAP_SERVERS, BY_DEFAULT)
     return Connection(found)
 
 

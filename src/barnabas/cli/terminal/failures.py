@@ -23,6 +23,8 @@ ADVICE = {
     ErrorCode.NOT_CONTROLLER: "the controller has just changed: retry",
     ErrorCode.REQUEST_TIMED_OUT: "the change may have been made: check before you retry",
     ErrorCode.SASL_AUTHENTICATION_FAILED: "check user and password in the profile or the file of --command-config",
+    ErrorCode.ILLEGAL_SASL_STATE: "this listener does not use SASL: set security.protocol to PLAINTEXT or SSL",
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: "set sasl.mechanism to one that the listener supports",
     ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for this; see: barnabas cluster api-versions",
     ErrorCode.MISMATCHED_ENDPOINT_TYPE: "this is a broker: pass it with -b instead of --bootstrap-controller",
     ErrorCode.GROUP_ID_NOT_FOUND: "list groups with: barnabas groups list",
