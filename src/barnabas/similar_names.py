@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_MIN_SIMILARITY = 0.6
+_MIN_SIMILARITY = 0.7
 
 
 def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -34,7 +34,7 @@ from barnabas.security.acl import (
     PatternType,
     ResourceType,
 )
-from barnabas.similar_names import did_you_mean
+from barnabas.similar_names import similar_names
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -224,10 +224,17 @@ def by_resource(connection: Connection, output: Output, resource: tuple[Resource
     output.rows(_GROUPED["resource"], _grouped(sorted(entries, key=acl_text.entry_order)))
 
 
-def _note_unknown_principal(principal: str, entries: Iterable[AclEntry]) -> None:
-    known = {entry.principal for entry in entries}
-    if principal not in known:
-        note(f"no ACL names {principal}{did_you_mean(principal, known)}")
+def _note_unknown_principal(principal: str, entries: Sequence[AclEntry]) -> None:
+    if all(entry.principal != principal for entry in entries):
+        note(f"no ACL names {principal}{_similar_principal(principal, entries)}")
+
+
+def _similar_principal(principal: str, entries: Iterable[AclEntry]) -> str:
+    """Return a hint with a principal of an entry whose name resembles this one, without the type that all names share."""
+    kind, _, name = principal.partition(":")
+    known = {entry.principal.partition(":")[2] for entry in entries if entry.principal.startswith(f"{kind}:")}
+    close = [] if name in known else similar_names(name, known)
+    return f"; did you mean {kind}:{close[0]}?" if close else ""
 
 
 async def _described(cluster: Cluster, filter: AclFilter) -> list[AclEntry]:
@@ -383,9 +390,10 @@ async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool
 
     entries = sorted(await _described(cluster, filter), key=acl_text.entry_order)
     if not entries:
+        hint = ""
         if filter.principal is not None:
-            _note_unknown_principal(filter.principal, await _described(cluster, AclFilter()))
-        raise Failure("no ACL matches the options", advice="list all ACLs with: barnabas acls list")
+            hint = _similar_principal(filter.principal, await _described(cluster, AclFilter()))
+        raise Failure(f"no ACL matches the options{hint}", advice="list all ACLs with: barnabas acls list")
     announce((f"delete: {acl_text.entry_text(entry)}" for entry in entries), dry_run=dry_run)
     if dry_run:
         if not output.is_for_people:
