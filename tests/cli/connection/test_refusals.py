@@ -108,7 +108,7 @@ def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "records produce orders",
         "records delete orders --all --yes",
         "records consume orders --group other",
-        "configs set orders retention.ms=1000",
+        "configs set orders retention.ms=1000 --yes",
         "acls create --allow alice --operation read --resource topic:orders",
         "quotas set --user alice producer_byte_rate=2",
         "users delete alice --yes",

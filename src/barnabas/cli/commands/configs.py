@@ -17,6 +17,7 @@ from barnabas.cli.connection.completion import complete_topic_config
 from barnabas.cli.connection.config_resources import (
     TYPES,
     complete_resource,
+    note_misspelt_settings,
     parse_pairs,
     resource_row,
     resource_text,
@@ -41,7 +42,6 @@ from barnabas.client.admin.config_values import (
 )
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.operations.configs.diff import HIDDEN, default_of, differences, differences_from_defaults
-from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def _alter(
         raise Failure(f"given more than once: {', '.join(twice)}", resource=resource_text(resource))
     before, result = run(connection, lambda cluster: _asked(cluster, resource, ops, yes, dry_run))
     is_refused = isinstance(result, KafkaError) and result.code is ErrorCode.INVALID_CONFIG
-    _suggest([op for op in ops if is_refused or op.type is AlterConfigOpType.DELETE], before)
+    note_misspelt_settings([op.name for op in ops if is_refused or op.type is AlterConfigOpType.DELETE], before)
     _show_changes(resource, ops, before, result, output)
 
 
@@ -371,12 +371,6 @@ def _is_secret(resource: ConfigResource, name: str, config: Config) -> bool:
 
     entry = config.get(name)
     return entry.is_sensitive if entry is not None else is_hidden(resource.type, name)
-
-
-def _suggest(ops: list[AlterConfigOp], known: Config) -> None:
-    for op in ops:
-        if op.name not in known and (hint := did_you_mean(op.name, known)):
-            note(f"there is no setting {op.name}{hint}")
 
 
 def _show_changes(

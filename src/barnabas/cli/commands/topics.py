@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from barnabas.cli.connection.completion import complete_topic, complete_topic_config
+from barnabas.cli.connection.config_resources import note_misspelt_settings
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option, yes_option
 from barnabas.cli.connection.profiles import Connection
@@ -28,7 +29,6 @@ from barnabas.cli.terminal.parsing import time_ms
 from barnabas.cli.terminal.repeated_options import unique_keys
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.operations.quantities import bytes_text, parse_bytes
-from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -563,9 +563,7 @@ def create(
     async def work(cluster: Cluster) -> Mapping[str, CreatedTopic | KafkaError]:
         return await carry_out(await propose_creation(cluster, new, if_not_exists=if_not_exists), dry_run=dry_run)
 
-    for name in configs:
-        if name not in definitions() and (hint := did_you_mean(name, definitions())):
-            note(f"there is no setting {name}{hint}")
+    note_misspelt_settings(configs, definitions())
     show_results(
         output,
         ("name", Column("numPartitions", "PARTITIONS"), "replicationFactor", "topicId"),

@@ -6,12 +6,13 @@ Its one rule: `TYPE:NAME`, such as `topic:orders`, `broker:1`, `broker-logger:1`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import click
 
 from barnabas.cli.connection.completion import complete_topic
+from barnabas.cli.terminal.output import note
 from barnabas.cli.terminal.parsing import parsed_by
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.config.resource_type import ConfigResourceType
@@ -80,3 +81,10 @@ def parse_pairs(pairs: Iterable[str], type: AlterConfigOpType) -> list[AlterConf
             raise click.UsageError(f"{pair!r}: must be KEY=VALUE.")
         ops.append(AlterConfigOp(key.strip(), type, value))
     return ops
+
+
+def note_misspelt_settings(names: Iterable[str], known: Collection[str]) -> None:
+    """Print a note for each setting that is not known, if it resembles one that is."""
+    for name in names:
+        if name not in known and (hint := did_you_mean(name, known)):
+            note(f"there is no setting {name}{hint}")
