@@ -26,10 +26,12 @@ class _Done(NamedTuple, Generic[R]):
     result: R
 
 
-def begin(work: Slices[R]) -> R | Awaitable[R]:
-    """Run the first turn at once. Return the result if that was enough, or an awaitable of it."""
+def begin(work: Slices[R]) -> R | asyncio.Task[R]:
+    """Run the first turn at once. Return the result if that was enough, or the task that does the rest."""
     step = _run_turn(work, _clock())
-    return step.result if isinstance(step, _Done) else _finish(work, step)
+    if isinstance(step, _Done):
+        return cast(R, step.result)
+    return asyncio.get_running_loop().create_task(_finish(work, step))
 
 
 async def in_slices(work: Slices[R]) -> R:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from barnabas import slices, wire
+from barnabas.batches import Record, build_batch
 from barnabas.broker import connection, dispatch
+from barnabas.broker.context import Listener, Peer
+from barnabas.security.principal import ANONYMOUS
 from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import ProduceRequest
 from tests.broker.clients import RawClient, running_server
+from tests.broker.reading_node import ReadingNode
 from tests.broker.test_server import framed, request
 
 
@@ -90,5 +97,29 @@ def test_a_large_frame_is_decoded_between_the_requests_of_others(monkeypatch: py
             await answer
             await greedy.close()
             await other.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_request_is_done_to_its_end_although_its_client_has_disconnected(tmp_path: Path) -> None:
+    """A producer with acks=0 sends and closes; the log of a new topic is still being opened then."""
+    batch = build_batch([Record(0, 1, b"k", b"v")])
+    data = ProduceRequest.PartitionProduceData(index=0, records=batch)
+    topic = ProduceRequest.TopicProduceData(name="t", partition_data=[data])
+    produce = ProduceRequest(acks=0, timeout_ms=1000, topic_data=[topic])
+    header = RequestHeader(request_api_key=0, request_api_version=9, correlation_id=1, client_id="x")
+    frame = wire.encode(header, 2) + wire.encode(produce, 9)
+
+    async def scenario() -> None:
+        node = ReadingNode(tmp_path, t=[[1]])
+        answer = dispatch.dispatch(frame, node, Peer("127.0.0.1", ANONYMOUS, Listener("PLAINTEXT", False)))
+        waiting = asyncio.ensure_future(cast(Awaitable[Any], answer))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await node.partition().open()
+        async with asyncio.timeout(20):
+            while not node.partition().log_end_offset:
+                await asyncio.sleep(0.01)
+        await node.replicas.stop()
 
     asyncio.run(scenario())

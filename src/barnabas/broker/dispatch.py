@@ -11,11 +11,12 @@ awaitable of the response. A large frame is decoded in slices too.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from types import GeneratorType
 from typing import Any, NamedTuple, NoReturn, cast
 
@@ -81,7 +82,7 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
     if type(frame) is memoryview and not reads_view:
         frame = bytes(frame)
     if len(frame) > SLICED_BYTES:
-        return _now_or_later(begin(_decoded_in_slices(route, frame, services, peer)))
+        return _in_slices(_decoded_in_slices(route, frame, services, peer))
     try:
         header, position = read_header(frame, 0)
         request, _ = read_request(frame, position)
@@ -99,7 +100,7 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
     except Exception as error:
         return _failed(api, version, context, request, error)
     if isinstance(response, GeneratorType):
-        return _now_or_later(begin(_answered_in_slices(route, context, request, response)))
+        return _in_slices(_answered_in_slices(route, context, request, response))
     return _later(api, version, context, request, cast(Awaitable[Response], response))
 
 
@@ -142,15 +143,29 @@ def _answered_in_slices(
         return _failed(api, version, context, request, error)
 
 
-def _now_or_later(answer: Any) -> Answer | Awaitable[Answer]:
-    """Return an answer that is there, or one awaitable, whether the slices, the answer or both take longer."""
-    return answer if answer is None or isinstance(answer, list) else _awaited(answer)
+def _in_slices(work: Slices[Answer | Awaitable[Answer]]) -> Answer | Awaitable[Answer]:
+    """Return the answer, or an awaitable of it if the work needs more than one turn or waits for something."""
+    begun = begin(work)
+    return _to_its_end(begun) if isinstance(begun, asyncio.Task) else begun
 
 
-async def _awaited(answer: Any) -> Answer:
-    while isawaitable(answer):
-        answer = await answer
-    return answer  # type: ignore[no-any-return]
+async def _to_its_end(work: asyncio.Task[Answer | Awaitable[Answer]]) -> Answer:
+    """Wait for the work and for its answer.
+
+    The work is done even if the client disconnects meanwhile, as in Kafka: a producer with acks=0 does not wait for it.
+    """
+    try:
+        answer = await asyncio.shield(work)
+    except asyncio.CancelledError:
+        work.add_done_callback(_drop)
+        raise
+    return await answer if isawaitable(answer) else answer
+
+
+def _drop(work: asyncio.Task[Any]) -> None:
+    """Drop the answer that nobody waits for, or the error."""
+    if not work.cancelled() and work.exception() is None and iscoroutine(work.result()):
+        work.result().close()
 
 
 _ROUTES: dict[tuple[bool, bytes], Route] = {}
