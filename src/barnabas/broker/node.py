@@ -44,7 +44,7 @@ from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
 from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.files import create_directory
-from barnabas.storage.log_dirs import DirectoryLock, check_log_dirs
+from barnabas.storage.log_dirs import DirectoryLock, FormattedDirs, check_log_dirs, refuse_to_format, require_owner
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
 from barnabas.wire import KafkaError, Message, Uuid, decode_record, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
@@ -237,7 +237,7 @@ class Node(NodeServices):
         metadata_dir = Path(self.config.metadata_log_dir)
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
-        found = check_log_dirs(dirs, node_id=self.config.node_id)  # another node's dirs are refused before any change
+        found = self._check_owner(dirs)  # before anything is changed, even a lock
         ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
         if len(ids) > 1 and not found.formatted:
             raise NodeError(why_not_several(self.config.node_id, ids))
@@ -246,19 +246,28 @@ class Node(NodeServices):
                 log_dir.parent.mkdir(parents=True, exist_ok=True)
             create_directory(log_dir)
             self._locks.append(DirectoryLock(log_dir))
-        found = check_log_dirs(dirs, node_id=self.config.node_id)
+        found = self._check_owner(dirs)
         if not found.formatted:
             self._format(dirs, metadata_dir)
-            found = check_log_dirs(dirs, node_id=self.config.node_id)
-        elif found.empty:
-            raise NodeError(
-                f"{', '.join(map(str, found.empty))} was not formatted, but other log dirs were: "
-                "format it, or take it out of log.dirs"
-            )
+            found = self._check_owner(dirs)
         for log_dir, meta in found.formatted.items():
             self.cluster_id = meta.cluster_id or self.cluster_id
             if meta.directory_id is not None:
                 self._directory_ids[log_dir] = meta.directory_id
+
+    def _check_owner(self, dirs: list[Path]) -> FormattedDirs:
+        """Check `meta.properties` of all log dirs. Those without one must be empty, and so must all others then."""
+        found = check_log_dirs(dirs, node_id=self.config.node_id)
+        for log_dir, meta in found.formatted.items():
+            require_owner(log_dir, meta)
+        for log_dir in found.empty:
+            refuse_to_format(log_dir)
+        if found.formatted and found.empty:
+            raise NodeError(
+                f"{', '.join(map(str, found.empty))} was not formatted, but other log dirs were: "
+                "format it, or take it out of log.dirs"
+            )
+        return found
 
     def _format(self, dirs: list[Path], metadata_dir: Path) -> None:
         """Format empty directories for a new cluster, with one voter of a dynamic quorum or the configured static voters."""

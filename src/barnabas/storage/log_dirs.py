@@ -1,7 +1,8 @@
 """Log dirs: their owner (`meta.properties`), their lock (`.lock`), the clean shutdown file, and the partitions in them.
 
-Its one rule: a directory of another node or cluster is never opened; the error says what to do. Files are read as
-written by Kafka or by hand, and written as Kafka does. The content of a partition's log is handled by `log`.
+Its one rule: a directory of another node or cluster is never opened, and one with data but without `meta.properties` is
+never formatted; the error says what to do. Files are read as written by Kafka or by hand, and written as Kafka does. The
+content of a partition's log is handled by `log`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ MAX_DIRECTORY_NAME = 255
 
 _CLEAN_SHUTDOWN_VERSION = 0
 _RESERVED_DIRECTORY_IDS = 100
+_MAX_SHOWN = 3
 _REMOTE_INDEX_CACHE = "remote-log-index-cache"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -165,6 +167,48 @@ def check_log_dirs(
             seen[meta.directory_id] = log_dir
         formatted[log_dir] = meta
     return FormattedDirs(formatted, tuple(empty))
+
+
+def refuse_to_format(log_dir: Path) -> None:
+    """Raise StorageError if a directory without `meta.properties` has files of Kafka. A missing directory has none.
+
+    Files of others, such as `lost+found`, do not matter.
+    """
+    found = _files_of_kafka(log_dir)
+    if found:
+        more = f" and {len(found) - _MAX_SHOWN} more" if len(found) > _MAX_SHOWN else ""
+        raise StorageError(
+            f"{log_dir} has no {META_PROPERTIES}, but it has {', '.join(found[:_MAX_SHOWN])}{more}, so it is not formatted: "
+            f"restore {META_PROPERTIES} from a backup, or format an empty directory"
+        )
+
+
+def _files_of_kafka(log_dir: Path) -> list[str]:
+    """Return the names of the files and directories in a log dir that Kafka writes, except `.lock`."""
+    try:
+        with disk_errors("reading", log_dir), os.scandir(log_dir) as entries:
+            found = sorted(entry.name for entry in entries if _is_of_kafka(entry))
+    except StorageError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return []
+        raise
+    return found
+
+
+def _is_of_kafka(entry: os.DirEntry[str]) -> bool:
+    if entry.name in (META_PROPERTIES, CLEAN_SHUTDOWN_FILE) or entry.name.endswith((".checkpoint", "-checkpoint")):
+        return True
+    return entry.is_dir() and parse_directory_name(entry.name) is not None
+
+
+def require_owner(log_dir: Path, meta: MetaProperties) -> None:
+    """Raise StorageError unless `meta.properties` names the cluster and the node, as it does not if it was emptied."""
+    missing = [name for name, value in (("cluster.id", meta.cluster_id), ("node.id", meta.node_id)) if value is None]
+    if missing:
+        raise StorageError(
+            f"{log_dir / META_PROPERTIES} has no {' and no '.join(missing)}: restore it from a backup, "
+            "or format an empty directory"
+        )
 
 
 def is_reserved_directory_id(directory_id: Uuid) -> bool:

@@ -250,3 +250,14 @@ def test_a_random_uuid_is_another_one_each_time_and_is_no_option() -> None:
     assert len(found) == 100
     assert not any(text.startswith("-") for text in found)
     assert {len(Uuid.parse(text)) for text in found} == {16}
+
+
+def test_a_directory_with_data_and_without_meta_properties_is_not_formatted(tmp_path: Path) -> None:
+    assert formatted(tmp_path, "--standalone").exit_code == 0
+    data = tmp_path / "data"
+    (data / "meta.properties").unlink()
+    before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
+    result = formatted(tmp_path, "--standalone")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{data} has no meta.properties, but it has __cluster_metadata-0, bootstrap.checkpoint, " in result.stderr
+    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before

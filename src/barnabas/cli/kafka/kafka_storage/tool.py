@@ -1,7 +1,7 @@
 """The work of kafka-storage: format the directories of a node, show their state, and list feature dependencies.
 
-Its one rule: nothing is written before everything is checked, and a directory with `meta.properties` is not changed. Lines and
-errors are Kafka's. `formatting` writes the files.
+Its one rule: nothing is written before everything is checked, and a directory with `meta.properties` or other
+files of Kafka is not changed. Lines and errors are Kafka's. `formatting` writes the files.
 
 Versions that are not for production are not supported, whatever the value of `unstable.feature.versions.enable`.
 """
@@ -32,7 +32,13 @@ from barnabas.metadata.versions import (
 from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.storage.errors import StorageError
-from barnabas.storage.log_dirs import META_PROPERTIES, MetaProperties, check_log_dirs, read_meta_properties
+from barnabas.storage.log_dirs import (
+    META_PROPERTIES,
+    MetaProperties,
+    check_log_dirs,
+    read_meta_properties,
+    refuse_to_format,
+)
 from barnabas.wire import Message, Uuid, random_uuid
 from barnabas.wire.records.metadata import FeatureLevelRecord, UserScramCredentialRecord
 
@@ -352,6 +358,11 @@ def _empty_dirs(config: ServerConfig, options: FormatOptions, say: Say) -> list[
         say(f"I/O error trying to read log directory {log_dir}. Ignoring...")
     if not empty and not formatted:
         raise FormatError("No available log directories to format.")
+    try:
+        for log_dir in empty:
+            refuse_to_format(Path(log_dir))
+    except StorageError as error:
+        raise FormatError(str(error)) from None
     return empty
 
 
