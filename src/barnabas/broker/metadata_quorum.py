@@ -25,9 +25,11 @@ from barnabas.raft.quorum_state import FileQuorumState
 from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import StoredLog
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterHistory, VoterSet
+from barnabas.storage.errors import StorageError
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
 from barnabas.wire import encode_record
+from barnabas.wire.errors import MalformedError
 
 _log = logging.getLogger(__name__)
 
@@ -55,10 +57,8 @@ class MetadataQuorum:
         self._log = StoredLog(directory, _log_config(config), self._clock)
         for recovery in self._log.recoveries:
             if recovery.truncated_bytes:
-                where, why = recovery.next_offset, recovery.reason
-                _log.warning(
-                    "truncated %d bytes of the metadata log at offset %d: %s", recovery.truncated_bytes, where, why
-                )
+                what = "truncated %d bytes of the metadata log in %s at offset %d: %s"
+                _log.warning(what, recovery.truncated_bytes, directory, recovery.next_offset, recovery.reason)
         self.driver = RaftDriver(
             raft,
             self._log,
@@ -111,7 +111,10 @@ class MetadataQuorum:
     # --- start and stop
 
     async def start(self) -> None:
-        await self.driver.start()
+        try:
+            await self.driver.start()
+        except (MalformedError, ValueError) as error:
+            raise StorageError(f"the metadata log in {self._directory} cannot be read: {error}") from error
         self._watching = asyncio.create_task(self._watch())
         self._timing = asyncio.create_task(self._snapshot_in_time())
 

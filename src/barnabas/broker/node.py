@@ -34,19 +34,21 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
 from barnabas.raft.ready import RaftConfig
-from barnabas.raft.stored_log import metadata_log_directory
+from barnabas.raft.stored_log import check_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
 from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.maintenance import Maintenance
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.replicas import Replicas
+from barnabas.replicas.replicas import Replicas, ScannedDir, scan_log_dir
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
-from barnabas.storage.errors import StorageError, disk_errors
+from barnabas.security.principal import ANONYMOUS
+from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import DirectoryLock, FormattedDirs, check_log_dirs, refuse_to_format, require_owner
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
-from barnabas.wire import KafkaError, Message, Uuid, decode_record, random_uuid
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid, decode_record, random_uuid
+from barnabas.wire.errors import MalformedError
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
 if TYPE_CHECKING:
@@ -91,6 +93,8 @@ class Node(NodeServices):
         self._locks: list[DirectoryLock] = []
         self._formatted = False
         self._directory_ids: dict[Path, Uuid] = {}
+        self._bootstrap: list[Message] = []
+        self._scanned: dict[str, ScannedDir | StorageError] = {}
         self.topic_creation: TopicCreation
         self.log_directories: LogDirectories
         self.replicas: Replicas
@@ -168,14 +172,17 @@ class Node(NodeServices):
         try:
             self._bind()
             self._open_log_dirs()
+            self._check_files()
             await self._start_quorum()
+            self._server.start(is_controller=True)
+            if self.config.is_controller:
+                await self._register_controller()
+            if self.config.is_broker:
+                await self._start_broker()
         except StorageError as error:
             raise NodeError(str(error)) from error
-        self._server.start(is_controller=True)
-        if self.config.is_controller:
-            await self._register_controller()
-        if self.config.is_broker:
-            await self._start_broker()
+        except KafkaError as error:
+            raise NodeError(_refused(error)) from error
         self._server.start()
 
     async def stop(self) -> None:
@@ -254,6 +261,27 @@ class Node(NodeServices):
             self.cluster_id = meta.cluster_id or self.cluster_id
             if meta.directory_id is not None:
                 self._directory_ids[log_dir] = meta.directory_id
+
+    def _check_files(self) -> None:
+        """Read the small files of all log dirs, so that damage is found before anything is written.
+
+        A damaged log dir goes offline later, unless it is that of the metadata log or no other is left.
+        """
+        metadata_dir = Path(self.config.metadata_log_dir)
+        self._bootstrap = _read_bootstrap(metadata_dir)
+        check_files(metadata_log_directory(metadata_dir))
+        if not self.config.is_broker:
+            return
+        for log_dir in (Path(each).absolute() for each in self.config.log_dirs):
+            try:
+                self._scanned[str(log_dir)] = scan_log_dir(log_dir)
+            except StorageError as error:
+                if log_dir == metadata_dir.absolute():
+                    raise
+                self._scanned[str(log_dir)] = error
+        failed = [str(found) for found in self._scanned.values() if isinstance(found, StorageError)]
+        if len(failed) == len(self._scanned):
+            raise NodeError("; ".join(failed))
 
     def _check_owner(self, dirs: list[Path]) -> FormattedDirs:
         """Check `meta.properties` of all log dirs. Those without one must be empty, and so must all others then."""
@@ -344,7 +372,7 @@ class Node(NodeServices):
         self._has_quorum = True
         await self.quorum.start()
         await self._first_of(self.quorum.wait_active())
-        await self._activate(metadata_dir)
+        await self._activate()
         self._check_dynamic()
         self._timers = ControllerTimers(self.controller, self.config)
         self._timers.start()
@@ -381,7 +409,8 @@ class Node(NodeServices):
         # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
         name = self.config.controller_listener_names[0]
-        previous_epoch = self.replicas.start(self.image)
+        previous_epoch = self.replicas.start(self.image, self._scanned)
+        self._scanned.clear()
         self._lifecycle = BrokerLifecycle(
             self.config,
             cluster_id=self.cluster_id,
@@ -408,10 +437,10 @@ class Node(NodeServices):
             raise NodeError(f"the metadata log cannot be read: {self.failed.exception()}")
         await waiting
 
-    async def _activate(self, metadata_dir: Path) -> None:
+    async def _activate(self) -> None:
         if self.quorum.has_open_transaction:
             await self.controller.write(activation.abort_transaction, "The controller ended before the transaction did")
-        await self.controller.write(activation.write_bootstrap, _read_bootstrap(metadata_dir))
+        await self.controller.write(activation.write_bootstrap, self._bootstrap)
 
     def _limit(self, old: ServerConfig, new: ServerConfig) -> None:
         self._server.limit(limits_of(new))
@@ -432,9 +461,11 @@ class Node(NodeServices):
         directories = self.log_directories
         metadata_dir = str(Path(self.config.metadata_log_dir).absolute())
         if metadata_dir in directories.paths and not directories.is_online(metadata_dir):
-            self._fail(StorageError(f"the log dir {metadata_dir} has failed, and the metadata log is in it"))
+            reason = directories.failure(metadata_dir)
+            self._fail(StorageError(f"the log dir {metadata_dir} has failed, and the metadata log is in it: {reason}"))
         elif not any(map(directories.is_online, directories.paths)):
-            self._fail(StorageError(f"all log dirs have failed: {', '.join(directories.paths)}"))
+            reasons = "; ".join(f"{path}: {directories.failure(path)}" for path in directories.paths)
+            self._fail(StorageError(f"all log dirs have failed: {reasons}"))
 
     def _assign_directory(self, partition: Partition, directory_id: Uuid, accepted: Callable[[], None]) -> None:
         self._assignments.assign(Replica(partition.topic_id, partition.partition_id), directory_id, accepted)
@@ -466,8 +497,24 @@ def _read_bootstrap(metadata_dir: Path) -> list[Message]:
     path = metadata_dir / BOOTSTRAP_CHECKPOINT
     if not path.exists():
         return formatting.bootstrap_records(formatting.effective_features())
-    with SnapshotReader(path) as reader:
-        return [decode_record(value).record for value in reader.values()]
+    try:
+        with SnapshotReader(path) as reader:
+            return [decode_record(value).record for value in reader.values()]
+    except (CorruptLogError, MalformedError) as error:
+        raise StorageError(
+            f"{path} is damaged: {error}; restore it from a backup, or delete it if the cluster was started before"
+        ) from error
+
+
+def _refused(error: KafkaError) -> str:
+    """Explain why the controller of this node refused the node itself."""
+    if error.code is not ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        return f"the controller refused this node: {error}"
+    return (
+        f"the authorizer does not allow this node to register with its controller ({error.code.name}): "
+        f"add {ANONYMOUS}, the principal of its own connections, to super.users, "
+        "or allow it CLUSTER_ACTION on the cluster"
+    )
 
 
 def limits_of(config: ServerConfig) -> Limits:

@@ -29,6 +29,7 @@ from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch, RaftLog, Sn
 from barnabas.raft.quorum_state import QuorumStateStore
 from barnabas.raft.ready import DiskWork, Leadership, NotLeaderError, RaftConfig, Ready, Request, Response, Send
 from barnabas.raft.voters import Node, VoterHistory, VoterSet
+from barnabas.storage.errors import StorageError
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.control import VotersRecord
 
@@ -227,7 +228,7 @@ class RaftDriver:
         if self._failure is not None:
             return
         self._failure = error
-        _log.critical("stopping raft: %s", error, exc_info=error)
+        _log.critical("stopping raft: %s", error, exc_info=None if isinstance(error, StorageError) else error)
         if self._closed is not None and not self._closed.done():
             self._closed.set_exception(error)
         self._fail_waiting(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the metadata log of this node failed: {error}"))

@@ -6,24 +6,60 @@ and a log that ends before its latest snapshot is emptied to continue after it.
 
 from __future__ import annotations
 
+import logging
+import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from barnabas.raft.log import EpochStart, OffsetAndEpoch
 from barnabas.storage import snapshots
+from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
+from barnabas.storage.epochs import LeaderEpochs
+from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
 from barnabas.storage.log import Log
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dirs import CLUSTER_METADATA, directory_name
 from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
+from barnabas.storage.quorum_state import read_quorum_state
 from barnabas.storage.segment import Recovery
-from barnabas.storage.snapshots import RawSnapshotWriter, SnapshotId, snapshot_path
+from barnabas.storage.snapshots import RawSnapshotWriter, SnapshotId, SnapshotReader, snapshot_path
 from barnabas.wire import Uuid
 
+_log = logging.getLogger(__name__)
+
 METADATA_TOPIC_ID = Uuid((1).to_bytes(16))
+
+_FILE_NAME = re.compile(r"\d{20}[-.]|leader-epoch-checkpoint$|partition\.metadata$|quorum-state$")
 
 
 def metadata_log_directory(log_dir: Path) -> Path:
     return log_dir / directory_name(CLUSTER_METADATA)
+
+
+def check_files(directory: Path) -> None:
+    """Raise StorageError if a small file or a snapshot in the directory of the metadata log is damaged.
+
+    Nothing is changed. The segments are checked when the log is opened.
+    """
+    if not directory.is_dir():
+        return
+    with disk_errors("reading", directory), os.scandir(directory) as entries:
+        for entry in entries:
+            if _FILE_NAME.match(entry.name) and entry.is_dir():
+                raise StorageError(f"{entry.path} is a directory, but Kafka has a file of this name: move it away")
+    read_topic_id(directory)
+    read_quorum_state(directory)
+    LeaderEpochs(directory / LEADER_EPOCH_CHECKPOINT)
+    found = snapshots.list_snapshots(directory)
+    for snapshot_id in {*found[:1], *found[-1:]}:  # the others are not read
+        try:
+            with SnapshotReader(snapshot_path(directory, snapshot_id)) as reader:
+                reader.verify()
+        except CorruptLogError as error:
+            raise StorageError(
+                f"the metadata snapshot {error}; restore it from a backup or from another controller"
+            ) from error
 
 
 class StoredLog:
@@ -36,6 +72,13 @@ class StoredLog:
             write_topic_id(directory, METADATA_TOPIC_ID)
         found = snapshots.clean_snapshots(directory, self._log.log_start_offset)
         if found and found[-1].end_offset > self._log.log_end_offset:
+            _log.warning(
+                "the metadata log in %s ends at offset %d, before its snapshot %s: it continues from the snapshot, "
+                "and records after it are lost if there were any",
+                directory,
+                self._log.log_end_offset,
+                found[-1],
+            )
             self._log.truncate_fully_and_start_at(found[-1].end_offset)
         elif found and self._log.log_start_offset > 0:
             # The first segment may start before the first snapshot. Its records before the snapshot's end are

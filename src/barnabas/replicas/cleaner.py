@@ -16,6 +16,7 @@ from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
 from barnabas.slices import Slices, in_slices
 from barnabas.storage import CorruptLogError, StorageError, TopicPartition
+from barnabas.storage.checkpoints import DamagedCheckpointError
 from barnabas.storage.cleanable import CleanerOffsets, DirtyLog, choose_filthiest
 from barnabas.storage.compaction import Compaction
 from barnabas.wire import KafkaError
@@ -130,7 +131,12 @@ class Cleaner:
     def _offsets_in(self, log_dir: str) -> CleanerOffsets:
         found = self._offsets.get(log_dir)
         if found is None:
-            found = self._offsets[log_dir] = CleanerOffsets(Path(log_dir))
+            try:
+                found = CleanerOffsets(Path(log_dir))
+            except DamagedCheckpointError as error:
+                _log.warning("%s: compaction starts again at the beginning of each log", error.fault)
+                found = CleanerOffsets(Path(log_dir), is_lost=True)
+            self._offsets[log_dir] = found
         return found
 
 

@@ -51,7 +51,7 @@ class LogDirectories:
         self.paths = tuple(dict.fromkeys(_absolute(each) for each in config().log_dirs))
         known = {_absolute(path): directory_id for path, directory_id in ids.items()}
         self._ids = {path: known[path] for path in self.paths if path in known}
-        self._offline: set[str] = set()
+        self._offline: dict[str, str] = {}  # with the reasons
         self._choices: dict[TopicPartition, str] = {}
 
     @property
@@ -66,6 +66,10 @@ class LogDirectories:
     @property
     def cordoned_ids(self) -> list[Uuid]:
         return [directory_id for path, directory_id in self._ids.items() if self.is_cordoned(path)]
+
+    def failure(self, path: str) -> str | None:
+        """Return why a directory is offline, or None if it is not."""
+        return self._offline.get(path)
 
     def id_of(self, path: str) -> Uuid | None:
         return self._ids.get(path)
@@ -83,7 +87,7 @@ class LogDirectories:
         """Take a directory offline until the node restarts."""
         if path not in self._offline:
             _log.error("the log dir %s is now offline: %s", path, reason)
-            self._offline.add(path)
+            self._offline[path] = str(reason)
 
     def usage(self, path: str) -> DirectoryUsage:
         """List a directory and measure its files.

@@ -19,7 +19,7 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.replicas import Led, Replicas
+from barnabas.replicas.replicas import Led, Replicas, ScannedDir
 from barnabas.replicated.decision import Producer
 from barnabas.storage import (
     LOG_START_OFFSET_CHECKPOINT,
@@ -149,7 +149,7 @@ class ReadOnlyReplicas(Replicas):
         self._logs = logs
         self._refusal = refusal
 
-    def start(self, image: MetadataImage) -> int:
+    def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> int:
         self._image = image
         for name, found in self._logs.items():
             topic = image.topics.get(name.topic)
@@ -189,6 +189,8 @@ class ReadOnlyReplicas(Replicas):
                 log_start_offset=found.log_start_offset,
                 read_only=True,
             )
+            for fault in opened.faults:
+                _log.warning("%s: %s", partition, fault)
             for recovery in opened.recoveries:
                 if recovery.truncated_bytes:
                     _log.warning(

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
@@ -47,6 +47,7 @@ from barnabas.storage import (
 from barnabas.storage.errors import disk_errors
 from barnabas.storage.files import fsync_directory
 from barnabas.storage.log_dirs import (
+    CLEAN_SHUTDOWN_FILE,
     CLUSTER_METADATA,
     DirectoryState,
     PartitionDirectory,
@@ -104,11 +105,47 @@ class _Checkpoints:
             self.log_start_offsets.pop(name, None)
         self.high_watermarks[name] = min(partition.high_watermark, opened.log_end_offset)
 
+    def warn_of_loss(self, name: TopicPartition, log_end_offset: int) -> None:
+        """Warn if a log ends before its recovery point.
+
+        After an unclean shutdown, the recovery point may be that of a deleted topic of the same name.
+        """
+        recovery_point = self.recovery_points.get(name, 0)
+        if self.was_clean and log_end_offset < recovery_point:
+            _log.warning(
+                "%s: log end offset %d is below the recovery point %d that was checkpointed at the clean shutdown: "
+                "records were lost",
+                *(name, log_end_offset, recovery_point),
+            )
+
     def keep_only(self, names: Container[TopicPartition]) -> None:
         """Drop entries of partitions that are not in the log dir, so that a new log does not inherit them."""
         for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
             for name in [name for name in offsets if name not in names]:
                 del offsets[name]
+
+
+class ScannedDir(NamedTuple):
+    """The content of a log dir, as found before anything in it is changed."""
+
+    checkpoints: _Checkpoints
+    clean_shutdown_epoch: int | None
+    partitions: tuple[tuple[PartitionDirectory, Uuid | None], ...]  # with the topic ids of those that are used
+
+
+def scan_log_dir(log_dir: Path) -> ScannedDir:
+    """Read the checkpoints and topic ids of a log dir. Raises StorageError if one of these files is damaged."""
+    checkpoints = _Checkpoints(log_dir)
+    epoch = read_clean_shutdown_epoch(log_dir)
+    if epoch is None and checkpoints.was_clean:
+        what = "%s has no broker epoch: the shutdown counts as clean for logs, but not for the controller"
+        _log.warning(what, log_dir / CLEAN_SHUTDOWN_FILE)
+    partitions = []
+    for directory in list_partitions(log_dir).partitions:
+        if directory.partition != CLUSTER_METADATA and directory.state is not DirectoryState.STRAY:
+            is_used = directory.state is not DirectoryState.DELETED
+            partitions.append((directory, read_topic_id(directory.path) if is_used else None))
+    return ScannedDir(checkpoints, epoch, tuple(partitions))
 
 
 class Replicas:
@@ -214,24 +251,31 @@ class Replicas:
 
     # --- following the image
 
-    def start(self, image: MetadataImage) -> int:
-        """Scan the log dirs and add the replicas that the image assigns to this broker.
+    def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> int:
+        """Add the replicas that the image assigns to this broker, and the logs found in the log dirs.
 
-        Returns the broker epoch of the last clean shutdown, or -1 if the last shutdown was unclean.
+        `scanned` has the results of `scan_log_dir` by path; without it, the log dirs are scanned here. Returns the broker
+        epoch of the last clean shutdown, or -1 if the last shutdown was unclean.
         """
-        epochs = [read_clean_shutdown_epoch(Path(path)) for path in self._directories.paths]
+        epochs: list[int | None] = []
         for path in self._directories.paths:
             if self._directories.is_online(path):
                 try:
-                    self._look_at(path, image)
+                    found = scan_log_dir(Path(path)) if scanned is None else scanned[path]
+                    if isinstance(found, StorageError):
+                        raise found
+                    epochs.append(found.clean_shutdown_epoch)
+                    self._look_at(path, found, image)
                 except StorageError as error:
+                    epochs.append(None)
                     self._directories.fail(path, error)
         self._settle_futures(image)
+        self._drop_lost(image)
         self._image = image
         self._is_started = True
         for topic in image.topics.by_id.values():
             self._topic_changed(None, topic)
-        return min(-1 if epoch is None else epoch for epoch in epochs)
+        return min((-1 if epoch is None else epoch for epoch in epochs), default=-1)
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
         """Follow a new image. Subscribed to the metadata loop."""
@@ -373,16 +417,13 @@ class Replicas:
 
     # --- opening and creating logs
 
-    def _look_at(self, path: str, image: MetadataImage) -> None:
-        log_dir = Path(path)
-        self._checkpoints[path] = checkpoints = _Checkpoints(log_dir)
-        for directory in list_partitions(log_dir).partitions:
+    def _look_at(self, path: str, found: ScannedDir, image: MetadataImage) -> None:
+        self._checkpoints[path] = found.checkpoints
+        for directory, topic_id in found.partitions:
             name = directory.partition
-            if name == CLUSTER_METADATA or directory.state is DirectoryState.STRAY:
-                continue
             if directory.state is DirectoryState.DELETED:
                 self.deleted.append((0, directory.path))
-            elif not self._is_ours(name, read_topic_id(directory.path), image):
+            elif not self._is_ours(name, topic_id, image):
                 _log.warning("%s is not a replica of this broker", directory.path)
                 self._rename_aside(directory.path, name, DirectoryState.STRAY)
             elif directory.state is DirectoryState.FUTURE:
@@ -392,9 +433,17 @@ class Replicas:
                     self._futures[name] = path, directory.path
             elif self._found.setdefault(name, path) != path:
                 self._choose_one(directory, Path(self._found[name]) / directory_name(name), image)
-        here = {name for name, log_dir in self._found.items() if log_dir == path}
-        checkpoints.keep_only(here | {name for name, (log_dir, _) in self._futures.items() if log_dir == path})
-        delete_clean_shutdown(log_dir)
+        delete_clean_shutdown(Path(path))
+
+    def _drop_lost(self, image: MetadataImage) -> None:
+        """Drop the checkpoints of partitions that are in no log dir, with a warning if they had records."""
+        for path, checkpoints in self._checkpoints.items():
+            here = {name for name, log_dir in self._found.items() if log_dir == path}
+            here |= {name for name, (log_dir, _) in self._futures.items() if log_dir == path}
+            for name in checkpoints.recovery_points:
+                if name not in self._found and name not in here and self._is_ours(name, None, image):
+                    checkpoints.warn_of_loss(name, 0)
+            checkpoints.keep_only(here)
 
     def _choose_one(self, found: PartitionDirectory, other: Path, image: MetadataImage) -> None:
         """Keep one of two directories of a partition, left by a crash between the two renames that end a move.
@@ -570,6 +619,9 @@ class Replicas:
                 if recovery.truncated_bytes:
                     what = "%s: truncated %d bytes at the end of the log: %s"
                     _log.warning(what, name, recovery.truncated_bytes, recovery.reason)
+            for fault in opened.faults:
+                _log.warning("%s: %s", name, fault)
+            checkpoints.warn_of_loss(name, opened.log_end_offset)
             return opened
 
         return open_log

@@ -41,6 +41,14 @@ class EpochEntry(NamedTuple):
     start_offset: int
 
 
+class DamagedCheckpointError(StorageError):
+    """A checkpoint file that cannot be read. `fault` is the message without the advice."""
+
+    def __init__(self, path: Path, fault: str) -> None:
+        self.fault = f"{path} {fault}"
+        super().__init__(f"{self.fault}; if the file cannot be repaired, delete it")
+
+
 def read_offset_checkpoint(path: Path) -> dict[TopicPartition, int]:
     """Read a file with one offset per partition."""
     offsets = {}
@@ -63,7 +71,10 @@ def read_epoch_checkpoint(path: Path) -> list[EpochEntry]:
     for number, line in _read_lines(path):
         match line.split():
             case [epoch, start_offset]:
-                entries.append(EpochEntry(_number(path, number, epoch), _number(path, number, start_offset)))
+                entry = EpochEntry(_number(path, number, epoch), _number(path, number, start_offset))
+                if min(entry) < 0:
+                    raise _malformed(path, number, line)
+                entries.append(entry)
             case _:
                 raise _malformed(path, number, line)
     return entries
@@ -79,7 +90,7 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
     try:
         lines = (content or b"").strip(b"\0").decode().splitlines()
     except UnicodeDecodeError:
-        raise StorageError(f"{path} is not a checkpoint file: it is not text") from None
+        raise DamagedCheckpointError(path, "is not a checkpoint file: it is not text") from None
     if len(lines) < 2:
         if lines:
             _check_version(path, lines[0])
@@ -87,14 +98,14 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
     _check_version(path, lines[0])
     count = _number(path, 2, lines[1])
     if count != len(lines) - 2:
-        raise StorageError(f"{path} should have {count} entries, but has {len(lines) - 2}")
+        raise DamagedCheckpointError(path, f"should have {count} entries, but has {len(lines) - 2}")
     return list(enumerate(lines[2:], 3))
 
 
 def _check_version(path: Path, line: str) -> None:
     version = _number(path, 1, line)
     if version != _VERSION:
-        raise StorageError(f"{path} has version {version}; only version {_VERSION} is supported")
+        raise DamagedCheckpointError(path, f"has version {version}; only version {_VERSION} is supported")
 
 
 def _write_lines(path: Path | str, lines: list[str], *, durable: bool = True) -> None:
@@ -109,5 +120,5 @@ def _number(path: Path, number: int, text: str) -> int:
         raise _malformed(path, number, text) from None
 
 
-def _malformed(path: Path, number: int, line: str) -> StorageError:
-    return StorageError(f"{path} has a malformed line {number}: {line!r}; if the file cannot be repaired, delete it")
+def _malformed(path: Path, number: int, line: str) -> DamagedCheckpointError:
+    return DamagedCheckpointError(path, f"has a malformed line {number}: {line!r}")

@@ -137,11 +137,14 @@ def group_segments(
 
 
 class CleanerOffsets:
-    """The first dirty offsets of the logs in one log dir, in memory and in their checkpoint file."""
+    """The first dirty offsets of the logs in one log dir, in memory and in their checkpoint file.
 
-    def __init__(self, log_dir: Path) -> None:
+    With `is_lost` the file is not read, because it is damaged. The next change replaces it.
+    """
+
+    def __init__(self, log_dir: Path, *, is_lost: bool = False) -> None:
         self._path = log_dir / CLEANER_OFFSET_CHECKPOINT
-        self._offsets = read_offset_checkpoint(self._path)
+        self._offsets = {} if is_lost else read_offset_checkpoint(self._path)
 
     def get(self, partition: TopicPartition) -> int | None:
         return self._offsets.get(partition)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from barnabas.batches import BatchHeader
 from barnabas.storage.aborted import follow
 from barnabas.storage.batch_file import WholeBatch, walk_places
-from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
+from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, DamagedCheckpointError
 from barnabas.storage.epochs import UNDEFINED_EPOCH, LeaderEpochs
 from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
 from barnabas.storage.files import File, ReadOnlyFile, file_names, fsync_directory
@@ -49,6 +49,7 @@ class Loaded(NamedTuple):
     recovery_point: int
     recoveries: tuple[Recovery, ...]
     began: bool  # there was no segment
+    faults: tuple[str, ...] = ()  # damaged files that were rebuilt
 
 
 def load(
@@ -68,7 +69,7 @@ def load(
     names = file_names(directory)
     files = ReadOnlyFile if read_only else File
     segments = _open_segments(directory, names, config, now_ms, files)
-    epochs = _read_epochs(directory, names, strict=config.metadata or (clean_shutdown and not read_only))
+    epochs, fault = _read_epochs(directory, names, strict=config.metadata)
     with_epochs = epochs is not None
     if epochs is None:
         epochs = LeaderEpochs(directory / LEADER_EPOCH_CHECKPOINT, is_new=True)
@@ -114,6 +115,7 @@ def load(
         flushed,
         tuple(recoveries),
         began,
+        (() if fault is None else (fault,)) + snapshots.faults,
     )
 
 
@@ -197,16 +199,20 @@ def _replaced(directory: Path, swaps: Iterable[re.Match[str]]) -> range:
     return range(start, end)
 
 
-def _read_epochs(directory: Path, names: Sequence[str], *, strict: bool) -> LeaderEpochs | None:
-    """Read the leader epoch checkpoint. Returns None if it is missing, or if it is invalid and not `strict`."""
+def _read_epochs(directory: Path, names: Sequence[str], *, strict: bool) -> tuple[LeaderEpochs | None, str | None]:
+    """Read the leader epoch checkpoint. Returns None if it is missing, or if it is invalid and not `strict`.
+
+    The second value describes the fault of an invalid one.
+    """
     if LEADER_EPOCH_CHECKPOINT not in names:
-        return None
+        return None, None
     try:
-        return LeaderEpochs(directory / LEADER_EPOCH_CHECKPOINT)
-    except StorageError:
+        return LeaderEpochs(directory / LEADER_EPOCH_CHECKPOINT), None
+    except StorageError as error:
         if strict:
             raise
-        return None
+        fault = error.fault if isinstance(error, DamagedCheckpointError) else str(error)
+        return None, f"{fault}: leader epochs are rebuilt from the log"
 
 
 def _recover(

@@ -145,6 +145,7 @@ class Log:
         "config",
         "directory",
         "epochs",
+        "faults",
         "log_end_offset",
         "log_start_offset",
         "producers",
@@ -161,6 +162,7 @@ class Log:
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
         self.recoveries = loaded.recoveries
+        self.faults = loaded.faults
         self._clock = clock
         self._producer_snapshots = loaded.producer_snapshots
         self._segments = tuple(loaded.segments)
@@ -184,8 +186,9 @@ class Log:
     ) -> Log:
         """Open the log of a directory, which is created if missing. `clock` returns milliseconds.
 
-        `recoveries` lists the recovered segments; the result is durable only after the next `flush`. With `read_only`,
-        creation and recovery happen in memory only, and every write raises StorageError.
+        `recoveries` lists the recovered segments, and `faults` describes other damaged files, which were rebuilt. The result
+        is durable only after the next `flush`. With `read_only`, creation and recovery happen in memory only, and every
+        write raises StorageError.
         """
         config = config or LogConfig()
         is_new = not read_only and create_directory(directory, durable=config.metadata)

@@ -27,17 +27,21 @@ def read_topic_id(directory: Path) -> Uuid | None:
     for line in content.decode("utf-8", "replace").splitlines():
         name, colon, value = line.partition(":")
         if not colon:
-            raise StorageError(f"{path} has a malformed line: {line!r}")
+            raise _damaged(path, f"has a malformed line: {line!r}")
         fields[name.strip()] = value.strip()
     if fields.get("version") != str(_VERSION):
         raise StorageError(f"{path} has version {fields.get('version')}; only version {_VERSION} is supported")
     try:
         topic_id = Uuid.parse(fields.get("topic_id", ""))
     except ValueError as error:
-        raise StorageError(f"{path} has no valid topic id: {error}") from None
+        raise _damaged(path, f"has no valid topic id: {error}") from None
     if topic_id == ZERO_UUID:
-        raise StorageError(f"{path} has the reserved topic id {topic_id}")
+        raise _damaged(path, f"has the reserved topic id {topic_id}")
     return topic_id
+
+
+def _damaged(path: Path, fault: str) -> StorageError:
+    return StorageError(f"{path} {fault}; if the directory belongs to the topic of its name, delete this file")
 
 
 def write_topic_id(directory: Path, topic_id: Uuid, *, durable: bool = True) -> None:

@@ -98,7 +98,7 @@ def read_producer_batches(segment: Segment, start_offset: int) -> Iterator[Produ
 class ProducerSnapshots:
     """The `.snapshot` files of one log."""
 
-    __slots__ = ("_offsets", "_read_only", "_unflushed", "directory")
+    __slots__ = ("_offsets", "_read_only", "_unflushed", "directory", "faults")
 
     def __init__(self, directory: Path, names: Sequence[str] | None = None, *, read_only: bool = False) -> None:
         """Find the snapshots. `names` are the sorted file names of the directory, if known."""
@@ -107,6 +107,7 @@ class ProducerSnapshots:
         found = map(_SNAPSHOT_FILE.fullmatch, file_names(directory) if names is None else names)
         self._offsets = [int(match[1]) for match in found if match]
         self._unflushed: list[int] = []
+        self.faults: tuple[str, ...] = ()  # damaged snapshots that were found
 
     def offsets(self) -> list[int]:
         """Return the offsets of the snapshots, in order."""
@@ -180,7 +181,8 @@ class ProducerSnapshots:
             content = read_whole(self._path(offset))
             try:
                 return offset, decode_producers(content or b"")
-            except CorruptSnapshotError:
+            except CorruptSnapshotError as error:
+                self.faults += (f"{self._path(offset)} is damaged ({error}): producer state is rebuilt from the log",)
                 self._delete(offset)
         return log_start_offset, []
 

@@ -30,7 +30,10 @@ def read_quorum_state(directory: Path) -> QuorumStateData | None:
         known = {field.json_name for field in QuorumStateData.schema().root.fields}
         return QuorumStateData.from_json({name: fields[name] for name in fields if name in known}, version)
     except (ValueError, TypeError, AttributeError, KeyError, MalformedError, UnsupportedVersionError) as error:
-        raise StorageError(f"{path} cannot be read, so a vote may be lost: {error or type(error).__name__}") from error
+        raise StorageError(
+            f"{path} cannot be read, so a vote may be lost: {error or type(error).__name__}; "
+            "restore it from a backup, or delete it if this node is the only voter"
+        ) from error
 
 
 def write_quorum_state(directory: Path, state: QuorumStateData, version: int) -> None:

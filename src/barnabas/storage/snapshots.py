@@ -32,7 +32,7 @@ from barnabas.batches import (
 )
 from barnabas.batches.format import HEADER_SIZE, Buffer
 from barnabas.batches.varint import encode_varint
-from barnabas.storage.batch_file import walk_whole
+from barnabas.storage.batch_file import WholeBatch, walk_whole
 from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
 from barnabas.storage.files import FILE_MODE, File, fsync_directory
 from barnabas.wire import decode_record, encode
@@ -248,6 +248,19 @@ class SnapshotReader:
         for _, records in self.batches():
             for record in records:
                 yield record.value or b""
+
+    def verify(self) -> None:
+        """Check all batches and the footer, without decoding records. Raises CorruptLogError."""
+        last: WholeBatch | None = None
+        for last in walk_whole(self._file, 0, self.size):
+            try:
+                check_crc(last.header, last.data, last.start)
+            except BatchError as error:
+                raise CorruptLogError(self.path, last.position, str(error)) from error
+        assert last is not None, "the head was read"
+        records = decode_records(last.data, last.start, last.header) if last.header.is_control else []
+        if not records or _control_type(records[-1]) is not ControlType.SNAPSHOT_FOOTER:
+            raise CorruptLogError(self.path, self.size, "the snapshot has no footer", truncated=True)
 
     def close(self) -> None:
         self._file.let_go()

@@ -1,0 +1,60 @@
+"""A node whose authorizer does not allow the node itself: it stops with one line that says what to change."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from barnabas.client import Admin
+from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.testing import AsyncBroker, BrokerError
+from tests.command_line import spawn
+
+AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+REFUSAL = (
+    "the authorizer does not allow this node to register with its controller (CLUSTER_AUTHORIZATION_FAILED): "
+    "add User:ANONYMOUS, the principal of its own connections, to super.users, or allow it CLUSTER_ACTION on the cluster"
+)
+OF_CLUSTER = (ResourceType.CLUSTER, "kafka-cluster", PatternType.LITERAL)
+DENIED = AclEntry(*OF_CLUSTER, "User:*", "*", AclOperation.CLUSTER_ACTION, AclPermissionType.DENY)
+
+
+def start(data: Path, **config: str) -> None:
+    async def run() -> None:
+        async with AsyncBroker(data_dir=data, config=AUTHORIZER | {k.replace("_", "."): v for k, v in config.items()}):
+            pass
+
+    asyncio.run(run())
+
+
+def test_a_node_without_permission_does_not_start(tmp_path: Path) -> None:
+    for config in ({}, {"super_users": "User:admin"}, {"allow_everyone_if_no_acl_found": "false"}):
+        with pytest.raises(BrokerError) as refused:
+            start(tmp_path / "data", **config)
+        assert str(refused.value) == REFUSAL
+    start(tmp_path / "data", super_users="User:ANONYMOUS")
+    start(tmp_path / "data", allow_everyone_if_no_acl_found="true")
+
+
+def test_acls_may_deny_the_node_itself(tmp_path: Path) -> None:
+    everyone = {**AUTHORIZER, "allow.everyone.if.no.acl.found": "true", "super.users": "User:ANONYMOUS"}
+
+    async def deny() -> None:
+        broker = AsyncBroker(data_dir=tmp_path / "data", config=everyone)
+        async with broker, Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+            await admin.create_acls([DENIED])
+
+    asyncio.run(deny())
+    with pytest.raises(BrokerError) as refused:
+        start(tmp_path / "data", allow_everyone_if_no_acl_found="true")
+    assert str(refused.value) == REFUSAL
+
+
+def test_serve_prints_one_line(tmp_path: Path) -> None:
+    overrides = [f"log.dirs={tmp_path / 'data'}", f"authorizer.class.name={AUTHORIZER['authorizer.class.name']}"]
+    options = [word for each in overrides for word in ("--override", each)]
+    done = spawn("serve", "--port", "0", "--log-level", "warning", *options)
+    assert done.exit_code == 1
+    assert done.stderr == f"Error: {REFUSAL}\n"
