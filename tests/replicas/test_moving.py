@@ -663,3 +663,22 @@ def test_what_was_appended_is_there_after_kills_at_any_point_of_moves(tmp_path: 
     assert found == [b"%d" % offset for offset in range(len(found))]
     names = [name for each in DIRS for name in broker.names(each) if not name.endswith(("-delete", "-future"))]
     assert names == ["t-0"]
+
+
+@in_a_loop
+async def test_a_damaged_cleaner_checkpoint_is_replaced_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {"cleanup.policy": ("compact",), "min.cleanable.dirty.ratio": 0.0}
+    broker = start(tmp_path, settings=settings)
+    path = broker.paths["one"] / CLEANER_OFFSET_CHECKPOINT
+    path.write_bytes(b"\xff")
+    config = server.load(None, {})
+    cleaner = Cleaner(broker.replicas, lambda: config, lambda: 1_700_000_000_000)
+    fill(broker.replicas.partition("t", 0), 40)
+    for _ in range(2):
+        await cleaner.clean_all()
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    fault = f"{path} is not a checkpoint file: it is not text"
+    assert line == f"{fault}: compaction starts again at the beginning of each log"
+    assert read_offset_checkpoint(path)[NAME] > 30
