@@ -284,7 +284,10 @@ class Node(NodeServices):
             raise NodeError("; ".join(failed))
 
     def _check_owner(self, dirs: list[Path]) -> FormattedDirs:
-        """Check `meta.properties` of all log dirs. Those without one must be empty, and so must all others then."""
+        """Read `meta.properties` of all log dirs.
+
+        Raises StorageError or NodeError unless all belong to this node, or none has files of Kafka.
+        """
         found = check_log_dirs(dirs, node_id=self.config.node_id)
         for log_dir, meta in found.formatted.items():
             require_owner(log_dir, meta)
@@ -434,7 +437,10 @@ class Node(NodeServices):
         await asyncio.wait({waiting, self.failed}, return_when=asyncio.FIRST_COMPLETED)
         if self.failed.done():
             waiting.cancel()
-            raise NodeError(f"the metadata log cannot be read: {self.failed.exception()}")
+            error = self.failed.exception()
+            raise NodeError(
+                str(error) if isinstance(error, StorageError) else f"the metadata log cannot be read: {error}"
+            )
         await waiting
 
     async def _activate(self) -> None:
