@@ -131,6 +131,7 @@ def rebuilt(*names: str, warning: str) -> dict[str, Outcome]:
     return {each: Outcome(warnings=(warning,)) for each in names}
 
 
+NOT_CLOSED = Outcome(warnings=("is now offline: opening {path} failed",))  # an index is opened when it is first used
 BEHIND = "ends at offset {}, before its snapshot"
 STRAY = ("late-0 is not a replica of this broker", "-stray")
 TABLE: dict[str, dict[str, Outcome]] = {
@@ -169,8 +170,8 @@ TABLE: dict[str, dict[str, Outcome]] = {
         "directory": FAILS,
         "unreadable": FAILS,
     },
-    f"t-0/{FIRST}.index": {"missing": SERVES, "directory": FAILS, "unreadable": FAILS},
-    f"t-0/{FIRST}.timeindex": REBUILT,
+    f"t-0/{FIRST}.index": {"missing": SERVES, "directory": FAILS, "unreadable": SERVES},  # it has no entries
+    f"t-0/{FIRST}.timeindex": REBUILT | {"unreadable": NOT_CLOSED},
     f"t-0/{FIRST[:-2]}20.snapshot": REBUILT
     | rebuilt("empty", "truncated", "random", "flipped", warning="t-0: {path} is damaged ("),
     "t-0/leader-epoch-checkpoint": REBUILT
@@ -267,7 +268,7 @@ def test_a_damaged_log_dir_beside_others_goes_offline(
     whole: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    dirs = {"log.dirs": f"{one},{two}", **CONFIG}
+    dirs: dict[str, str | int] = {"log.dirs": f"{one},{two}", **CONFIG}
 
     async def start() -> list[str]:
         async with AsyncBroker(["t"], config=dirs) as broker:
