@@ -13,7 +13,8 @@ class Demo(Process):
     """What it writes to either output is in `lines`. A free port, unless the arguments name one."""
 
     def __init__(self, *arguments: object, **environment: str) -> None:
-        super().__init__("demo", "--port", "0", *arguments, env=environment, merged=True)
+        port = () if "--port" in arguments else ("--port", "0")
+        super().__init__("demo", *port, *arguments, env=environment, merged=True)
 
     @property
     def servers(self) -> str:
