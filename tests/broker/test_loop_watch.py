@@ -23,13 +23,14 @@ class Clock:
 
 
 def test_a_long_turn_is_logged_with_what_ran_and_not_too_often(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock()
-    watch = LoopWatch(clock)
+    clock, cpu = Clock(), Clock()
+    watch = LoopWatch(clock, cpu)
     looked = threading.Event()
 
     def long_turn() -> None:
         """Hold the loop until the watching thread has seen it, then let a second pass."""
         clock.ms += 1000
+        cpu.ms += 900
         for _ in range(1000):
             if watch._seen:
                 looked.set()
@@ -55,12 +56,13 @@ def test_a_long_turn_is_logged_with_what_ran_and_not_too_often(caplog: pytest.Lo
         finally:
             watch.stop()
 
-    with caplog.at_level(logging.WARNING, loop_watch.__name__):
+    with caplog.at_level(logging.INFO, loop_watch.__name__):
         asyncio.run(scenario())
     assert looked.is_set()
     first, second = (record.getMessage() for record in caplog.records)
-    assert first.startswith("the event loop was busy for 950 ms: ")
-    assert "1 more since the last message" in second
+    assert first.startswith("the event loop was late by 950 ms, of which it worked 900 ms: ")
+    assert "worked 0 ms (1 more since the last message)" in second
+    assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.INFO]
     assert not watch._thread.is_alive()
 
 

@@ -1,7 +1,9 @@
 """Watches the event loop: how late it is, and what kept it busy for too long.
 
 Its one rule: watching costs nothing worth measuring and changes nothing. A timer on the loop records how late it runs.
-A thread looks at the loop's stack while the timer is overdue, so that the log line can name the code that was running.
+A thread looks at the loop's stack while the timer is overdue, so that the log line can name the code that was running. A
+turn that used the CPU for too long is a warning. One that only waited, for a disk or because the machine was busy with
+other processes, is an info.
 """
 
 from __future__ import annotations
@@ -22,14 +24,16 @@ FRAMES_SHOWN = 3
 
 
 class LoopWatch:
-    """The watch over the loop that runs it. `monotonic_ms` is read by the loop and by the watching thread."""
+    """The watch over the loop that runs it. `thread_cpu_ms` returns the CPU time of the thread that calls it."""
 
-    def __init__(self, monotonic_ms: Callable[[], int]) -> None:
+    def __init__(self, monotonic_ms: Callable[[], int], thread_cpu_ms: Callable[[], int]) -> None:
         self.longest_ms = 0  # of all turns so far
         self.lag_ms = 0  # at the last beat
         self.long_turns = 0
         self._monotonic_ms = monotonic_ms
+        self._thread_cpu_ms = thread_cpu_ms
         self._last_beat_ms = monotonic_ms()
+        self._last_cpu_ms = 0
         self._logged_ms = -LOG_EVERY_MS
         self._unlogged = 0
         self._seen = ""
@@ -39,7 +43,7 @@ class LoopWatch:
         self._thread = threading.Thread(target=self._look, name="loop-watch", daemon=True)
 
     def start(self) -> None:
-        self._last_beat_ms = self._monotonic_ms()
+        self._last_beat_ms, self._last_cpu_ms = self._monotonic_ms(), self._thread_cpu_ms()
         self._beat()
         self._thread.start()
 
@@ -51,22 +55,25 @@ class LoopWatch:
             self._thread.join()
 
     def _beat(self) -> None:
-        now_ms = self._monotonic_ms()
+        now_ms, cpu_ms = self._monotonic_ms(), self._thread_cpu_ms()
         self.lag_ms = max(0, now_ms - self._last_beat_ms - round(BEAT_S * 1000))
         self._last_beat_ms = now_ms
         self._timer = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
         self.longest_ms = max(self.longest_ms, self.lag_ms)
         if self.lag_ms > MAX_TURN_MS:
             self.long_turns += 1
-            self._report(now_ms)
+            self._report(now_ms, cpu_ms - self._last_cpu_ms)
+        self._last_cpu_ms = cpu_ms
         self._seen = ""
 
-    def _report(self, now_ms: int) -> None:
+    def _report(self, now_ms: int, worked_ms: int) -> None:
         if now_ms - self._logged_ms < LOG_EVERY_MS:
             self._unlogged += 1
             return
         more = f" ({self._unlogged} more since the last message)" if self._unlogged else ""
-        _log.warning("the event loop was busy for %d ms%s: %s", self.lag_ms, more, self._seen or "nothing was seen")
+        level = logging.WARNING if worked_ms > MAX_TURN_MS else logging.INFO
+        text = "the event loop was late by %d ms, of which it worked %d ms%s: %s"
+        _log.log(level, text, self.lag_ms, worked_ms, more, self._seen or "nothing was seen")
         self._logged_ms, self._unlogged = now_ms, 0
 
     def _look(self) -> None:

@@ -105,7 +105,7 @@ class Node(NodeServices):
         self._assignments = DirectoryAssignments(config.node_id, lambda: self.image, self._assign_replicas_to_dirs)
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
-        self.loop_watch = LoopWatch(surroundings.monotonic_ms)
+        self.loop_watch = LoopWatch(surroundings.monotonic_ms, surroundings.thread_cpu_ms)
         self._server = Server(self, limits_of(config), surroundings.listen)
 
     # --- services for handlers

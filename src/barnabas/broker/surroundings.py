@@ -26,6 +26,11 @@ def monotonic_clock_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
+def thread_cpu_clock_ms() -> int:
+    """CPU time of the calling thread in milliseconds."""
+    return time.thread_time_ns() // 1_000_000
+
+
 def system_random(purpose: str) -> Random:
     """Return the operating system's source of randomness, for any purpose."""
     return SystemRandom()
@@ -51,6 +56,7 @@ class Surroundings:
 
     now_ms: Callable[[], int] = wall_clock_ms
     monotonic_ms: Callable[[], int] = monotonic_clock_ms
+    thread_cpu_ms: Callable[[], int] = thread_cpu_clock_ms
     random_for: Callable[[str], Random] = system_random
     listen: Listen = listening_socket
     host_name: Callable[[], str] = socket.getfqdn
