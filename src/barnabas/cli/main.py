@@ -7,6 +7,8 @@ one-line help of each command; the rest of the help is in the command's module.
 from __future__ import annotations
 
 import gc
+import io
+import sys
 from importlib import import_module
 from typing import NamedTuple, cast
 
@@ -172,4 +174,15 @@ def run() -> None:
     """Run the command as a process: the entry point."""
     # Imports create many objects and no garbage; collecting during them takes a fifth of the startup time.
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    _write_all()
     main(prog_name="barnabas")
+
+
+def _write_all() -> None:
+    """Buffer standard output by lines if PYTHONUNBUFFERED is set.
+
+    An unbuffered file writes once and ignores how much was written: a signal during a write to a full pipe loses the rest.
+    """
+    out = sys.stdout
+    if isinstance(getattr(out, "buffer", None), io.RawIOBase):
+        sys.stdout = open(out.fileno(), "w", buffering=1, encoding=out.encoding, errors=out.errors, closefd=False)  # noqa: SIM115

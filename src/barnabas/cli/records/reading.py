@@ -1,21 +1,27 @@
 """The reading loop of `barnabas records consume`.
 
-Its one rule: without --follow, the end offsets are fixed at the beginning. So reading ends even if producers keep writing.
+Its one rule: without --follow, the end offsets are fixed when a partition is assigned. So reading ends even if producers keep
+writing. `group_offsets` commits, for a group, what was printed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.records.group_offsets import GroupOffsets
 from barnabas.cli.records.output import Filter, row_of
 from barnabas.cli.records.writing import split_settings
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import Output, columns
+from barnabas.cli.terminal.output import Output, columns, note
+from barnabas.cli.terminal.watch import interrupted
 from barnabas.operations.partitions import Selection, find_partitions
+from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
     Place = tuple[str, int]
 
 _POLL_MS = 500
+_JOIN_POLLS = 20
+_MAX_UNFLUSHED = 256
+"""Records of a group that are printed before a flush: those of a failed flush are not committed, and printed again."""
 
 
 class Begin(NamedTuple):
@@ -99,31 +108,35 @@ def consume(
     async def work(cluster: Cluster) -> None:
         async with Consumer(cluster, settings) as consumer:
             keys = (await find_partitions(cluster, partitions)).keys
+            offsets = None
             if group is not None:
-                await consumer.subscribe(dict.fromkeys(topic for topic, _ in keys))
-                ends = None if stop.follow else await _joined(consumer)
+                offsets = GroupOffsets(consumer, consumer.settings.auto_commit_interval_ms / 1000)
+                await consumer.subscribe(dict.fromkeys(topic for topic, _ in keys), offsets)
             else:
                 consumer.assign(keys)
-                ends = await _placed(consumer, keys, begin, stop)
-            with show:
-                await _read(consumer, ends, stop, wanted, show)
-            if group is not None:
-                await consumer.commit()
+            reading = _Reading(consumer, stop, wanted, show, offsets)
+            is_interrupted = False
+            try:
+                with show:
+                    try:
+                        if group is None:
+                            await reading.fix_ends(await _place(consumer, keys, begin))
+                        await reading.run()
+                    except asyncio.CancelledError:  # Ctrl-C: what was read is shown and committed
+                        is_interrupted = True
+                if offsets is not None:
+                    offsets.flushed()
+            finally:
+                if offsets is not None:
+                    await offsets.commit()
+            if is_interrupted:
+                interrupted(is_normal=stop.follow)
 
     run(rest, work, is_long=True)
 
 
-async def _joined(consumer: Consumer) -> dict[Any, int]:
-    """Wait for the assignment, and return the end offsets of its partitions. Empty if the group assigns none."""
-    for _ in range(20):
-        if consumer.assignment():
-            break
-        await consumer.getmany(timeout_ms=_POLL_MS, max_records=0)
-    return dict(await consumer.end_offsets(sorted(consumer.assignment())))
-
-
-async def _placed(consumer: Consumer, keys: list[Place], begin: Begin, stop: Stop) -> dict[Any, int] | None:
-    """Seek to the begin position, and return the end offsets, or None with `follow`. Raises Failure."""
+async def _place(consumer: Consumer, keys: list[Place], begin: Begin) -> dict[Any, int]:
+    """Seek to the begin position, and return the end offsets. Raises Failure."""
     first = await consumer.beginning_offsets(keys)
     ends = dict(await consumer.end_offsets(keys))
     starts: dict[Any, int] = dict(first)
@@ -139,36 +152,114 @@ async def _placed(consumer: Consumer, keys: list[Place], begin: Begin, stop: Sto
             text = f"offset {start} is after its end offset {ends[place]}"
             raise Failure(text, resource=f"partition {place[0]}-{place[1]}")
         consumer.seek(place, max(start, first[place]))
-    if stop.until_ms is not None and not stop.follow:
-        until = await consumer.offsets_for_times(dict.fromkeys(keys, stop.until_ms))
-        ends |= {place: each.offset for place, each in until.items() if each is not None}
-    return None if stop.follow else ends
+    return ends
 
 
-async def _read(consumer: Consumer, ends: dict[Any, int] | None, stop: Stop, wanted: Filter, show: Show) -> None:
-    from barnabas.client.consumer import ConsumerRecord
+class _Reading:
+    """The loop. A partition is done when its position reaches its end, if it has one."""
 
-    left = stop.max_records
-    while left is None or left > 0:
-        if ends is not None:
-            done = [place for place in consumer.assignment() if await consumer.position(place) >= ends.get(place, 0)]
-            if len(done) == len(consumer.assignment()):
+    def __init__(
+        self, consumer: Consumer, stop: Stop, wanted: Filter, show: Show, offsets: GroupOffsets | None
+    ) -> None:
+        self._consumer, self._stop, self._wanted, self._show, self._offsets = consumer, stop, wanted, show, offsets
+        self._left = stop.max_records
+        self._ends: dict[Any, int] = {}
+
+    async def run(self) -> None:
+        while self._left is None or self._left > 0:
+            if self._offsets is not None:
+                await self._pass_markers(self._offsets)
+                await self._offsets.commit_if_due()
+            if await self._is_done():
                 return
-            consumer.pause(done)
-        found = await consumer.getmany(timeout_ms=_POLL_MS)
-        for (topic, partition), some in found.items():
-            end = None if ends is None else ends.get((topic, partition), 0)
-            for plain in some:
-                record = ConsumerRecord(topic, partition, *plain)
-                if (end is not None and record.offset >= end) or not wanted(record):
-                    continue
-                if stop.until_ms is not None and record.timestamp >= stop.until_ms:
-                    continue
-                show.add(record)
-                if left is not None:
-                    left -= 1
-                    if left == 0:
-                        consumer.seek((topic, partition), record.offset + 1)
-                        return
-        if found:
-            show.flush()
+            found = await self._consumer.getmany(timeout_ms=_POLL_MS)
+            for place, some in found.items():
+                self._print(place, some)
+            if found:
+                self._flush()
+                await asyncio.sleep(0)  # buffered records are returned without a wait, but Ctrl-C and heartbeats need one
+
+    async def _is_done(self) -> bool:
+        """Pause partitions that are read to their end, and return whether all are. Without --follow, ends are fixed here."""
+        places = self._consumer.assignment()
+        if not self._stop.follow:
+            if not places and not (places := await self._assigned()):
+                note("the group assigned no partitions to this consumer: other members read them all")
+                return True
+            if new := sorted(place for place in places if place not in self._ends):
+                await self.fix_ends(dict(await self._consumer.end_offsets(new)))
+        done = []
+        for place in places:
+            if place in self._ends:
+                position = await self._position(place)
+                if position is not None and position >= self._ends[place]:
+                    done.append(place)
+        done = [place for place in done if place in self._consumer.assignment()]
+        if done and len(done) == len(self._consumer.assignment()):
+            return True
+        self._consumer.pause(done)
+        return False
+
+    async def _assigned(self) -> frozenset[Any]:
+        """Wait until the group assigns partitions, and return them; none if it does not within ten seconds."""
+        for _ in range(_JOIN_POLLS):
+            if self._consumer.assignment():
+                break
+            await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=0)
+        return self._consumer.assignment()
+
+    async def fix_ends(self, ends: dict[Any, int]) -> None:
+        """Fix the end offsets of partitions, or with --until their first records at or after that time. Not with --follow."""
+        if self._stop.follow:
+            return
+        if self._stop.until_ms is not None:
+            until = await self._consumer.offsets_for_times(dict.fromkeys(ends, self._stop.until_ms))
+            ends |= {place: each.offset for place, each in until.items() if each is not None}
+        self._ends |= ends
+
+    async def _position(self, place: Any) -> int | None:
+        """Return the position of a partition, or None if a rebalance has revoked it."""
+        try:
+            return await self._consumer.position(place)
+        except KafkaError:
+            if place in self._consumer.assignment():
+                raise
+            return None
+
+    async def _pass_markers(self, offsets: GroupOffsets) -> None:
+        for place in self._consumer.assignment():
+            if place in offsets and (position := await self._position(place)) is not None:
+                offsets.passed(place, position)
+
+    def _print(self, place: Any, some: Iterable[Any]) -> None:
+        """Print the wanted records of a partition that are before its end."""
+        from barnabas.client.records import ConsumerRecord
+
+        until_ms, offsets = self._stop.until_ms, self._offsets
+        end = self._ends.get(place)
+        unflushed = 0
+        for plain in some:
+            record = ConsumerRecord(*place, *plain)
+            if until_ms is not None and record.timestamp >= until_ms and (end is None or record.offset < end):
+                end = self._ends[place] = record.offset
+            is_after = end is not None and record.offset >= end
+            if is_after or self._left == 0 or not self._wanted(record):
+                if offsets is not None:
+                    offsets.skipped(place)
+                if is_after or self._left == 0:
+                    return
+                continue
+            self._show.add(record)
+            if self._left is not None:
+                self._left -= 1
+            if offsets is not None:
+                offsets.printed(place, record.offset)
+                unflushed += 1
+                if unflushed >= _MAX_UNFLUSHED:
+                    unflushed = 0
+                    self._flush()
+
+    def _flush(self) -> None:
+        self._show.flush()
+        if self._offsets is not None:
+            self._offsets.flushed()
