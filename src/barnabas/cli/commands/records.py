@@ -180,7 +180,8 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
     "--until-end/--follow",
     "until_end",
     default=True,
-    help="Stop at the current end of the partitions, or wait for more records.  [default: until-end]",
+    help="Stop at the current end of the partitions, or wait for more records until Ctrl-C, which exits with 0."
+    "  [default: until-end]",
 )
 @click.option("--until", "until_ms", callback=time_ms, metavar="TIME|AGE", help="Only records before this time.")
 @click.option("--key", metavar="REGEX", help="Only records whose key matches.")
@@ -205,7 +206,7 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
     "-g",
     metavar="GROUP",
     shell_complete=complete_group,
-    help="Consume as a member of this group, from its committed offsets, and commit at the end.",
+    help="Consume as a member of this group, from its committed offsets, and commit the records that were printed.",
 )
 @click.option(
     "--isolation-level",

@@ -115,7 +115,9 @@ class GroupOffsets:
             await self._commit(places)
         except (KafkaError, OSError) as error:
             names = ", ".join(map(str, places))
-            note(f"the offsets of {names} could not be committed before a rebalance: records will be shown again: {error}")
+            note(
+                f"the offsets of {names} could not be committed before a rebalance: records will be shown again: {error}"
+            )
         self._drop(places)
 
     def on_partitions_lost(self, places: list[TopicPartition]) -> None:

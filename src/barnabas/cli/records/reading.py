@@ -177,7 +177,9 @@ class _Reading:
                 self._print(place, some)
             if found:
                 self._flush()
-                await asyncio.sleep(0)  # buffered records are returned without a wait, but Ctrl-C and heartbeats need one
+                await asyncio.sleep(
+                    0
+                )  # buffered records are returned without a wait, but Ctrl-C and heartbeats need one
 
     async def _is_done(self) -> bool:
         """Pause partitions that are read to their end, and return whether all are. Without --follow, ends are fixed here."""

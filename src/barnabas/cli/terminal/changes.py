@@ -40,27 +40,45 @@ def is_terminal() -> bool:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end a question at once. The event loop would only note it, and the terminal would go on waiting."""
-    if threading.current_thread() is not threading.main_thread():
+def interruptible() -> Iterator[None]:
+    """Make Ctrl-C raise KeyboardInterrupt at once while a prompt waits for an answer.
+
+    The event loop's own handler only cancels the task of the command, which has no effect before the next await.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def _prompting() -> Iterator[None]:
+    """Turn Ctrl-C and the end of the input at a prompt into a Failure: both are a no."""
+    try:
+        with interruptible():
+            yield
+    except click.Abort:
+        note("")  # the answer has no line end
+        raise Failure("not confirmed: nothing was changed") from None
+
+
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask for confirmation unless `yes`. Raises Failure if the answer is no or standard input is not a terminal."""
+    """Ask for confirmation unless `yes`. Raises Failure if the answer is no or standard input is not a terminal.
+
+    Ctrl-C and the end of the input are a no.
+    """
     if yes:
         return
     if not is_terminal():
         raise Failure(
             f"{question} This cannot be confirmed, because standard input is not a terminal", advice="pass --yes"
         )
-    with _interruptible():
+    with _prompting():
         is_confirmed = click.confirm(question, err=True)
     if not is_confirmed:
         raise Failure("not confirmed: nothing was changed")
@@ -72,7 +90,7 @@ def confirm_count(question: str, count: int, what: str, *, yes: bool) -> None:
         confirm(question, yes=yes)
         return
     text = f"{question} Type {count}, the number of {what}, or yes"
-    with _interruptible():
+    with _prompting():
         answer = click.prompt(text, err=True, default="", show_default=False)
     if str(answer).strip().lower() not in (str(count), "yes"):
         raise Failure("not confirmed: nothing was changed")

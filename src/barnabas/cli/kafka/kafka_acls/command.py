@@ -15,6 +15,7 @@ from barnabas.cli.kafka.java_text import exception_text
 from barnabas.cli.kafka.java_tool import JavaTool, refuse
 from barnabas.cli.kafka.kafka_acls import lines as acl_command
 from barnabas.cli.kafka.kafka_acls.lines import Entry, Options, Pattern, UsageProblem
+from barnabas.cli.terminal.changes import interruptible
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output
@@ -215,4 +216,5 @@ def _is_confirmed(lines: Sequence[str]) -> bool:
     _print(lines)
     if not sys.stdin.isatty():
         raise Failure("there is no terminal to confirm on: use --force")
-    return sys.stdin.readline().strip().lower() == "y"
+    with interruptible():
+        return sys.stdin.readline().strip().lower() == "y"
