@@ -5,6 +5,7 @@ Its one rule: a selected topic or partition must exist. If it does not, an `Oper
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,8 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.state import ClusterState
+
+_NUMBERS = re.compile("[0-9]+(?:,[0-9]+)*")
 
 Key = tuple[str, int]
 """A topic and the number of a partition."""
@@ -36,12 +39,13 @@ def parse_selection(text: str) -> Selection:
     (Selection(topic='orders', partitions=None), Selection(topic='orders', partitions=(0, 2)))
     """
     topic, colon, numbers = text.partition(":")
+    if not topic:
+        raise ValueError(f"{text!r}: the name of a topic is missing")
     if not colon:
         return Selection(topic)
-    try:
-        return Selection(topic, tuple(int(each) for each in numbers.split(",")))
-    except ValueError:
-        raise ValueError(f"{text!r}: partitions are numbers, as in orders:0 or orders:0,2") from None
+    if not _NUMBERS.fullmatch(numbers):
+        raise ValueError(f"{text!r}: partitions are numbers, as in orders:0 or orders:0,2")
+    return Selection(topic, tuple(map(int, numbers.split(","))))
 
 
 class Selected(NamedTuple):

@@ -73,7 +73,7 @@ def test_json_and_tsv_say_everything(broker: Broker) -> None:
     lines = [
         {"key": "k", "value": {"a": [1]}, "headers": {"h": "1"}, "partition": 2, "timestamp": T0_MS},
         {"value": {"base64": "/wA="}, "headers": [["x", None]], "partition": 2},
-        {"partition": 2},
+        {"value": None, "partition": 2},
     ]
     produce(broker, "said", "\n".join(map(json.dumps, lines)), "--format", "json")
     first, second, third = consume(broker, "said:2", "--format", "json")
@@ -116,7 +116,27 @@ def test_a_dry_run_writes_nothing(broker: Broker) -> None:
     [
         (["--format", "json"], "{", "Error: bad: line 1: this is not JSON"),
         (["--format", "json"], "[]", "an object is needed"),
-        (["--format", "json"], '{"partition": "x"}', "partition must be a whole number"),
+        (["--format", "json"], '{"value": 1, "partition": "x"}', "partition must be a whole number"),
+        (["--format", "json"], '{"value": 1}\n{"valu": 1}', "line 2: unknown member 'valu'; did you mean 'value'?"),
+        (["--format", "json"], '{"Value": 1}', "unknown member 'Value'; did you mean 'value'?"),
+        (["--format", "json"], '{"value": 1, "color": 2}', "unknown member 'color'; the members are key, value,"),
+        (["--format", "json"], '{"key": "k"}', 'the member "value" is missing; null as its value is a tombstone'),
+        (["--format", "json"], '{"value": 1, "value": 2}', "the member 'value' is given twice"),
+        (["--format", "json"], '{"value": {"a": 1, "a": 2}}', "the member 'a' is given twice"),
+        (["--format", "json"], '{"value": NaN}', "this is not JSON (NaN is not a number)"),
+        (["--format", "json"], '{"value": 1e999}', "not JSON compliant"),
+        (["--format", "json"], '{"value": 1, "partition": true}', "partition must be a whole number"),
+        (["--format", "json"], '{"value": 1, "partition": -1}', "partition must be between 0 and"),
+        (["--format", "json"], '{"value": 1, "timestamp": 1.5}', "timestamp must be a whole number"),
+        (["--format", "json"], '{"value": 1, "timestamp": "2026-01-31"}', "timestamp must be a whole number"),
+        (["--format", "json"], '{"value": 1, "timestamp": 99999999999999999999}', "timestamp must be between"),
+        (["--format", "json"], '{"value": 1, "headers": 5}', "headers must be an object, or a list of pairs"),
+        (["--format", "json"], '{"value": 1, "headers": false}', "headers must be an object, or a list of pairs"),
+        (["--format", "json"], '{"value": 1, "headers": ["ab"]}', "headers must be an object, or a list of pairs"),
+        (["--format", "json"], '{"value": 1, "headers": [[1, "x"]]}', "the name of a header must be a string, not 1"),
+        (["--format", "json"], '{"value": 1, "headers": [{"key": "h", "val": 1}]}', "did you mean 'value'?"),
+        (["--format", "json"], '{"value": 1, "headers": [{"key": "h"}]}', "a header needs the members key and value"),
+        (["--format", "tsv"], "k\tv\t", "a header is NAME=VALUE"),
         (["--format", "json"], '{"value": {"base64": "?"}}', "the value of base64 is not Base64"),
         (["--format", "tsv"], "one", "a key, a tab and a value are needed"),
         (["-p", "7"], "x", "topic bad has no partition 7"),
@@ -239,6 +259,12 @@ def test_a_group_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
         (["consume", "history", "--from", "never"], 2, "'never' is not a time"),
         (["consume", "history", "--value", "("], 2, "'(' is not a regular expression"),
         (["consume", "history", "--where", "x"], 2, "is not a condition"),
+        (["consume", "history", "--where", "n>>3"], 2, "'>' cannot follow '>'; a number is needed\n  n>>3\n    ^"),
+        (["consume", "history", "--header", "=x"], 2, "it must be NAME or NAME=VALUE"),
+        (["consume", "history", "--offset", "1_0"], 2, "must be a number"),
+        (["consume", "history:-1"], 2, "partitions are numbers"),
+        (["consume", ":0"], 2, "the name of a topic is missing"),
+        (["produce", "history", "-K", ""], 2, "--key-separator must not be empty"),
         (["consume", "history:0", "--group", "g"], 2, "--group cannot be combined with partitions"),
         (["produce", "nowhere", "-X", "max.block.ms=200"], 1, "UNKNOWN_TOPIC_OR_PARTITION: topic nowhere"),
         (
@@ -277,7 +303,7 @@ def test_who_may_not_is_told_which_right_is_missing() -> None:
 
 def test_records_are_deleted_up_to_an_offset_or_a_time_after_a_preview(broker: Broker) -> None:
     broker.create_topic("old", 2)
-    lines = [json.dumps({"partition": number % 2, "timestamp": T0_MS + number}) for number in range(20)]
+    lines = [json.dumps({"value": None, "partition": number % 2, "timestamp": T0_MS + number}) for number in range(20)]
     produce(broker, "old", "\n".join(lines), "--format", "json")
     dry = run(broker, "records", "delete", "old:0", "--before-offset", 4, "--dry-run")
     assert (dry.exit_code, dry.stdout) == (0, "")

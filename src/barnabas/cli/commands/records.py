@@ -7,6 +7,7 @@ could not be produced, consumed or deleted.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -110,12 +111,14 @@ def produce(
     """
     if key_separator is not None and form != "lines":
         raise click.UsageError("--key-separator can only be used with --format lines.")
+    if key_separator == "":
+        raise click.UsageError("--key-separator must not be empty.")
     more = tuple(_header(each) for each in headers)
     parse: Parser = _parser(form, key_separator, null)
 
     def completed() -> Iterator[NewRecord]:
         for file in files or [sys.stdin.buffer]:
-            for record in parse_lines(file, parse):
+            for record in parse_lines(file, parse, file.name if files else None):
                 yield record._replace(
                     key=key.encode() if key is not None and record.key is None else record.key,
                     partition=partition if record.partition is None else record.partition,
@@ -194,7 +197,8 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
     "conditions",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Only records whose value is JSON with this field; also with != ~ > < >= <=; may be repeated.",
+    help="Only records whose value is JSON with this field, such as order.items[0].name; also with != ~ > < >= <=;"
+    " may be repeated.",
 )
 @click.option(
     "--format", "-f", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of values."
@@ -283,10 +287,11 @@ def _filters(key: str | None, value: str | None, headers: Iterable[str], conditi
 
 
 def _offset(text: str | None) -> int | None:
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        raise click.UsageError(f"--offset {text}: must be a number; negative numbers count from the end.") from None
+    if text is None:
+        return None
+    if not re.fullmatch(r"-?[0-9]+", text):
+        raise click.UsageError(f"--offset {text}: must be a number; negative numbers count from the end.")
+    return int(text)
 
 
 # --- delete

@@ -10,8 +10,9 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from barnabas.cli.records.conditions import holds, parse_condition
 from barnabas.cli.terminal.output import utc_time
 
 FORMATS = ("text", "json", "hex", "base64")
@@ -96,67 +97,32 @@ def regex_filter(field: str, pattern: str) -> Filter:
 
 
 def header_filter(text: str) -> Filter:
-    """Return a filter for records with a header NAME, or NAME=VALUE."""
+    """Return a filter for records with a header NAME, or NAME=VALUE. Raises ValueError."""
     name, sign, value = text.partition("=")
+    if not name:
+        raise ValueError(f"{text!r} is not a header: it must be NAME or NAME=VALUE")
     wanted = value.encode() if sign else None
     return lambda record: any(key == name and (wanted is None or each == wanted) for key, each in record.headers)
 
 
-class _Condition(NamedTuple):
-    path: tuple[str | int, ...]
-    sign: str
-    value: str
-
-
-_CONDITION = re.compile(r"(?P<path>[^=!~<>]+)(?P<sign>!=|>=|<=|=|~|>|<)(?P<value>.*)", re.DOTALL)
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-
-
 def where_filter(text: str) -> Filter:
-    """Return a filter for records whose value is JSON, by a comparison of PATH with a value or a regex. Raises ValueError.
+    """Return a filter for records whose value is JSON and fulfils a condition; see `conditions`. Raises ValueError.
 
     >>> fits = where_filter("order.items[0].count>=2")
     >>> from barnabas.client.records import ConsumerRecord
     >>> fits(ConsumerRecord("t", 0, 0, 0, None, b'{"order": {"items": [{"count": 3}]}}'))
     True
     """
-    found = _CONDITION.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a condition such as order.total>=100, user.name=alice or user.name~^a")
-    path = tuple(int(index) if index else name for name, index in _STEP.findall(found["path"].strip().lstrip("$.")))
-    condition = _Condition(path, found["sign"], found["value"].strip())
-    if condition.sign == "~":
-        regex_filter("value", condition.value)  # raises ValueError if it is not a regex
+    condition = parse_condition(text)
 
     def fits(record: Shown) -> bool:
         try:
             value = json.loads(record.value or b"")
         except ValueError:
             return False
-        return _holds(condition, value)
+        return holds(condition, value)
 
     return fits
-
-
-def _holds(condition: _Condition, value: Any) -> bool:
-    for step in condition.path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return condition.sign == "!="
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    match condition.sign:
-        case "=":
-            return bool(text == condition.value)
-        case "!=":
-            return bool(text != condition.value)
-        case "~":
-            return re.search(condition.value, text) is not None
-    try:
-        left, right = float(text), float(condition.value)
-    except ValueError:
-        return False
-    return {">": left > right, "<": left < right, ">=": left >= right, "<=": left <= right}[condition.sign]
 
 
 def all_of(filters: Iterable[Filter]) -> Filter:
