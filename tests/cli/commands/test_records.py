@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from barnabas.cli.kafka.console_tools import LineReader, ToolError, default_formatter
-from barnabas.client.records import ConsumerRecord
+from barnabas.client.admin.records import Records
+from barnabas.client.records import ConsumerRecord, TopicPartition
 from barnabas.testing import Broker
+from barnabas.wire.errors import ErrorCode, KafkaError
 from tests.client.admin.guarded import guarded_broker
 from tests.command_line import Command, Process, Script, invoke
 
@@ -321,6 +323,46 @@ def test_records_are_deleted_up_to_an_offset_or_a_time_after_a_preview(broker: B
     assert "delete 6 records of old-0: 4 to 9, all of them" in everything.stderr
     assert consume(broker, "old") == []
     assert "nothing to delete" in run(broker, "records", "delete", "old", "--all", "--yes").stderr
+
+
+def test_each_partition_is_deleted_by_itself_up_to_an_offset(broker: Broker) -> None:
+    broker.create_topic("uneven", 3)
+    produce(broker, "uneven", "a\nb\nc\n", "-p", 0)
+    produce(broker, "uneven", "a\n", "-p", 1)
+    how = ["records", "delete", "uneven", "--before-offset", 2]
+    dry = run(broker, *how, "--dry-run")
+    assert (dry.exit_code, dry.stderr) == (
+        0,
+        "would delete 2 records of uneven-0: 0 to 1\nwould delete 1 records of uneven-1: 0 to 0, all of them\n",
+    )
+    done = run(broker, *how, "--yes", "-o", "json", code=0)
+    assert [(row["partition"], row["lowWatermark"]) for row in json.loads(done.stdout)] == [(0, 2), (1, 1)]
+    assert [(row["partition"], row["offset"]) for row in consume(broker, "uneven")] == [(0, 2)]
+    beyond = run(broker, "records", "delete", "uneven", "--before-offset", 9, "--yes", code=1)
+    assert "partition uneven-0: offset 9 is after its end offset 3" in beyond.stderr
+    assert len(consume(broker, "uneven")) == 1
+    assert (
+        "nothing to delete" in run(broker, "records", "delete", "uneven:2", "--before-offset", 1, "-y", code=0).stderr
+    )
+
+
+def test_a_partition_that_fails_does_not_stop_the_deletion_of_others(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.create_topic("partly", 2)
+    for partition in range(2):
+        produce(broker, "partly", "a\n", "-p", partition)
+    ask = Records.list_offsets
+
+    async def list_offsets(self: Records, wanted: Any, **how: Any) -> Any:
+        found = dict(await ask(self, wanted, **how))
+        return {**found, TopicPartition("partly", 0): KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, "no leader")}
+
+    monkeypatch.setattr(Records, "list_offsets", list_offsets)
+    done = run(broker, "records", "delete", "partly", "--all", "--yes", "-o", "json", code=1)
+    rows = {row["partition"]: (row["lowWatermark"], row["error"]) for row in json.loads(done.stdout)}
+    assert rows == {0: (None, "LEADER_NOT_AVAILABLE"), 1: (1, None)}
+    assert "LEADER_NOT_AVAILABLE" in run(broker, "records", "delete", "partly", "--all", "--dry-run", code=1).stderr
 
 
 # --- Kafka's console tools

@@ -202,7 +202,7 @@ def test_ctrl_c_before_the_end_commits_what_was_printed_and_exits_with_1(broker:
 def test_a_closed_pipe_commits_no_more_than_it_took(broker: Broker, extra: list[str]) -> None:
     group = f"piped-{'-'.join(extra)}"
     reader, writer = os.pipe()
-    pipe_size = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)  # type: ignore[attr-defined]
+    pipe_size = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     command = program("records", "consume", "large", "--group", group, *extra, "-b", broker.bootstrap_servers)
     with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, env=environment()) as process:
         os.close(writer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
@@ -25,6 +25,7 @@ from barnabas.cli.records.input import BadLineError, NewRecord, Parser, line_par
 from barnabas.cli.records.output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
+from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure, failure_of
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import time_ms
@@ -33,6 +34,7 @@ from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
+    from barnabas.client.records import TopicPartition
 
     Place = tuple[str, int]
 
@@ -324,6 +326,9 @@ def delete(
 ) -> None:
     """Delete the oldest records of topics or of some of their partitions. This cannot be undone. Asks for confirmation.
 
+    Partitions are independent: one that ends before --before-offset is deleted to its end, and one that fails does not stop the
+    others. Exits with 1 if a partition failed, or if all partitions end before --before-offset.
+
     \b
     Examples:
       barnabas records delete orders --before 30d --dry-run
@@ -336,59 +341,76 @@ def delete(
 
     async def work(cluster: Cluster) -> None:
         from barnabas.client.admin.records import Records
-        from barnabas.client.records import TopicPartition
 
         keys = (await find_partitions(cluster, partitions)).keys
-        first, last, targets = await _targets(Records(cluster), keys, before_offset, before_ms)
-        plan = {TopicPartition(*place): targets[place] for place in keys if first[place] < targets[place]}
-        total = sum(target - first[place] for place, target in plan.items())
-        announce(
-            (
-                f"delete {target - first[place]:,} records of {place}: {first[place]} to {target - 1}"
-                f"{', all of them' if target == last[place] else ''}"
-                for place, target in plan.items()
-            ),
-            dry_run=dry_run,
-        )
-        if not plan:
+        steps, failed = await _deletions(Records(cluster), keys, before_offset, before_ms)
+        announce(map(str, steps), dry_run=dry_run)
+        for place, error in failed.items():
+            failure_of(error, f"partition {place}").show()
+        if not steps and not failed:
             note("nothing to delete")
-        if dry_run or not plan:
+        if dry_run or not steps:
+            if failed:
+                sys.exit(EXIT_FAILED)
             return
+        total = sum(step.end - step.first for step in steps)
         confirm(f"Permanently delete up to {total:,} records?", yes=yes)
-        results = await Records(cluster).delete_records(plan)
+        results = await Records(cluster).delete_records({step.place: step.end for step in steps})
         show_results(
             output,
             ("topic", "partition", "lowWatermark"),
-            results,
+            {**results, **failed},
             lambda place, low: {"topic": place.topic, "partition": place.partition, "lowWatermark": low},
         )
 
     run(connection, work)
 
 
-async def _targets(
+class _Deletion(NamedTuple):
+    """The records of a partition to delete: from `first` up to but excluding `end`. `log_end` is its end offset."""
+
+    place: TopicPartition
+    first: int
+    end: int
+    log_end: int
+
+    def __str__(self) -> str:
+        everything = ", all of them" if self.end == self.log_end else ""
+        return f"delete {self.end - self.first:,} records of {self.place}: {self.first} to {self.end - 1}{everything}"
+
+
+async def _deletions(
     records: Any, keys: list[Place], before_offset: int | None, before_ms: int | None
-) -> tuple[dict[Any, int], dict[Any, int], dict[Any, int]]:
-    """Return the first and end offsets of partitions, and the offsets before which to delete. Raises Failure."""
+) -> tuple[list[_Deletion], dict[TopicPartition, KafkaError]]:
+    """Return the records to delete in each partition, and errors of partitions that cannot be asked.
+
+    A partition that ends before `before_offset` is deleted to its end. Raises Failure if all partitions with records do.
+    """
     from barnabas.client.admin.records import OffsetSpec
+    from barnabas.client.records import TopicPartition
 
-    first = _offsets(await records.list_offsets(dict.fromkeys(keys, OffsetSpec.EARLIEST)))
-    last = _offsets(await records.list_offsets(dict.fromkeys(keys, OffsetSpec.LATEST)))
-    if before_offset is not None:
-        for place, end in last.items():
-            if before_offset > end:
-                raise Failure(
-                    f"offset {before_offset} is after its end offset {end}", resource=f"partition {place[0]}-{place[1]}"
-                )
-        return first, last, dict.fromkeys(keys, before_offset)
-    if before_ms is None:
-        return first, last, last
-    found = _offsets(await records.list_offsets(dict.fromkeys(keys, before_ms)))
-    return first, last, {place: each if each >= 0 else last[place] for place, each in found.items()}
-
-
-def _offsets(found: Mapping[Any, Any]) -> dict[Any, int]:
-    for place, each in found.items():
-        if isinstance(each, KafkaError):
-            raise failure_of(each, f"partition {place}")
-    return {tuple(place): each.offset for place, each in found.items()}
+    places = [TopicPartition(*key) for key in keys]
+    asked: list[Mapping[Any, Any]] = [
+        await records.list_offsets(dict.fromkeys(places, OffsetSpec.EARLIEST)),
+        await records.list_offsets(dict.fromkeys(places, OffsetSpec.LATEST)),
+    ]
+    if before_ms is not None:
+        asked.append(await records.list_offsets(dict.fromkeys(places, before_ms)))
+    steps: list[_Deletion] = []
+    failed: dict[TopicPartition, KafkaError] = {}
+    for place in places:
+        answers = [answer[place] for answer in asked]
+        error = next((each for each in answers if isinstance(each, KafkaError)), None)
+        if error is not None:
+            failed[place] = error
+            continue
+        first, log_end, *found = (each.offset for each in answers)
+        end = log_end if before_offset is None else min(before_offset, log_end)
+        if found and found[0] >= 0:
+            end = found[0]
+        steps.append(_Deletion(place, first, end, log_end))
+    filled = [step for step in steps if step.first < step.log_end]
+    if before_offset is not None and filled and all(before_offset > step.log_end for step in filled):
+        text = f"offset {before_offset} is after its end offset {filled[0].log_end}"
+        raise Failure(text, resource=f"partition {filled[0].place}", advice="delete all records with --all")
+    return [step for step in steps if step.first < step.end], failed
