@@ -22,7 +22,16 @@ from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.records import reading as record_reading
 from barnabas.cli.records import writing as record_writing
 from barnabas.cli.records.input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
-from barnabas.cli.records.output import FORMATS, Filter, all_of, header_filter, regex_filter, where_filter
+from barnabas.cli.records.output import (
+    FORMATS,
+    DecodedRecord,
+    Filter,
+    Shown,
+    all_of,
+    header_filter,
+    regex_filter,
+    where_filter,
+)
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
@@ -34,7 +43,7 @@ from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
-    from barnabas.client.records import TopicPartition
+    from barnabas.client.records import ConsumerRecord, TopicPartition
 
     Place = tuple[str, int]
 
@@ -202,11 +211,14 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
     help="Only records whose value is JSON with this field, such as order.items[0].name; also with != ~ > < >= <=;"
     " may be repeated.",
 )
-@click.option(
-    "--format", "-f", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Format of values."
-)
+@click.option("--format", "-f", "form", type=click.Choice(FORMATS), help="Format of values.  [default: text]")
 @click.option("--key-format", type=click.Choice(FORMATS), help="Format of keys.  [default: as --format]")
 @click.option("--values", "values_only", is_flag=True, help="Print only the raw values, one per line.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Do not decode records of internal topics such as __consumer_offsets; also implied by --format and --key-format.",
+)
 @click.option(
     "--group",
     "-g",
@@ -237,13 +249,17 @@ def consume(
     value: str | None,
     headers: tuple[str, ...],
     conditions: tuple[str, ...],
-    form: str,
+    form: str | None,
     key_format: str | None,
     values_only: bool,
+    raw: bool,
     group: str | None,
     isolation_level: str,
 ) -> None:
     """Show the records of topics or of some of their partitions. By default, from the beginning to the current end.
+
+    Records of __consumer_offsets, __transaction_state, __share_group_state and __remote_log_metadata are decoded. Filters
+    apply to the decoded JSON, as in --where data.offset>=100.
 
     \b
     Examples:
@@ -270,8 +286,40 @@ def consume(
     wanted = _filters(key, value, headers, conditions)
     begin = record_reading.Begin(_offset(offset), from_ms, tail)
     stop = record_reading.Stop(max_records, not until_end, until_ms)
-    show = record_reading.Show(output, key_format or form, form, values_only)
+    decodes = not (raw or form or key_format or values_only) and _has_decodable(partitions)
+    text = form or "text"
+    show = record_reading.Show(
+        output, key_format or text, text, values_only=values_only, decode=_in_clear if decodes else None
+    )
     record_reading.consume(connection, partitions, group, from_beginning, isolation_level, begin, stop, wanted, show)
+
+
+def _has_decodable(partitions: Iterable[Selection]) -> bool:
+    """Return whether a topic has records of Kafka's own. Raises Failure for the metadata log."""
+    names = [each.topic for each in partitions if each.topic.startswith("__")]
+    if not names:
+        return False
+    from barnabas.cli.files.internal_records import is_decodable  # only for internal topics: it needs all record types
+    from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
+
+    if CLUSTER_METADATA_TOPIC in names:
+        advice = "barnabas metadata --help, with --bootstrap-controller; or barnabas dump, for files"
+        raise Failure(
+            "brokers do not serve the metadata log", resource=f"topic {CLUSTER_METADATA_TOPIC}", advice=advice
+        )
+    return any(map(is_decodable, names))
+
+
+def _in_clear(record: ConsumerRecord) -> Shown:
+    """Return a record of an internal topic with its key and value as JSON, or the same record if it cannot be decoded."""
+    from barnabas.cli.files.internal_records import decode_internal
+
+    found = decode_internal(record.topic, record.key, record.value)
+    if found is None:
+        return record
+    key, value = (None if each is None else each.encode("utf-8", "surrogatepass") for each in (found.key, found.value))
+    parts = (record.topic, record.partition, record.offset, record.timestamp)
+    return DecodedRecord(*parts, key, value, record.headers, found.type, found.key_data, found.value_data)
 
 
 def _filters(key: str | None, value: str | None, headers: Iterable[str], conditions: Iterable[str]) -> Filter:

@@ -10,10 +10,11 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from barnabas.cli.records.conditions import holds, parse_condition
 from barnabas.cli.terminal.output import utc_time
+from barnabas.wire.json_text import JsonText
 
 FORMATS = ("text", "json", "hex", "base64")
 
@@ -60,17 +61,46 @@ def show(data: bytes | None, form: str) -> Any:
         return {"base64": base64.b64encode(data).decode()}
 
 
+class DecodedRecord(NamedTuple):
+    """A record of an internal topic, with its key and value as JSON text. `type` is the name of the record.
+
+    Tables show `key_data` and `value_data` instead, the parts without type and version.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    type: str
+    key_data: JsonText | None
+    value_data: JsonText | None
+
+
 def row_of(record: Shown, key_form: str, value_form: str, *, for_people: bool) -> dict[str, Any]:
+    """Return a record as a row. A decoded record also has `type`."""
     headers = [{"key": name, "value": show(value, "text")} for name, value in record.headers]
-    return {
+    row: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": utc_time(record.timestamp) if for_people else record.timestamp,
-        "key": show(record.key, key_form),
-        "value": show(record.value, value_form),
-        "headers": _headers_text(headers) if for_people else headers,
     }
+    if isinstance(record, DecodedRecord):
+        row["type"] = record.type
+        row["key"] = record.key_data if for_people else _json_text(record.key)
+        row["value"] = record.value_data if for_people else _json_text(record.value)
+    else:
+        row["key"] = show(record.key, key_form)
+        row["value"] = show(record.value, value_form)
+    row["headers"] = _headers_text(headers) if for_people else headers
+    return row
+
+
+def _json_text(data: bytes | None) -> JsonText | None:
+    return None if data is None else JsonText(data.decode("utf-8", "surrogatepass"))
 
 
 def _headers_text(headers: list[dict[str, Any]]) -> str | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.records.group_offsets import GroupOffsets
-from barnabas.cli.records.output import Filter, row_of
+from barnabas.cli.records.output import Filter, Shown, row_of
 from barnabas.cli.records.writing import split_settings
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, columns, note
@@ -52,23 +52,37 @@ class Stop(NamedTuple):
 
 
 class Show:
-    """Output of records, as rows or as bare values."""
+    """Output of records, as rows or as bare values. `decode` returns records of internal topics in clear."""
 
-    def __init__(self, output: Output, key_form: str, value_form: str, values_only: bool) -> None:
+    def __init__(
+        self,
+        output: Output,
+        key_form: str,
+        value_form: str,
+        *,
+        values_only: bool = False,
+        decode: Callable[[ConsumerRecord], Shown] | None = None,
+    ) -> None:
         self._output, self._key_form, self._value_form, self._values_only = output, key_form, value_form, values_only
+        self._decode = decode
         self._stack = ExitStack()
         self._rows: Any = None
 
     def __enter__(self) -> Show:
         if not self._values_only:
-            shown = columns("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+            kind = ("type",) if self._decode is not None else ()
+            shown = columns("topic", "partition", "offset", "timestamp", *kind, "key", "value", "headers")
             self._rows = self._stack.enter_context(self._output.table(shown))
         return self
 
     def __exit__(self, *args: Any) -> None:
         self._stack.__exit__(*args)
 
-    def add(self, record: ConsumerRecord) -> None:
+    def in_clear(self, record: ConsumerRecord) -> Shown:
+        """Return the record to filter and to show: decoded, if it is one of an internal topic."""
+        return record if self._decode is None else self._decode(record)
+
+    def add(self, record: Shown) -> None:
         if self._values_only:
             sys.stdout.buffer.write((record.value or b"") + b"\n")
         else:
@@ -237,11 +251,11 @@ class _Reading:
         """Print the wanted records of a partition that are before its end."""
         from barnabas.client.records import ConsumerRecord
 
-        until_ms, offsets = self._stop.until_ms, self._offsets
+        until_ms, offsets, show = self._stop.until_ms, self._offsets, self._show
         end = self._ends.get(place)
         unflushed = 0
         for plain in some:
-            record = ConsumerRecord(*place, *plain)
+            record = show.in_clear(ConsumerRecord(*place, *plain))
             if until_ms is not None and record.timestamp >= until_ms and (end is None or record.offset < end):
                 end = self._ends[place] = record.offset
             is_after = end is not None and record.offset >= end
@@ -251,7 +265,7 @@ class _Reading:
                 if is_after or self._left == 0:
                     return
                 continue
-            self._show.add(record)
+            show.add(record)
             if self._left is not None:
                 self._left -= 1
             if offsets is not None:
