@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +20,7 @@ from barnabas.client.records import ConsumerRecord, TopicPartition
 from barnabas.testing import Broker
 from barnabas.wire.errors import ErrorCode, KafkaError
 from tests.client.admin.guarded import guarded_broker
-from tests.command_line import Command, Process, Script, invoke
+from tests.command_line import Command, Process, Script, environment, invoke, program
 
 T0_MS = 1_700_000_000_000
 
@@ -298,6 +303,57 @@ def test_who_may_not_is_told_which_right_is_missing() -> None:
             assert result.exit_code == 1
             assert "TOPIC_AUTHORIZATION_FAILED" in result.stderr
             assert "User:ANONYMOUS lacks the permission DESCRIBE on topic secret" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown", "says"),
+    [
+        (["--max-scanned", 5], 5, "stopped by --max-scanned 5: 5 shown of 5 records ("),
+        (["--max-scanned", 5, "--where", "n>=4"], 1, "about 5 records were not read; continue with --offset 5\n"),
+        (["--max-bytes", "1B"], 1, "stopped by --max-bytes 1 B: 1 shown of 1 records (47 B) read; about 9 records"),
+        (["--max-bytes", "1kB", "--where", "n>=4"], 6, ""),
+        (["--max-scanned", 10], 10, ""),  # everything was read
+        (["--max-scanned", 99], 10, ""),
+        (["--max-scanned", 5, "--max", 2], 2, ""),
+        (["--max-scanned", 5, "--offset", 7], 3, ""),
+    ],
+)
+def test_a_limit_ends_a_search_and_says_so(
+    broker: Broker, history: str, arguments: list[object], shown: int, says: str
+) -> None:
+    result = run(broker, "records", "consume", f"{history}:0", *arguments, "-o", "jsonl", code=0)
+    assert len(result.stdout.splitlines()) == shown
+    assert says in result.stderr
+    assert bool(says) == bool(result.stderr)
+
+
+@pytest.mark.parametrize("size", ["0", "x", "-1MB"])
+def test_a_limit_that_is_no_size_is_rejected(broker: Broker, size: str) -> None:
+    assert "--max-bytes" in run(broker, "records", "consume", "history", "--max-bytes", size, code=2).stderr
+
+
+def test_a_search_shows_its_progress_on_a_terminal(broker: Broker) -> None:
+    broker.create_topic("searched", 1)
+    produce(broker, "searched", "x\n" * 40_000 + "found\n")
+    ours, theirs = pty.openpty()
+    search = ["records", "consume", "searched", "--value", "found", "-X", "max.poll.records=1", "-o", "jsonl"]
+    command = program(*search, "-b", broker.bootstrap_servers)
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env=environment()
+    ) as process:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while some := os.read(ours, 10_000):
+                said += some
+        assert process.stdout is not None
+        assert b'"offset":40000,' in process.stdout.read()
+    os.close(ours)
+    first, *_, last = said.decode().strip("\r").split("\r")
+    assert re.fullmatch(r"reading \[[#.]{20}\] \d+%, .+ left, [\d,]+ records \([\d.]+ k?B\) read, 0 shown *", first), (
+        first
+    )
+    assert last.strip() == ""  # removed at the end
 
 
 # --- delete

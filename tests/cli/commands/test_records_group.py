@@ -110,6 +110,16 @@ def test_records_that_a_filter_skips_are_committed_with_the_next_printed_one_onl
     assert committed(broker, "filtered", "filtered", 2) == {0: 3}
 
 
+@pytest.mark.parametrize("limit", [["--max-scanned", 2], ["--max-bytes", "2B"]], ids=["records", "bytes"])
+def test_a_limit_of_a_search_commits_no_record_after_it(broker: Broker, limit: list[object]) -> None:
+    topic = f"limited{limit[0]}"
+    write(broker, topic, {0: "aba"})
+    result = consume(broker, topic, "--group", topic, "--value", "a", *limit)
+    assert rows(result.stdout) == [(0, 0)]
+    assert "stopped by" in result.stderr
+    assert committed(broker, topic, topic) == {0: 1}
+
+
 def test_beside_a_producer_every_record_is_printed_once(broker: Broker) -> None:
     write(broker, "busy", {0: range(100), 1: range(100)})
     stop = threading.Event()

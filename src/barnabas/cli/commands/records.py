@@ -37,8 +37,9 @@ from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure, failure_of
 from barnabas.cli.terminal.output import Output, note
-from barnabas.cli.terminal.parsing import time_ms
+from barnabas.cli.terminal.parsing import parsed_by, time_ms
 from barnabas.operations.partitions import Selection, find_partitions
+from barnabas.operations.quantities import parse_bytes
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -174,6 +175,13 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
 # --- consume
 
 
+def _size(text: str) -> int:
+    size = parse_bytes(text)
+    if not size:
+        raise ValueError("must be larger than 0")
+    return size
+
+
 @records.command("consume")
 @click.argument(
     "partitions",
@@ -190,6 +198,18 @@ def _parser(form: str, key_separator: str | None, null: str | None) -> Parser:
 )
 @click.option("--tail", type=click.IntRange(1), metavar="N", help="Start N records before the end of each partition.")
 @click.option("--max", "-n", "max_records", type=click.IntRange(1), metavar="N", help="Stop after N records.")
+@click.option(
+    "--max-scanned",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Stop after N records were read, whether they are shown or not.",
+)
+@click.option(
+    "--max-bytes",
+    callback=parsed_by(_size),
+    metavar="SIZE",
+    help="Stop after keys and values of this size were read, such as 500MB; not compressed.",
+)
 @click.option(
     "--until-end/--follow",
     "until_end",
@@ -243,6 +263,8 @@ def consume(
     from_ms: int | None,
     tail: int | None,
     max_records: int | None,
+    max_scanned: int | None,
+    max_bytes: int | None,
     until_end: bool,
     until_ms: int | None,
     key: str | None,
@@ -285,7 +307,7 @@ def consume(
         raise click.UsageError("--group cannot be combined with partitions, --offset, --from or --tail.")
     wanted = _filters(key, value, headers, conditions)
     begin = record_reading.Begin(_offset(offset), from_ms, tail)
-    stop = record_reading.Stop(max_records, not until_end, until_ms)
+    stop = record_reading.Stop(max_records, not until_end, until_ms, max_scanned, max_bytes)
     decodes = not (raw or form or key_format or values_only) and _has_decodable(partitions)
     text = form or "text"
     show = record_reading.Show(
@@ -322,18 +344,17 @@ def _in_clear(record: ConsumerRecord) -> Shown:
     return DecodedRecord(*parts, key, value, record.headers, found.type, found.key_data, found.value_data)
 
 
-def _filters(key: str | None, value: str | None, headers: Iterable[str], conditions: Iterable[str]) -> Filter:
+def _filters(key: str | None, value: str | None, headers: Iterable[str], conditions: Iterable[str]) -> Filter | None:
     try:
-        return all_of(
-            [
-                *([regex_filter("key", key)] if key is not None else []),
-                *([regex_filter("value", value)] if value is not None else []),
-                *map(header_filter, headers),
-                *map(where_filter, conditions),
-            ]
-        )
+        filters = [
+            *([regex_filter("key", key)] if key is not None else []),
+            *([regex_filter("value", value)] if value is not None else []),
+            *map(header_filter, headers),
+            *map(where_filter, conditions),
+        ]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    return all_of(filters) if filters else None
 
 
 def _offset(text: str | None) -> int | None:

@@ -18,9 +18,10 @@ from barnabas.cli.records.group_offsets import GroupOffsets
 from barnabas.cli.records.output import Filter, Shown, row_of
 from barnabas.cli.records.writing import split_settings
 from barnabas.cli.terminal.failures import Failure
-from barnabas.cli.terminal.output import Output, columns, note
+from barnabas.cli.terminal.output import Output, Progress, columns, note
 from barnabas.cli.terminal.watch import interrupted
 from barnabas.operations.partitions import Selection, find_partitions
+from barnabas.operations.quantities import bytes_text
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -44,11 +45,16 @@ class Begin(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """The condition to end: after a number of records, at a time, or never (`follow`)."""
+    """The condition to end: after a number of shown records, at a time, never (`follow`), or at a limit of what is read.
+
+    `max_bytes` counts keys and values, not compressed.
+    """
 
     max_records: int | None
     follow: bool
     until_ms: int | None
+    max_scanned: int | None = None
+    max_bytes: int | None = None
 
 
 class Show:
@@ -104,9 +110,10 @@ def consume(
     isolation_level: str,
     begin: Begin,
     stop: Stop,
-    wanted: Filter,
+    wanted: Filter | None,
     show: Show,
 ) -> None:
+    """Consume and show the records for which `wanted` is true; all of them if it is None."""
     from barnabas.client.consumer import Consumer
     from barnabas.client.consuming.settings import definitions
 
@@ -143,6 +150,7 @@ def consume(
             finally:
                 if offsets is not None:
                     await offsets.commit()
+            reading.note_limit()
             if is_interrupted:
                 interrupted(is_normal=stop.follow)
 
@@ -173,27 +181,71 @@ class _Reading:
     """The loop. A partition is done when its position reaches its end, if it has one."""
 
     def __init__(
-        self, consumer: Consumer, stop: Stop, wanted: Filter, show: Show, offsets: GroupOffsets | None
+        self, consumer: Consumer, stop: Stop, wanted: Filter | None, show: Show, offsets: GroupOffsets | None
     ) -> None:
         self._consumer, self._stop, self._wanted, self._show, self._offsets = consumer, stop, wanted, show, offsets
-        self._left = stop.max_records
         self._ends: dict[Any, int] = {}
+        self._starts: dict[Any, int] = {}
+        self._positions: dict[Any, int] = {}
+        self._scanned = self._bytes = self._shown = self._flushed = 0
+        self._limit: str | None = None  # the option that ended the loop early
+        is_searching = wanted is not None or not sys.stdout.isatty()
+        self._progress = Progress("reading", unit="records", is_shown=is_searching and not stop.follow)
 
     async def run(self) -> None:
-        while self._left is None or self._left > 0:
-            if self._offsets is not None:
-                await self._pass_markers(self._offsets)
-                await self._offsets.commit_if_due()
-            if await self._is_done():
-                return
-            found = await self._consumer.getmany(timeout_ms=_POLL_MS)
-            for place, some in found.items():
-                self._print(place, some)
-            if found:
-                self._flush()
-                await asyncio.sleep(
-                    0
-                )  # buffered records are returned without a wait, but Ctrl-C and heartbeats need one
+        with self._progress:
+            while not self._is_at_limit():
+                if self._offsets is not None:
+                    await self._pass_markers(self._offsets)
+                    await self._offsets.commit_if_due()
+                if await self._is_done():
+                    return
+                self._show_progress()
+                found = await self._consumer.getmany(timeout_ms=_POLL_MS)
+                for place, some in found.items():
+                    self._print(place, some)
+                if found:
+                    self._flush()
+                    await asyncio.sleep(
+                        0
+                    )  # buffered records are returned without a wait, but Ctrl-C and heartbeats need one
+
+    def _is_at_limit(self) -> bool:
+        """Return whether to read no further record, and note the limit that ended a search."""
+        stop = self._stop
+        if stop.max_records is not None and self._shown >= stop.max_records:
+            return True
+        if stop.max_scanned is not None and self._scanned >= stop.max_scanned:
+            self._limit = f"--max-scanned {stop.max_scanned}"
+        elif stop.max_bytes is not None and self._bytes >= stop.max_bytes:
+            self._limit = f"--max-bytes {bytes_text(stop.max_bytes)}"
+        return self._limit is not None
+
+    def note_limit(self) -> None:
+        """Say on standard error that a limit ended the search, and where to continue."""
+        if self._limit is None:
+            return
+        left = sum(max(end - self._positions.get(place, end), 0) for place, end in self._ends.items())
+        if not left and self._ends:
+            return  # all was read
+        text = f"stopped by {self._limit}: {self._shown:,} shown of {self._read_text()} read"
+        if self._ends:
+            text += f"; about {left:,} records were not read"
+        if len(self._positions) == 1 and self._offsets is None:
+            text += f"; continue with --offset {next(iter(self._positions.values()))}"
+        note(text)
+
+    def _read_text(self) -> str:
+        return f"{self._scanned:,} records ({bytes_text(self._bytes)})"
+
+    def _show_progress(self) -> None:
+        total = sum(max(end - self._starts.get(place, end), 0) for place, end in self._ends.items())
+        done = sum(
+            min(self._positions[place], self._ends[place]) - start
+            for place, start in self._starts.items()
+            if place in self._ends
+        )
+        self._progress.update(done, f"{self._read_text()} read, {self._shown:,} shown", total=total)
 
     async def _is_done(self) -> bool:
         """Pause partitions that are read to their end, and return whether all are. Without --follow, ends are fixed here."""
@@ -206,9 +258,10 @@ class _Reading:
                 await self.fix_ends(dict(await self._consumer.end_offsets(new)))
         done = []
         for place in places:
-            if place in self._ends:
-                position = await self._position(place)
-                if position is not None and position >= self._ends[place]:
+            if place in self._ends and (position := await self._position(place)) is not None:
+                self._starts.setdefault(place, position)
+                self._positions[place] = position
+                if position >= self._ends[place]:
                     done.append(place)
         done = [place for place in done if place in self._consumer.assignment()]
         if done and len(done) == len(self._consumer.assignment()):
@@ -248,26 +301,29 @@ class _Reading:
                 offsets.passed(place, position)
 
     def _print(self, place: Any, some: Iterable[Any]) -> None:
-        """Print the wanted records of a partition that are before its end."""
+        """Print the wanted records of a partition that are before its end, up to a limit."""
         from barnabas.client.records import ConsumerRecord
 
-        until_ms, offsets, show = self._stop.until_ms, self._offsets, self._show
+        until_ms, offsets, show, wanted = self._stop.until_ms, self._offsets, self._show, self._wanted
         end = self._ends.get(place)
         unflushed = 0
         for plain in some:
             record = show.in_clear(ConsumerRecord(*place, *plain))
             if until_ms is not None and record.timestamp >= until_ms and (end is None or record.offset < end):
                 end = self._ends[place] = record.offset
-            is_after = end is not None and record.offset >= end
-            if is_after or self._left == 0 or not self._wanted(record):
+            if (end is not None and record.offset >= end) or self._is_at_limit():
                 if offsets is not None:
                     offsets.skipped(place)
-                if is_after or self._left == 0:
-                    return
+                return
+            self._scanned += 1
+            self._bytes += len(plain.key or b"") + len(plain.value or b"")
+            self._positions[place] = record.offset + 1
+            if wanted is not None and not wanted(record):
+                if offsets is not None:
+                    offsets.skipped(place)
                 continue
             show.add(record)
-            if self._left is not None:
-                self._left -= 1
+            self._shown += 1
             if offsets is not None:
                 offsets.printed(place, record.offset)
                 unflushed += 1
@@ -276,6 +332,9 @@ class _Reading:
                     self._flush()
 
     def _flush(self) -> None:
-        self._show.flush()
+        if self._shown > self._flushed:
+            self._progress.clear()
+            self._flushed = self._shown
+            self._show.flush()
         if self._offsets is not None:
             self._offsets.flushed()

@@ -459,28 +459,32 @@ class Progress:
 
     _EVERY_S = 0.2
 
-    def __init__(self, what: str, total: int | None = None, unit: str = "") -> None:
+    def __init__(self, what: str, total: int | None = None, unit: str = "", *, is_shown: bool = True) -> None:
         self._what, self._total, self._unit = what, total, unit
-        self._is_shown = sys.stderr.isatty()
+        self._is_shown = is_shown and sys.stderr.isatty()
         self._started = time.monotonic()
         self._next = self._started + 1
         self._width = 0
 
-    def update(self, done: int) -> None:
+    def update(self, done: int, details: str = "", *, total: int | None = None) -> None:
+        """Show the progress, with `details` at the end. A `total` replaces the one known so far."""
+        if total is not None:
+            self._total = total
         if not self._is_shown or (now := time.monotonic()) < self._next:
             return
         self._next = now + self._EVERY_S
-        self._show(self._line(done, now - self._started))
+        self._show(self._line(done, now - self._started) + (f", {details}" if details else ""))
 
     def _line(self, done: int, elapsed_s: float) -> str:
         if not self._total:
             return f"{self._what}: {done:,} {self._unit}".rstrip()
-        left_s = elapsed_s / max(done, 1) * (self._total - done)
+        left_s = elapsed_s / max(done, 1) * max(self._total - done, 0)
         filled = min(20, 20 * done // self._total)
         bar = "#" * filled + "." * (20 - filled)
         return f"{self._what} [{bar}] {100 * done // self._total}%, {_duration(left_s)} left"
 
     def _show(self, line: str) -> None:
+        line = line[: _terminal_width()]
         sys.stderr.write(f"\r{line:<{self._width}}")
         sys.stderr.flush()
         self._width = len(line)
@@ -491,9 +495,23 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove the line, before something else is printed."""
         if self._width:
             sys.stderr.write(f"\r{'':<{self._width}}\r")
             sys.stderr.flush()
+            self._width = 0
+
+
+def _terminal_width() -> int | None:
+    """Return the width of a line on standard error that does not wrap; None if it is unknown."""
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return None
+    return width - 1 if width > 1 else None
 
 
 @functools.lru_cache(maxsize=4096)  # the records of a batch often have the same timestamp
