@@ -176,6 +176,24 @@ def test_a_line_that_comes_slowly_is_written_at_once(broker: Broker, command: li
         assert process.ended().exit_code == 0
 
 
+def test_a_topic_that_is_created_automatically_is_announced(broker: Broker) -> None:
+    with Broker(config={"num.partitions": 3}) as creating:
+        refused = run(creating, "records", "produce", "fresh", "--no-create", stdin="a\n", code=1)
+        assert "topic fresh: UNKNOWN_TOPIC_OR_PARTITION: it does not exist" in refused.stderr
+        assert "barnabas topics create fresh" in refused.stderr
+        assert run(creating, "records", "produce", "fresh", stdin="", code=0).stderr == ""  # creates nothing
+        assert run.rows(creating, "topics", "list") == []
+        made = run(creating, "records", "produce", "fresh", stdin="a\nb\n", code=0)
+        assert made.stderr == (
+            "topic fresh does not exist: the broker creates it with 3 partitions and replication factor 1; see --no-create\n"
+        )
+        assert len(run.rows(creating, "offsets", "list", "fresh")) == 3
+        for option in ([], ["--no-create"]):
+            assert run(creating, "records", "produce", "fresh", *option, stdin="c\n", code=0).stderr == ""
+    absent = run(broker, "records", "produce", "nowhere", "-X", "max.block.ms=200", stdin="a\n", code=1)
+    assert "the cluster does not create topics (auto.create.topics.enable=false)" in absent.stderr
+
+
 # --- consume
 
 

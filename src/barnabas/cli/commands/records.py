@@ -95,6 +95,9 @@ def records() -> None:
     help="Compression of batches.  [default: none]",
 )
 @click.option("--transactional-id", metavar="ID", help="Produce all records in one transaction with this id.")
+@click.option(
+    "--no-create", is_flag=True, help="Fail if the topic does not exist, instead of having the broker create it."
+)
 @dry_run_option
 @common_options
 def produce(
@@ -110,6 +113,7 @@ def produce(
     null: str | None,
     compression: str | None,
     transactional_id: str | None,
+    no_create: bool,
     dry_run: bool,
 ) -> None:
     """Produce lines of files or of standard input to a topic, one record per line. Shows the partitions and offsets written.
@@ -144,7 +148,7 @@ def produce(
             count = sum(1 for _ in completed())
             note(f"would write {count:,} records to {topic}")
             return
-        record_writing.produce(connection, own, topic, completed(), written)
+        record_writing.produce(connection, own, topic, completed(), written, may_create=not no_create)
     except BadLineError as error:
         raise Failure(str(error), resource=topic, advice=_said(written)) from None
     finally:
