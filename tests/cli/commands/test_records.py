@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -372,6 +373,23 @@ def test_a_search_shows_its_progress_on_a_terminal(broker: Broker) -> None:
         first
     )
     assert last.strip() == ""  # removed at the end
+
+
+@pytest.mark.parametrize("age", ["1h", "90m", "3600s", "0.5d"])
+def test_ages_are_times_in_every_command_of_records_and_offsets(broker: Broker, age: str) -> None:
+    topic = f"aged-{age}"
+    broker.create_topic(topic, 1)
+    now_ms = round(time.time() * 1000)
+    lines = [json.dumps({"value": str(ago), "timestamp": now_ms - ago * 86_400_000}) for ago in (2, 1, 0)]
+    produce(broker, topic, "\n".join(lines), "--format", "json")
+    assert values(broker, topic, "--from", age) == ["0"]
+    assert values(broker, topic, "--until", age) == ["2", "1"]
+    (row,) = run.rows(broker, "offsets", "list", topic, "--at", age)
+    assert row["offsetAt"] == 2
+    (row,) = run.rows(broker, "offsets", "find", topic, age)
+    assert row["offset"] == 2
+    dry = run(broker, "records", "delete", topic, "--before", age, "--dry-run", code=0)
+    assert dry.stderr == f"would delete 2 records of {topic}-0: 0 to 1\n"
 
 
 # --- delete

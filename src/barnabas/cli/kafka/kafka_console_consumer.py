@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import random
 import re
+import signal
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -19,9 +22,11 @@ from barnabas.cli.terminal.output import note
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.consumer import Consumer
+    from barnabas.client.consumer import Consumer, ConsumerRecord
 
 _FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+_EXIT_INTERRUPTED = 128 + signal.SIGINT  # of a JVM
+_MAX_UNFLUSHED = 256
 _DEPRECATED = "Option --{} is deprecated and will be removed in a future version. Use --{} instead."
 
 
@@ -92,7 +97,8 @@ def kafka_console_consumer(ctx: click.Context, /, **values: Any) -> None:
         note(f"Processed a total of {count.messages} messages")
         sys.exit(EXIT_FAILED)
     except KeyboardInterrupt:
-        pass
+        note(f"Processed a total of {count.messages} messages")
+        sys.exit(_EXIT_INTERRUPTED)
     sys.stdout.flush()
     note(f"Processed a total of {count.messages} messages")
     if values["enable_systest_events"]:
@@ -234,30 +240,79 @@ async def _begin(consumer: Consumer, wanted: _Wanted) -> None:
 
 
 async def _show(consumer: Consumer, wanted: _Wanted, write: Formatter, count: _Count) -> None:
-    out = sys.stdout.buffer
+    printer = _Printer(consumer)
+    try:
+        await _print_all(consumer, wanted, write, count, printer)
+        printer.flush()
+    except BrokenPipeError:
+        printer.give_up()
+        note("Unable to write to standard out, closing consumer.")
+    except BaseException:
+        with contextlib.suppress(BrokenPipeError):
+            printer.flush()  # before the consumer commits
+        raise
+
+
+async def _print_all(consumer: Consumer, wanted: _Wanted, write: Formatter, count: _Count, printer: _Printer) -> None:
     while count.messages < wanted.max_messages or wanted.max_messages == -1:
-        pending = consumer.getone()
         try:
             if wanted.timeout_ms is None:
-                record = await pending
+                record = await _next(consumer, printer)
             else:
                 async with asyncio.timeout(wanted.timeout_ms / 1000):
-                    record = await pending
+                    record = await _next(consumer, printer)
         except TimeoutError:
-            out.flush()
             note("ERROR Error processing message, terminating consumer process:")
             note("org.apache.kafka.common.errors.TimeoutException")
             return
         count.messages += 1
         kind = TIMESTAMP_TYPES[consumer.timestamp_type((record.topic, record.partition))]
         try:
-            out.write(write(record, kind))
-            if not consumer.has_buffered():
-                out.flush()
+            printer.write(record, write(record, kind))
         except ToolError as error:
             if not wanted.skip_on_error:
                 raise
             note(f"ERROR Error processing message, skipping this message:\n{error}")
-        except BrokenPipeError:
-            note("Unable to write to standard out, closing consumer.")
-            return
+
+
+async def _next(consumer: Consumer, printer: _Printer) -> ConsumerRecord:
+    """Return the next record. Flushes the output before it waits for one."""
+    from barnabas.client.consumer import ConsumerRecord
+
+    if consumer.has_buffered():  # perhaps only markers
+        await asyncio.sleep(0)  # Ctrl-C and heartbeats need a wait
+        for (topic, partition), (record,) in (await consumer.getmany(max_records=1)).items():
+            return ConsumerRecord(topic, partition, *record)
+    printer.flush()
+    return await consumer.getone()
+
+
+class _Printer:
+    """The standard output. Records that a closed pipe did not take are not committed."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._out = sys.stdout.buffer
+        self._unflushed: dict[tuple[str, int], int] = {}  # the first offset of each partition
+        self._count = 0
+
+    def write(self, record: ConsumerRecord, data: bytes) -> None:
+        self._unflushed.setdefault((record.topic, record.partition), record.offset)
+        self._out.write(data)
+        self._count += 1
+        if self._count >= _MAX_UNFLUSHED:
+            self.flush()
+
+    def flush(self) -> None:
+        self._out.flush()
+        self._unflushed.clear()
+        self._count = 0
+
+    def give_up(self) -> None:
+        """Go back to the first record that was not flushed, so that the consumer commits its offset. The pipe is closed."""
+        for place, offset in self._unflushed.items():
+            if place in self._consumer.assignment():
+                self._consumer.seek(place, offset)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
