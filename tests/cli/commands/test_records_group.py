@@ -147,10 +147,9 @@ def test_beside_a_producer_every_record_is_printed_once(broker: Broker) -> None:
 
 def test_a_group_without_partitions_for_this_member_is_named(broker: Broker) -> None:
     write(broker, "taken", {0: "a"})
-    how = ["--group", "taken", "-X", "partition.assignment.strategy=cooperative-sticky", "-o", "jsonl"]
-    with Process(
-        "records", "consume", "taken", *how, "--follow", "--from-beginning", "-b", broker.bootstrap_servers
-    ) as owner:
+    how = ["--group", "taken", "-X", "partition.assignment.strategy=cooperative-sticky"]
+    more = ["--follow", "--from-beginning", "-o", "jsonl", "-b", broker.bootstrap_servers]
+    with Process("records", "consume", "taken", *how, *more) as owner:
         owner.until('"a"')
         result = consume(broker, "taken", *how)
     assert (result.stdout, "assigned no partitions" in result.stderr) == ("", True)
