@@ -144,6 +144,7 @@ def test_ctrl_c_at_the_question_of_kafka_acls_removes_nothing() -> None:
             os.close(theirs)
             said = b""
             while b"(y/n)" not in said:
+                assert select.select([fd], [], [], TIMEOUT_S)[0], said
                 said += os.read(fd, 1000)
             assert interrupt(process) != 0
         os.close(fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import pty
@@ -14,7 +15,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from barnabas.cli.terminal.changes import confirm_count
+from barnabas.cli.terminal.changes import confirm, confirm_count
+from barnabas.cli.terminal.failures import Failure
 
 
 @click.command()
@@ -79,3 +81,16 @@ def test_ctrl_c_ends_a_question_at_once(question: str) -> None:
     assert b"Sure?" in said
     assert b"not confirmed: nothing was changed" in said, said
     assert os.waitstatus_to_exitcode(status) == 1
+
+
+def test_ctrl_c_just_before_a_question_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop has only noted it, and nobody presses Ctrl-C again."""
+    monkeypatch.setattr("barnabas.cli.terminal.changes.is_terminal", lambda: True)
+    monkeypatch.setattr(click, "confirm", lambda *args, **how: pytest.fail("it was asked"))
+
+    async def ask() -> None:
+        signal.raise_signal(signal.SIGINT)
+        confirm("Sure?", yes=False)
+
+    with asyncio.Runner() as runner, pytest.raises(Failure, match="nothing was changed"):
+        runner.run(ask())

@@ -51,9 +51,21 @@ def interruptible() -> Iterator[None]:
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        if _is_cancelled():
+            raise KeyboardInterrupt  # Ctrl-C was pressed just before the prompt
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _is_cancelled() -> bool:
+    import asyncio  # slow to import
+
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 @contextmanager
@@ -62,7 +74,7 @@ def _prompting() -> Iterator[None]:
     try:
         with interruptible():
             yield
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         note("")  # the answer has no line end
         raise Failure("not confirmed: nothing was changed") from None
 

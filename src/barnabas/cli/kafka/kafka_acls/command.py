@@ -213,8 +213,8 @@ async def _remove(cluster: Cluster, wanted: acl_command.Wanted, force: bool) -> 
 
 
 def _is_confirmed(lines: Sequence[str]) -> bool:
-    _print(lines)
-    if not sys.stdin.isatty():
-        raise Failure("there is no terminal to confirm on: use --force")
     with interruptible():
+        _print(lines)
+        if not sys.stdin.isatty():
+            raise Failure("there is no terminal to confirm on: use --force")
         return sys.stdin.readline().strip().lower() == "y"
