@@ -65,6 +65,10 @@ def rows(node: ApacheKafka, line: str, code: int = 0) -> Any:
     return barnabas(node, f"{line} -o json", code=code).json
 
 
+def partitions(node: ApacheKafka, line: str, code: int = 0) -> list[Any]:
+    return [each for topic in rows(node, f"topics describe {line}", code) for each in topic["partitions"]]
+
+
 def code_of(result: object) -> ErrorCode:
     assert isinstance(result, KafkaError), result
     return result.code
@@ -393,14 +397,14 @@ def test_replicas_come_and_go_and_a_broker_that_is_down_is_seen(tools: Tools) ->
             planned = rows(first, "topics alter narrow --replication-factor 2 --dry-run")
             assert [row["replicas"] for row in planned] == [[1, 2], [2, 1], [1, 2]]
             assert {row["error"] for row in rows(first, "topics alter narrow --replication-factor 2")} == {None}
-            _wait_for(lambda: [sorted(row["isr"]) for row in rows(first, "topics describe narrow")] == [[1, 2]] * 3)
+            _wait_for(lambda: [sorted(each["isr"]) for each in partitions(first, "narrow")] == [[1, 2]] * 3)
             fewer = rows(first, "topics alter narrow --replication-factor 1 --yes")
             assert [row["replicas"] for row in fewer] == [[1], [2], [1]]
-            _wait_for(lambda: [row["replicas"] for row in rows(first, "topics describe narrow")] == [[1], [2], [1]])
+            _wait_for(lambda: [each["replicas"] for each in partitions(first, "narrow")] == [[1], [2], [1]])
             second.stop()
-        _wait_for(lambda: rows(first, "topics describe narrow")[1]["status"] == "offline")
-        _wait_for(lambda: len(rows(first, "topics describe spread --under-replicated")) == 2)
-        strict = rows(first, "topics describe strict --under-min-isr --exit-code", code=2)
+        _wait_for(lambda: partitions(first, "narrow")[1]["status"] == "offline")
+        _wait_for(lambda: len(partitions(first, "spread --under-replicated")) == 2)
+        strict = partitions(first, "strict --under-min-isr --exit-code", code=2)
         assert [(row["leader"], row["status"]) for row in strict] == [(1, "under-min-isr")]
         here = Tools(first, tools.process)
         here.compare(
