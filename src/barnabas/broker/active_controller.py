@@ -11,9 +11,10 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import NO_HEARTBEATS, Heartbeats
 from barnabas.controller.situation import Situation
 from barnabas.metadata.image import MetadataImage, Provenance
-from barnabas.metadata.replay import replay
+from barnabas.metadata.replay import replay_in_slices
 from barnabas.replicated.decision import Result
 from barnabas.replicated.loop import Appender, Batch, Loop
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 
 R = TypeVar("R")
@@ -28,8 +29,8 @@ def check_deadline(timeout_ms: int) -> None:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
 
 
-def apply_batch(image: MetadataImage, batch: Batch) -> MetadataImage:
-    return replay(image, batch.records, Provenance(batch.last_offset, batch.epoch, batch.timestamp_ms))
+def apply_batch(image: MetadataImage, batch: Batch) -> Slices[MetadataImage]:
+    return replay_in_slices(image, batch.records, Provenance(batch.last_offset, batch.epoch, batch.timestamp_ms))
 
 
 class ActiveController:
@@ -51,8 +52,9 @@ class ActiveController:
         kraft_version: Callable[[], int] = lambda: 0,
         raise_kraft_version: Callable[[int], None] = lambda epoch: None,
         end_offset: Callable[[], int] | None = None,
+        on_failure: Callable[[Exception], None] = lambda error: None,
     ) -> None:
-        self.loop = Loop(image, apply_batch, log, now_ms)
+        self.loop = Loop(image, apply_batch, log, now_ms, on_failure=on_failure)
         self.heartbeats: Heartbeats = NO_HEARTBEATS
         self._heartbeats_epoch = -1
         self._config = config
@@ -71,12 +73,12 @@ class ActiveController:
 
     async def write(
         self,
-        decision: Callable[..., Result[R]],
+        decision: Callable[..., Result[R] | Slices[Result[R]]],
         *arguments: Any,
         timeout_ms: int | None = None,
         accepted: Callable[[R], None] = lambda response: None,
     ) -> R:
-        def decide(head: MetadataImage) -> Result[R]:
+        def decide(head: MetadataImage) -> Result[R] | Slices[Result[R]]:
             return decision(self._situation(head), *arguments)
 
         if timeout_ms is None:

@@ -12,16 +12,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from re import Pattern
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from barnabas.batches.checksum import crc32c
 from barnabas.broker.context import ClientInformation, Context
 from barnabas.config import client_metrics
-from barnabas.config.definitions import parse_all
+from barnabas.config.definitions import ConfigError, parse_all
 from barnabas.config.hash_order import hash_order
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata.configs import Config, Configs
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, random_uuid
 
 _log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ RECEIVERS: Final[Mapping[str, Receiver]] = {"log": log_push}
 class _Subscription(NamedTuple):
     metrics: tuple[str, ...]
     push_interval_ms: int
-    match: Mapping[str, Pattern[str]]
+    match: Mapping[str, Any]  # compiled by RE2
 
 
 @dataclass(slots=True)
@@ -99,6 +99,7 @@ class ClientMetrics:
 
     def __init__(self, receiver: str, max_bytes: int, random: Random, now_ms: Callable[[], int]) -> None:
         self.max_bytes = max_bytes
+        self.pushes = self.pushed_bytes = 0  # that were accepted
         self._receive = RECEIVERS.get(receiver)
         self._random = random
         self._now_ms = now_ms
@@ -108,12 +109,16 @@ class ClientMetrics:
         self._subscriptions: list[_Subscription] = []
         self._generation = 0
 
-    def get(self, context: Context, instance_id: Uuid) -> tuple[Uuid, Instance]:
+    def __len__(self) -> int:
+        """The number of client instances."""
+        return len(self._instances)
+
+    def get(self, context: Context, instance_id: Uuid) -> Slices[tuple[Uuid, Instance]]:
         """Return the client's id, a new one if it has none, and what it must push. Raises KafkaError if it asks too often."""
         now_ms = self._now_ms()
         if instance_id == ZERO_UUID:
             instance_id = random_uuid(self._random)
-        instance = self._instance(context, instance_id, now_ms)
+        instance = yield from self._instance(context, instance_id, now_ms)
         if now_ms - max(instance.last_get_ms, instance.last_push_ms) >= instance.push_interval_ms:
             instance.last_get_ms = now_ms
         elif instance.last_error not in (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE):
@@ -121,15 +126,17 @@ class ClientMetrics:
         instance.last_error = ErrorCode.NONE
         return instance_id, instance
 
-    def push(self, context: Context, push: Push) -> None:
+    def push(self, context: Context, push: Push) -> Slices[None]:
         """Check a push and pass it to the receiver. Raises KafkaError if it is refused."""
         if push.client_instance_id in _RESERVED:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         now_ms = self._now_ms()
-        instance = self._instance(context, push.client_instance_id, now_ms)
+        instance = yield from self._instance(context, push.client_instance_id, now_ms)
         try:
             self._check(instance, push, now_ms)
             self._hand_over(context, push)
+            self.pushes += 1
+            self.pushed_bytes += len(push.metrics)
             instance.last_error = ErrorCode.NONE
         except KafkaError as error:
             instance.last_error = error.code
@@ -162,51 +169,68 @@ class ClientMetrics:
             _log.exception("receiving the metrics of client instance %s failed", push.client_instance_id)
             raise KafkaError(ErrorCode.INVALID_RECORD) from None
 
-    def _instance(self, context: Context, instance_id: Uuid, now_ms: int) -> Instance:
-        self._look_at_settings(context.image.configs)
+    def _instance(self, context: Context, instance_id: Uuid, now_ms: int) -> Slices[Instance]:
+        yield from self._look_at_settings(context.image.configs)
         instance = self._instances.get(instance_id)
         if instance is None or instance.is_forgotten(now_ms):
-            instance = self._new_instance(context, instance_id, _attributes(context, instance_id))
+            instance = yield from self._new_instance(context, instance_id, _attributes(context, instance_id))
         elif instance.generation < self._generation:
             # A changed subscription is sent at once, so the times of earlier requests are reset.
-            instance = self._new_instance(context, instance_id, instance.attributes)
+            instance = yield from self._new_instance(context, instance_id, instance.attributes)
         instance.last_seen_ms = now_ms
         self._instances.move_to_end(instance_id)
         return instance
 
-    def _new_instance(self, context: Context, instance_id: Uuid, attributes: Mapping[str, str | None]) -> Instance:
+    def _new_instance(
+        self, context: Context, instance_id: Uuid, attributes: Mapping[str, str | None]
+    ) -> Slices[Instance]:
+        subscriptions, generation = self._subscriptions, self._generation
         push_interval_ms = DEFAULT_PUSH_INTERVAL_MS
         wanted: dict[str, None] = {}
-        for subscription in self._subscriptions:
+        for subscription in subscriptions:
+            yield
             if _matches(subscription.match, attributes):
                 wanted.update(dict.fromkeys(subscription.metrics))
                 push_interval_ms = min(push_interval_ms, subscription.push_interval_ms)
         metrics = [_EVERYTHING] if _EVERYTHING in wanted else hash_order(wanted)
         subscription_id = _subscription_id(metrics, push_interval_ms, instance_id)
         information = context.peer.information
-        instance = Instance(attributes, metrics, push_interval_ms, subscription_id, self._generation, information)
+        instance = Instance(attributes, metrics, push_interval_ms, subscription_id, generation, information)
         self._instances[instance_id] = instance
         while len(self._instances) > MAX_INSTANCES:
             self._instances.popitem(last=False)
         return instance
 
-    def _look_at_settings(self, configs: Configs) -> None:
+    def _look_at_settings(self, configs: Configs) -> Slices[None]:
         if configs is self._configs:
             return
-        self._configs = configs
         kind = ConfigResourceType.CLIENT_METRICS
-        settings = {resource.name: config for resource, config in configs.items() if resource.type == kind}
+        settings: dict[str, Config] = {}
+        for some in stepwise(configs.items()):
+            settings.update((resource.name, config) for resource, config in some if resource.type == kind)
+            yield
         if settings != self._settings:
-            self._settings = settings
-            self._subscriptions = [_parse(config) for _, config in sorted(settings.items())]
-            self._generation += 1
+            subscriptions = []
+            for name, config in sorted(settings.items()):
+                parsed = _parse(name, config)
+                if parsed is not None:
+                    subscriptions.append(parsed)
+                yield
+            if settings != self._settings:  # nor has another request seen them meanwhile
+                self._settings, self._subscriptions = settings, subscriptions
+                self._generation += 1
+        self._configs = configs
 
 
-def _parse(config: Config) -> _Subscription:
+def _parse(name: str, config: Config) -> _Subscription | None:
     values = parse_all(client_metrics.definitions(), dict(config))
     metrics, interval_ms, match = values["metrics"], values["interval.ms"], values["match"]
     assert isinstance(metrics, tuple) and isinstance(interval_ms, int) and isinstance(match, tuple)
-    return _Subscription(metrics, interval_ms, client_metrics.parse_match(match))
+    try:
+        return _Subscription(metrics, interval_ms, client_metrics.parse_match(match))
+    except ConfigError as error:  # stored by Apache Kafka, whose patterns can do more
+        _log.warning("client metrics subscription %s matches no client: %s", name, error)
+        return None
 
 
 def _attributes(context: Context, instance_id: Uuid) -> dict[str, str | None]:
@@ -222,7 +246,7 @@ def _attributes(context: Context, instance_id: Uuid) -> dict[str, str | None]:
     }
 
 
-def _matches(patterns: Mapping[str, Pattern[str]], attributes: Mapping[str, str | None]) -> bool:
+def _matches(patterns: Mapping[str, Any], attributes: Mapping[str, str | None]) -> bool:
     return all(
         (text := attributes[key]) is not None and pattern.fullmatch(text) is not None
         for key, pattern in patterns.items()

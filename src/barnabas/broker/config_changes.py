@@ -20,6 +20,7 @@ from barnabas.controller import configs
 from barnabas.controller.configs import AlterOperation
 from barnabas.metadata.configs import ConfigResource
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import Breather
 from barnabas.wire import ErrorCode, KafkaError
 
 WAIT_MS: Final = 60_000
@@ -29,6 +30,9 @@ _OWNERS: Final = {
     ConfigResourceType.TOPIC: (ResourceType.TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ConfigResourceType.GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
 }
+
+
+_OPERATIONS = frozenset(AlterOperation)
 
 
 class Operation(NamedTuple):
@@ -58,7 +62,9 @@ async def alter(context: Context, asked: Sequence[Asked], *, incremental: bool, 
         return await _alter_on_controller(context, asked, incremental, validate_only)
     answers: dict[int, Answer] = {}
     counts = Counter(each.resource for each in asked)
+    others_first = Breather()
     for at, each in enumerate(asked):
+        await others_first()
         try:
             if counts[each.resource] > 1:
                 raise _invalid("Each resource must appear at most once.")
@@ -181,7 +187,7 @@ def _check_broker(context: Context, asked: Asked, incremental: bool) -> None:
 
 def _changed(texts: dict[str, str], operations: Sequence[Operation]) -> dict[str, str]:
     for each in operations:
-        if each.operation not in set(AlterOperation):
+        if each.operation not in _OPERATIONS:
             raise _invalid(f"Unknown operations type {each.operation}")
     for each in operations:
         operation, value = AlterOperation(each.operation), each.value or ""
@@ -211,7 +217,9 @@ def _changed_list(text: str | None, name: str, operation: AlterOperation, value:
 async def _store(context: Context, asked: Sequence[Asked], incremental: bool, validate_only: bool) -> list[Answer]:
     """Return one answer for each resource. Raises KafkaError if all of them fail together."""
     answers, allowed = [], []
+    others_first = Breather()
     for each in asked:
+        await others_first()
         error = _authorization_error(context, each.resource)
         if error is None:
             allowed.append(each)
@@ -219,7 +227,7 @@ async def _store(context: Context, asked: Sequence[Asked], incremental: bool, va
             answers.append(Answer(each.resource, error.code, error.message))
     if not allowed:
         return answers
-    if any(each.operation not in set(AlterOperation) for some in allowed for each in some.operations):
+    if any(each.operation not in _OPERATIONS for some in allowed for each in some.operations):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     forwarded = not context.listener.is_controller
     if incremental:
@@ -234,6 +242,7 @@ async def _store(context: Context, asked: Sequence[Asked], incremental: bool, va
         texts = {each.resource: {name: value for name, _, value in each.operations} for each in allowed}
         outcome = await context.controller.write(configs.alter, texts, validate_only, forwarded, timeout_ms=WAIT_MS)
     for resource, error in outcome.items():
+        await others_first()
         answers.append(Answer(resource) if error is None else Answer(resource, error.code, error.message))
     return answers
 

@@ -11,20 +11,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.context import ClientInformation, Peer
-from barnabas.broker.dispatch import Pieces, Refused, dispatch
-from barnabas.replicas.reading import StoredRecords
+from barnabas.broker.dispatch import Pieces, Refused, Unfinished, dispatch
+from barnabas.broker.login import TIMEOUT_S as LOGIN_TIMEOUT_S
+from barnabas.broker.login import Login
+from barnabas.broker.request_memory import MAX_READ_BYTES
+from barnabas.replicas.reading import CHUNK_BYTES, StoredRecords
 from barnabas.security.acl import host_text
 from barnabas.security.principal import ANONYMOUS
+from barnabas.security.tls.certificate_principal import CertificateError
 from barnabas.slices import TURN_S
 from barnabas.storage import FileRange, StorageError
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.frame import FrameBuffer
 
 if TYPE_CHECKING:
+    from barnabas.broker.listener_security import ListenerSecurity
     from barnabas.broker.server import Endpoint
 
 _log = logging.getLogger(__name__)
@@ -33,6 +39,7 @@ MAX_WAITING_BYTES = 1 << 20  # limit on bytes waiting behind the request in prog
 MAX_FRAMES_PER_TURN = 8
 MAX_JOINED_BYTES = 1 << 16  # a larger response has records, which are not copied again
 MAX_STREAMED_BYTES = 1 << 22  # of a response, read ahead of the client
+SMALL_CHUNK_BYTES = 1 << 16  # of a response, read at a time while memory for responses is short
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -44,14 +51,25 @@ class Connection(asyncio.BufferedProtocol):
         self.information = ClientInformation()
         self.peer = Peer(host_text(host), ANONYMOUS, endpoint.listener, self.information)
         self.last_active_s = endpoint.loop.time()
-        self.buffer = FrameBuffer(endpoint.limits.request_max_bytes, endpoint.scratch)
+        self.guard = endpoint.server.memory
+        self.buffer = FrameBuffer(endpoint.limits.request_max_bytes, endpoint.scratch, self.guard.first_room)
+        self.frame_bytes = 0  # of the request in progress
+        self._login: Login | None = None
+        self._login_timeout: asyncio.TimerHandle | None = None
         self.under_way: asyncio.Task[None] | None = None
         self.write_paused = False
         self.read_paused = False
         self.closing = False
+        self._answers_no_more = False
+        self._is_at_end = False  # the client sends nothing more
+        self.closed_by = "client"  # who or what closed the connection, for its metric
+        self._counters = endpoint.counters
         self._is_next_turn_due = False  # requests wait for the connection's next turn
         self._writable: asyncio.Future[None] | None = None
         self._muted: asyncio.TimerHandle | None = None
+        self._waits_for_memory = False
+        self._is_counted = False
+        self._unfinished: Unfinished | None = None
         self.transport: asyncio.Transport
 
     @property
@@ -60,49 +78,105 @@ class Connection(asyncio.BufferedProtocol):
         is_waiting = self.under_way is None and not self._is_next_turn_due and self._muted is None
         return is_waiting or self.write_paused
 
+    @property
+    def is_receiving(self) -> bool:
+        """True while only the client can finish the request that it has begun to send."""
+        return self._may_serve() and self.buffer.missing_bytes > 0
+
     # --- callbacks of the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.information.port = (transport.get_extra_info("peername") or (self.host, 0))[1]
+        self._authenticate(self.endpoint.security)
         self.endpoint.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closing = self.information.closed = True
+        self.buffer.clear()
+        if self._login_timeout is not None:
+            self._login_timeout.cancel()
         if self.under_way is not None:
-            self.under_way.cancel()
+            # After its first step, which may be due only now: a request that was received is begun, as in Kafka.
+            self.endpoint.loop.call_soon(self.under_way.cancel)
         if self._muted is not None:
             self._muted.cancel()
+        if self._unfinished is None or self._unfinished.work.done():
+            self.guard.forget(self)
+        else:  # it still needs the request
+            self.guard.update(self)
+            self._unfinished.work.add_done_callback(lambda _: self.guard.forget(self))
         self.endpoint.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self.buffer.room()
+        room = self.buffer.room()
+        requests = self.guard.requests
+        return room[:MAX_READ_BYTES] if requests.is_short and requests.ahead is not self else room
 
     def buffer_updated(self, size: int) -> None:
         self.last_active_s = self.endpoint.loop.time()
         self.buffer.received(size)
-        if self._may_serve():
-            self._serve()
-        elif len(self.buffer) > MAX_WAITING_BYTES:
+        self._counters.incoming_bytes += size
+        if not self._may_serve() and len(self.buffer) > MAX_WAITING_BYTES:
             self._pause_reading()
+        self._go_on()
+
+    def eof_received(self) -> bool:
+        """Keep the connection until the requests that were received whole are done, as in Kafka: a producer with acks=0
+        sends its records and disconnects. TLS connections cannot be kept.
+        """
+        self._is_at_end = self.buffer.has_frame and self.endpoint.security.tls is None
+        return self._is_at_end
 
     def pause_writing(self) -> None:
         self.write_paused = True
         self._pause_reading()
+        self.guard.unread(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self.write_paused = False
         self.last_active_s = self.endpoint.loop.time()
+        self.guard.unread(self, 0)
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
-        if self._may_serve():
-            self._serve()
+        self._go_on()
+
+    # --- authentication
+
+    def _authenticate(self, security: ListenerSecurity) -> None:
+        """Take the principal from the client's certificate, or expect a login."""
+        if security.sasl is not None:
+            self._login = Login(security.sasl, self.endpoint.services, self.peer, self.buffer)
+            self.information.login = self._login
+            self._login_timeout = self.endpoint.loop.call_later(LOGIN_TIMEOUT_S, self._check_login, self._login)
+        elif security.tls is not None:
+            tls: ssl.SSLObject = self.transport.get_extra_info("ssl_object")
+            try:
+                self.peer = self.peer._replace(principal=security.principal_of(tls.getpeercert(binary_form=True)))
+            except CertificateError as error:
+                self.refuse(f"the client's certificate has no principal: {error}")
+
+    def _check_login(self, login: Login) -> None:
+        if login.session is None:
+            self.refuse(f"no login within {LOGIN_TIMEOUT_S:g} s")
 
     # --- requests, one after another
 
     def _may_serve(self) -> bool:
         waits = self.under_way is not None or self._muted is not None or self._is_next_turn_due
-        return not waits and not self.write_paused and not self.closing
+        return not waits and not self.write_paused and not self.closing and not self._answers_no_more
+
+    def _go_on(self) -> None:
+        """Serve if nothing prevents it, and count the memory that is held afterwards."""
+        if self._may_serve():
+            self._serve()
+        if self.buffer.allocated_bytes or self.frame_bytes or self._is_counted:
+            self._count_memory()
+
+    def _count_memory(self) -> None:
+        if not self.information.closed:
+            self._is_counted = bool(self.buffer.allocated_bytes or self.frame_bytes)
+            self.guard.update(self)
 
     def _serve(self) -> None:
         """Answer the requests received so far, until one has to wait or the turn ends."""
@@ -115,14 +189,20 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 frame = self.buffer.next_frame()
                 if frame is None:
-                    self._resume_reading()
+                    if self._is_at_end:
+                        self.close("client")
+                    else:
+                        self._resume_reading()
                     return
-                answer = dispatch(frame, endpoint.services, self.peer)
+                login = self._login
+                answer = dispatch(frame, endpoint.services, self.peer) if login is None else login.receive(frame)
             except (Refused, MalformedError) as error:
                 self.refuse(str(error))
                 return
             if answer is not None:
                 if not isinstance(answer, list) or _has_stored(answer):
+                    self.frame_bytes = len(frame)
+                    self._unfinished = answer if isinstance(answer, Unfinished) else None
                     self.under_way = endpoint.loop.create_task(self._finish(answer))
                     return
                 self._write(answer)
@@ -138,13 +218,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _serve_on(self) -> None:
         self._is_next_turn_due = False
-        if self._may_serve():
-            self._serve()
+        self._go_on()
 
     async def _finish(self, answer: Pieces | Awaitable[Pieces | None]) -> None:
         try:
             pieces = answer if isinstance(answer, list) else await answer
         except Refused as error:
+            if error.answer is not None and not self.closing:
+                self._write(error.answer)
             self.refuse(str(error))
             return
         if pieces is not None and not self.closing:
@@ -152,28 +233,33 @@ class Connection(asyncio.BufferedProtocol):
                 await self._stream(pieces)
             else:
                 self._write(pieces)
-        self.under_way = None
+        self.under_way = self._unfinished = None
+        self.frame_bytes = 0
         self.last_active_s = self.endpoint.loop.time()
+        if self._answers_no_more:
+            self.close("stop")
         if self.information.mute_ms:
             self._mute()
-        if self._may_serve():
-            self._serve()
+        self._go_on()
 
     def _mute(self) -> None:
         """Stop reading for the throttle time that the last handler has set."""
         mute_ms, self.information.mute_ms = self.information.mute_ms, 0
         if not self.closing:
+            self._counters.mutes += 1
+            self._counters.muted_ms += mute_ms
             self._muted = self.endpoint.loop.call_later(mute_ms / 1000, self._unmute)
             self._pause_reading()
 
     def _unmute(self) -> None:
         self._muted = None
         self.last_active_s = self.endpoint.loop.time()
-        if self._may_serve():
-            self._serve()
+        self._go_on()
 
     def _write(self, pieces: Pieces) -> None:
-        if sum(map(len, pieces)) > MAX_JOINED_BYTES:
+        size = sum(map(len, pieces))
+        self._counters.outgoing_bytes += size
+        if size > MAX_JOINED_BYTES:
             self.transport.writelines(pieces)
         else:
             self.transport.write(b"".join(pieces))
@@ -181,11 +267,15 @@ class Connection(asyncio.BufferedProtocol):
     async def _stream(self, pieces: Sequence[Any]) -> None:
         """Write a response with records that are still on disk, no faster than the client reads it."""
         ready: list[Any] = []
+        self._counters.outgoing_bytes += sum(map(len, pieces))
         for piece in pieces:
             if not isinstance(piece, StoredRecords):
                 ready.append(piece)
                 continue
-            for chunk in piece.chunks():
+            position = 0
+            while position < len(piece):
+                chunk = piece.part(position, self._chunk_bytes())
+                position += chunk.size
                 try:
                     data = await _read(chunk)
                 except StorageError as error:
@@ -197,23 +287,50 @@ class Connection(asyncio.BufferedProtocol):
                     return
                 self.transport.writelines([*ready, data])
                 ready = []
-                if self.transport.get_write_buffer_size() > MAX_STREAMED_BYTES and not self.closing:
-                    self._writable = self.endpoint.loop.create_future()
-                    await self._writable
+                if self.write_paused and not self.closing:
+                    await self._until_read()
                 if self.closing:
                     return
         self.transport.writelines(ready)
+
+    def _chunk_bytes(self) -> int:
+        return SMALL_CHUNK_BYTES if self.guard.is_response_memory_short else CHUNK_BYTES
+
+    async def _until_read(self) -> None:
+        """Wait if the client has too much to read."""
+        unread = self.transport.get_write_buffer_size()
+        self.guard.unread(self, unread)
+        if unread > MAX_STREAMED_BYTES or self.guard.is_response_memory_short:
+            self._writable = self.endpoint.loop.create_future()
+            await self._writable
 
     def refuse(self, why: str) -> None:
         _log.warning("closing the connection from %s on %s: %s", self.host, self.endpoint.listener.name, why)
         self.close()
 
-    def close(self) -> None:
+    def close_after_answer(self) -> None:
+        """Close when the request in progress is answered, or now if there is none. Requests behind it are dropped."""
+        self._answers_no_more = True
+        if self.under_way is None:
+            self.close("stop")
+
+    def close(self, why: str = "error", *, at_once: bool = False) -> None:
+        if not self.closing:
+            self.closed_by = why
         self.closing = True
-        if self.write_paused:
+        if self.write_paused or at_once:
             self.transport.abort()  # close() would wait until the client has read everything written
         else:
             self.transport.close()
+
+    def wait_for_memory(self) -> None:
+        self._waits_for_memory = True
+        self._pause_reading()
+
+    def memory_is_free(self) -> None:
+        self._waits_for_memory = False
+        if self._may_serve():
+            self._resume_reading()
 
     def _pause_reading(self) -> None:
         if not self.read_paused and not self.closing:
@@ -221,7 +338,7 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.pause_reading()
 
     def _resume_reading(self) -> None:
-        if self.read_paused and not self.closing:
+        if self.read_paused and not self.closing and not self._waits_for_memory:
             self.read_paused = False
             self.transport.resume_reading()
 

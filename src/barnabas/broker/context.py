@@ -15,12 +15,16 @@ from barnabas.security.authorizer import (
     authorize_by_resource_type,
     authorized_operations,
 )
-from barnabas.security.principal import KafkaPrincipal
+from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Message
 
 if TYPE_CHECKING:
     from barnabas.broker.client_metrics import ClientMetrics
+    from barnabas.broker.counters import RequestCounters
+    from barnabas.broker.dispatch import Route
     from barnabas.broker.encoded_topics import EncodedTopics
+    from barnabas.broker.login import Login
     from barnabas.broker.topic_creation import TopicCreation
     from barnabas.controller.mutation_quotas import MutationQuotas
     from barnabas.groups.coordinator import GroupCoordinator
@@ -51,17 +55,17 @@ class Controller(Protocol):
 
     def write(
         self,
-        decision: Callable[..., Result[R]],
+        decision: Callable[..., Result[R] | Slices[Result[R]]],
         *arguments: Any,
         timeout_ms: int | None = None,
         accepted: Callable[[R], None] = lambda response: None,
     ) -> Awaitable[R]:
         """Decide, append the records, and return the response when they are committed.
 
-        `decision(situation, *arguments)` is one of barnabas.controller's. `accepted` is called with its response once the
-        records are appended: it applies the decision's changes to soft state. Raises KafkaError: NOT_CONTROLLER, or
-        REQUEST_TIMED_OUT if the timeout is not positive (nothing is changed) or the commit takes much longer than usual
-        (the change may still happen).
+        `decision(situation, *arguments)` is one of barnabas.controller's, a generator if it may be long. `accepted` is
+        called with its response once the records are appended: it applies the decision's changes to soft state. Raises
+        KafkaError: NOT_CONTROLLER, or REQUEST_TIMED_OUT if the timeout is not positive (nothing is changed) or the commit
+        takes much longer than usual (the change may still happen).
         """
         ...
 
@@ -82,6 +86,12 @@ class Services(Protocol):
     client_metrics: ClientMetrics
     mutation_quotas: MutationQuotas
     fetch_sessions: FetchSessions
+    routes: dict[tuple[bool, bytes], Route]
+    monotonic_ns: Callable[[], int]
+
+    def request_counters(self, request: str, version: int) -> RequestCounters:
+        """Return the counters of an API in one version."""
+        ...
 
     @property
     def controller(self) -> Controller: ...
@@ -144,15 +154,17 @@ class ClientInformation:
     """The client software at the other end of a connection, and the state of the connection.
 
     A handler sets `mute_ms` to throttle the client: after the response, the connection reads no request for this time.
+    `login` is None unless the listener uses SASL.
     """
 
-    __slots__ = ("closed", "mute_ms", "port", "software_name", "software_version")
+    __slots__ = ("closed", "login", "mute_ms", "port", "software_name", "software_version")
 
     def __init__(self) -> None:
         self.port = 0
         self.software_name = self.software_version = "unknown"  # until an ApiVersions request names them
         self.closed = False
         self.mute_ms = 0
+        self.login: Login | None = None
 
 
 class Peer(NamedTuple):
@@ -167,16 +179,23 @@ class Peer(NamedTuple):
 class Context:
     """The services, caller and header values of one request."""
 
-    __slots__ = ("client_id", "correlation_id", "peer", "services", "version")
+    __slots__ = ("began_ns", "client_id", "correlation_id", "peer", "services", "version")
 
     def __init__(
-        self, services: Services, peer: Peer, version: int, correlation_id: int, client_id: str | None
+        self,
+        services: Services,
+        peer: Peer,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        began_ns: int = 0,
     ) -> None:
         self.services = services
         self.peer = peer
         self.version = version
         self.correlation_id = correlation_id
         self.client_id = client_id
+        self.began_ns = began_ns
 
     @property
     def image(self) -> MetadataImage:
@@ -193,6 +212,19 @@ class Context:
     @property
     def listener(self) -> Listener:
         return self.peer.listener
+
+    @property
+    def login(self) -> Login | None:
+        """The login that is under way on this connection."""
+        login = None if self.peer.information is None else self.peer.information.login
+        return login if login is not None and login.is_under_way else None
+
+    @property
+    def token_refusal(self) -> ErrorCode:
+        """Why there are no delegation tokens: the caller is not authenticated, or they are disabled, as not implemented."""
+        if self.peer.principal == ANONYMOUS:
+            return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         """Return True if the caller is authorized for the operation on the resource."""

@@ -15,11 +15,12 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.controller import brokers, elections
 from barnabas.controller.situation import Situation
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 
 _log = logging.getLogger(__name__)
 
-Decision = Callable[[Situation], Result[bool]]
+Decision = Callable[[Situation], Result[bool] | Slices[Result[bool]]]
 
 
 class ControllerTimers:

@@ -14,6 +14,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import touched_topics
 from barnabas.replicas.partition import Partition
 from barnabas.replicated.scheduler import Scheduler
+from barnabas.steps import Slices
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.markers import WriteMarkers
 from barnabas.transactions.producer_ids import Allocate, ProducerIds
@@ -73,7 +74,7 @@ class Coordinators:
             else:
                 coordinator.resigned(partition.partition_id)
 
-    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
+    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
         """Handle a new image. A subscriber of the metadata loop."""
-        self.groups.image_changed(old, new, touched_topics(records))
+        yield from self.groups.image_changed(old, new, touched_topics(records))
         self.transactions.image_changed(old, new)

@@ -2,7 +2,8 @@
 
 The files of broker/api are the table of APIs: a file has the name of its API, and its `handle(context, request)` is the
 handler. It is imported at the first request. Requests that a listener does not serve are refused here. An unexpected
-exception of a handler becomes UNKNOWN_SERVER_ERROR here and nowhere else.
+exception of a handler becomes UNKNOWN_SERVER_ERROR here and nowhere else. Requests, their errors and their latency are
+counted here.
 
 A handler whose work or response grows with the request or with the cluster is a generator that yields every few rows. It
 runs in slices, and so does the encoding of its response, between the requests of other clients. It may return an
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from importlib import import_module
 from inspect import isawaitable, iscoroutine
 from types import GeneratorType
@@ -22,12 +23,15 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 from barnabas.broker import api as handlers
 from barnabas.broker.context import Context, Listener, Peer, Services
-from barnabas.broker.errors import error_response
+from barnabas.broker.counters import SMALL_BYTES, RequestCounters
+from barnabas.broker.errors import error_response_in_slices
 from barnabas.broker.served import WRITING_KEYS, served_apis, served_versions
 from barnabas.slices import Slices, begin, in_slices
+from barnabas.steps import at_once
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
 from barnabas.wire.codec import Reader, SlicedReader, reader, sliced_reader, takes_views
-from barnabas.wire.frame import Frame, encode_response, encode_response_in_slices
+from barnabas.wire.errors import TooLongError
+from barnabas.wire.frame import Frame, encode_response, encode_response_in_slices, frame_size
 from barnabas.wire.messages.header import RequestHeader
 
 _log = logging.getLogger(__name__)
@@ -46,24 +50,38 @@ _UNREADABLE = (MalformedError, struct.error, IndexError, UnicodeDecodeError)
 class Refused(Exception):  # noqa: N818  (it closes a connection; it is not a fault of the node)
     """Raised for a frame that gets no response: the connection is closed, and the text is logged.
 
-    A handler may raise it too.
+    A handler may raise it too. The `answer` of a failed login is sent before the connection is closed.
     """
+
+    def __init__(self, why: str, answer: Answer = None) -> None:
+        super().__init__(why)
+        self.answer = answer
 
 
 class Route(NamedTuple):
-    """Decoders and handler of one API in one version, created at the first such request."""
+    """Decoders, handler and counters of one API in one version, created at the node's first such request."""
 
     api: Api
     version: int
     read_header: Reader
     read_request: Reader
     handle: Handler
+    counters: RequestCounters
     takes_views: bool = False  # the request has records, which stay in the frame's buffer
     writes: bool = False  # a read-only node refuses it
 
     @property
     def read_sliced(self) -> SlicedReader:
         return sliced_reader(message_class(self.api.request), self.version)
+
+
+class _Waiting(NamedTuple):
+    """A response that a handler waits for; the arguments of `_later`."""
+
+    route: Route
+    context: Context
+    request: Message
+    response: Awaitable[Response]
 
 
 def handler_of(key: int) -> Handler:
@@ -77,101 +95,127 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
 
     Raises Refused if the connection has to be closed.
     """
-    route = _ROUTES.get((peer.listener.is_controller, bytes(frame[:4]))) or _find_route(peer.listener, frame)
-    api, version, read_header, read_request, handle, reads_view, writes = route
-    if type(frame) is memoryview and not reads_view:
+    routes = services.routes
+    route = routes.get((peer.listener.is_controller, bytes(frame[:4]))) or _find_route(services, peer.listener, frame)
+    _, version, read_header, read_request, _, counters, *_ = route
+    began_ns = services.monotonic_ns()
+    counters.requests += 1
+    counters.request_bytes += len(frame)
+    if type(frame) is memoryview and not route.takes_views:
         frame = bytes(frame)
     if len(frame) > SLICED_BYTES:
-        return _in_slices(_decoded_in_slices(route, frame, services, peer))
+        return _in_slices(_decoded_in_slices(route, frame, services, peer, began_ns))
     try:
         header, position = read_header(frame, 0)
         request, _ = read_request(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    context = Context(services, peer, version, header.correlation_id, header.client_id)
+    context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns)
     try:
-        if writes and services.refusal is not None:
-            _refuse(request, services.refusal)
-        response = handle(context, request)
+        response = _handle(route, context, request)
         if response is None or isinstance(response, Message | bytes):
-            return _answer(api, version, context, response)
+            return _answer(route, context, response)
     except Refused:
         raise
     except Exception as error:
-        return _failed(api, version, context, request, error)
+        return _in_slices(_failed(route, context, request, error))
     if isinstance(response, GeneratorType):
         return _in_slices(_answered_in_slices(route, context, request, response))
-    return _later(api, version, context, request, cast(Awaitable[Response], response))
+    return _later(route, context, request, cast(Awaitable[Response], response))
+
+
+def error_answer(frame: Frame, services: Services, peer: Peer, error: KafkaError) -> Answer:
+    """Return the response that reports an error, without calling the handler. Raises Refused like `dispatch`."""
+    route = _find_route(services, peer.listener, frame)
+    try:
+        header, position = route.read_header(bytes(frame), 0)
+        request, _ = route.read_request(bytes(frame), position)
+    except _UNREADABLE as unreadable:
+        raise _undecodable(route, unreadable) from unreadable
+    context = Context(services, peer, route.version, header.correlation_id, header.client_id, services.monotonic_ns())
+    return at_once(_failed(route, context, request, error))
 
 
 def _decoded_in_slices(
-    route: Route, frame: Frame, services: Services, peer: Peer
-) -> Slices[Answer | Awaitable[Answer]]:
-    """Decode a large frame, handle its request and encode the response, or return an awaitable of that response."""
+    route: Route, frame: Frame, services: Services, peer: Peer, began_ns: int
+) -> Slices[Answer | _Waiting]:
+    """Decode a large frame, handle its request and encode the response, or return the response to wait for."""
     try:
         header, position = route.read_header(frame, 0)
         request, _ = yield from route.read_sliced(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    context = Context(services, peer, route.version, header.correlation_id, header.client_id)
-    try:
-        if route.writes and services.refusal is not None:
-            _refuse(request, services.refusal)
-        response = route.handle(context, request)
-    except Refused:
-        raise
-    except Exception as error:
-        return _failed(route.api, route.version, context, request, error)
-    return (yield from _answered_in_slices(route, context, request, response))
+    context = Context(services, peer, route.version, header.correlation_id, header.client_id, began_ns)
+    return (yield from _answered_in_slices(route, context, request, _handle_in_slices(route, context, request)))
+
+
+def _handle_in_slices(route: Route, context: Context, request: Message) -> Slices[Response | Awaitable[Response]]:
+    response: Response | Awaitable[Response] = _handle(route, context, request)
+    if isinstance(response, GeneratorType):
+        response = yield from response
+    return response
+
+
+def _handle(route: Route, context: Context, request: Any) -> Any:
+    """Call the handler, unless the node is read-only and the request would change something."""
+    if route.writes and context.services.refusal is not None:
+        _refuse(request, context.services.refusal)
+    return route.handle(context, request)
 
 
 def _answered_in_slices(
-    route: Route, context: Context, request: Message, response: Any
-) -> Slices[Answer | Awaitable[Answer]]:
-    """Finish a handler's work and encode its response, or return an awaitable of that."""
-    api, version = route.api, route.version
+    route: Route, context: Context, request: Message, handler: Slices[Response | Awaitable[Response]]
+) -> Slices[Answer | _Waiting]:
+    """Finish a handler's work and encode its response, or return the response to wait for."""
     try:
-        answer: Any = (yield from response) if isinstance(response, GeneratorType) else response
-        if answer is None:
-            return None
+        answer = yield from handler
         if isawaitable(answer):
-            return _later(api, version, context, request, answer)
-        return (yield from encode_response_in_slices(api, version, context.correlation_id, answer))
+            return _Waiting(route, context, request, answer)
+        return (yield from _encoded_in_slices(route, context, answer))
     except Refused:
         raise
     except Exception as error:
-        return _failed(api, version, context, request, error)
+        return (yield from _failed(route, context, request, error))
 
 
-def _in_slices(work: Slices[Answer | Awaitable[Answer]]) -> Answer | Awaitable[Answer]:
+def _in_slices(work: Slices[Answer | _Waiting]) -> Answer | Awaitable[Answer]:
     """Return the answer, or an awaitable of it if the work needs more than one turn or waits for something."""
     begun = begin(work)
-    return _to_its_end(begun) if isinstance(begun, asyncio.Task) else begun
+    if isinstance(begun, asyncio.Task):
+        return Unfinished(begun)
+    return _later(*begun) if isinstance(begun, _Waiting) else begun
 
 
-async def _to_its_end(work: asyncio.Task[Answer | Awaitable[Answer]]) -> Answer:
-    """Wait for the work and for its answer.
+class Unfinished:
+    """An answer that needs more work. Waiting for it waits for the work and for its answer.
 
     The work is done even if the client disconnects meanwhile, as in Kafka: a producer with acks=0 does not wait for it.
     """
-    try:
-        answer = await asyncio.shield(work)
-    except asyncio.CancelledError:
-        work.add_done_callback(_drop)
-        raise
-    return await answer if isawaitable(answer) else answer
+
+    def __init__(self, work: asyncio.Task[Answer | _Waiting]) -> None:
+        self.work = work
+
+    def __await__(self) -> Generator[Any, None, Answer]:
+        return self._to_its_end().__await__()
+
+    async def _to_its_end(self) -> Answer:
+        try:
+            answer = await asyncio.shield(self.work)
+        except asyncio.CancelledError:
+            self.work.add_done_callback(_drop)
+            raise
+        return await _later(*answer) if isinstance(answer, _Waiting) else answer
 
 
-def _drop(work: asyncio.Task[Any]) -> None:
-    """Drop the answer that nobody waits for, or the error."""
-    if not work.cancelled() and work.exception() is None and iscoroutine(work.result()):
-        work.result().close()
+def _drop(work: asyncio.Task[Answer | _Waiting]) -> None:
+    """Drop the response that nobody waits for, or the error."""
+    if not work.cancelled() and work.exception() is None:
+        answer = work.result()
+        if isinstance(answer, _Waiting) and iscoroutine(answer.response):
+            answer.response.close()
 
 
-_ROUTES: dict[tuple[bool, bytes], Route] = {}
-
-
-def _find_route(listener: Listener, frame: Frame) -> Route:
+def _find_route(services: Services, listener: Listener, frame: Frame) -> Route:
     if len(frame) < 4:
         raise Refused(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version = _KEY_AND_VERSION.unpack_from(frame)
@@ -184,14 +228,16 @@ def _find_route(listener: Listener, frame: Frame) -> Route:
         if key != ApiKey.API_VERSIONS:
             raise Refused(f"{api.name} ({key}) is served in versions {served_versions(key)}, not {version}")
         # A client must be able to learn the versions: an unknown version is answered in version 0.
-        return Route(api, 0, read_header, lambda data, position: (None, position), handler_of(key))
+        counters = services.request_counters(api.name, 0)
+        return Route(api, 0, read_header, lambda data, position: (None, position), handler_of(key), counters)
     request = message_class(api.request)
-    route = _ROUTES[listener.is_controller, bytes(frame[:4])] = Route(
+    route = services.routes[listener.is_controller, bytes(frame[:4])] = Route(
         api,
         version,
         read_header,
         reader(request, version),
         handler_of(key),
+        services.request_counters(api.name, version),
         takes_views=takes_views(request),
         writes=key in WRITING_KEYS,
     )
@@ -208,28 +254,49 @@ def _refuse(request: Message, refusal: KafkaError) -> NoReturn:
     raise KafkaError(refusal.code, refusal.message)
 
 
-def _answer(api: Api, version: int, context: Context, response: Any) -> Pieces | None:
-    return None if response is None else encode_response(api, version, context.correlation_id, response)
+def _answer(route: Route, context: Context, response: Response) -> Answer:
+    """Encode a small response and count it, at once."""
+    pieces = None
+    if response is not None:
+        pieces = encode_response(route.api, route.version, context.correlation_id, response)
+        if isinstance(response, Message):
+            route.counters.count_errors(response)
+    route.counters.latency_ns.observe(context.services.monotonic_ns() - context.began_ns)
+    return pieces
 
 
-async def _later(
-    api: Api, version: int, context: Context, request: Message, response: Awaitable[Response]
-) -> Pieces | None:
+def _encoded_in_slices(route: Route, context: Context, response: Response) -> Slices[Answer]:
+    """Do the same as `_answer`, with pauses."""
+    pieces = None
+    if response is not None:
+        pieces = yield from encode_response_in_slices(route.api, route.version, context.correlation_id, response)
+        if isinstance(response, Message):
+            if frame_size(pieces) <= SMALL_BYTES:
+                route.counters.count_errors(response)
+            else:
+                yield from route.counters.count_errors_in_slices(response)
+    route.counters.latency_ns.observe(context.services.monotonic_ns() - context.began_ns)
+    return pieces
+
+
+async def _later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Answer:
     try:
-        answer = await response
-        if answer is None:
-            return None
-        return await in_slices(encode_response_in_slices(api, version, context.correlation_id, answer))
+        return await in_slices(_encoded_in_slices(route, context, await response))
     except Refused:
         raise
     except Exception as error:
-        return _failed(api, version, context, request, error)
+        return await in_slices(_failed(route, context, request, error))
 
 
-def _failed(api: Api, version: int, context: Context, request: Message, error: Exception) -> Pieces | None:
+def _failed(route: Route, context: Context, request: Message, error: Exception) -> Slices[Answer]:
     if isinstance(error, KafkaError):
         code, message = error.code, error.message
-    else:
-        _log.error("%s v%d of client %r failed", api.request, version, context.client_id, exc_info=error)
+    elif isinstance(error, TooLongError):  # the request has long names; Kafka's answer is the same
+        text = "the response to %s v%d of %s cannot be written: %s"
+        _log.warning(text, route.api.request, route.version, context.peer.host, error)
         code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
-    return _answer(api, version, context, error_response(api, version, request, code, message))
+    else:
+        _log.error("%s v%d of client %r failed", route.api.request, route.version, context.client_id, exc_info=error)
+        code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
+    response = yield from error_response_in_slices(route.api, route.version, request, code, message)
+    return (yield from _encoded_in_slices(route, context, response))

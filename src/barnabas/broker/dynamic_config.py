@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from barnabas.broker.listener_securities import security_texts
+from barnabas.broker.listener_security import check_listeners
 from barnabas.config import broker, reconfiguration, server, topic
 from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.resolve import Layers, broker_texts, topic_defaults, topic_value
@@ -19,6 +21,7 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import unsupported
 from barnabas.controller.configs import layers_of
 from barnabas.metadata.image import MetadataImage
+from barnabas.steps import Slices, at_once, result_of
 from barnabas.wire import ErrorCode, KafkaError, Message
 
 _log = logging.getLogger(__name__)
@@ -39,9 +42,9 @@ class DynamicConfig:
         self.current = static
         self._image = image
         self._watchers: list[_Watcher] = []
-        self._any_watchers: list[Callable[[], None]] = []
+        self._any_watchers: list[Callable[[], Slices[None] | None]] = []
         self._topic_defaults: Mapping[str, Value] | None = None
-        self._update()
+        at_once(self._update())
 
     def get(self, name: str) -> Value:
         """Return the value of a broker setting. Raises KeyError if the name is unknown."""
@@ -61,7 +64,7 @@ class DynamicConfig:
         own = {name: definitions[name].parse(text) for name, text in configs.items() if name in definitions}
         return {**self._topic_defaults, **own} if own else self._topic_defaults
 
-    def watch_any(self, react: Callable[[], None]) -> None:
+    def watch_any(self, react: Callable[[], Slices[None] | None]) -> None:
         """Call `react()` after any setting of this node has changed."""
         self._any_watchers.append(react)
 
@@ -69,15 +72,15 @@ class DynamicConfig:
         """Call `react(old, new)` after the value of one of these settings has changed."""
         self._watchers.append(_Watcher(names, react))
 
-    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Message]) -> None:
+    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Message]) -> Slices[None]:
         """Apply the changes of a commit."""
         self._image = new
         names = ("", str(self.static.node_id))
         kind = ConfigResourceType.BROKER
         if any(old.config(kind, name) is not new.config(kind, name) for name in names):
-            self._update()
+            yield from self._update()
 
-    def _update(self) -> None:
+    def _update(self) -> Slices[None]:
         old = self.current
         try:
             self.current = load(layers_of(self._image, self.static))
@@ -86,7 +89,7 @@ class DynamicConfig:
             return
         self._topic_defaults = None
         for react_to_any in self._any_watchers:
-            react_to_any()
+            yield from result_of(react_to_any())
         for names, react in self._watchers:
             if any(old.get(name) != self.current.get(name) for name in names):
                 react(old, self.current)
@@ -124,6 +127,8 @@ def check(config: ServerConfig, image: MetadataImage, texts: Mapping[str, str], 
         changed = layers._replace(default=texts) if cluster_wide else layers._replace(broker=texts)
         new = server.load(broker_texts(changed))
         reconfiguration.check(current, new)
+        if security_texts(current) != security_texts(new):
+            check_listeners(new)
     except RequirementError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error.message}") from None
     except ConfigError as error:

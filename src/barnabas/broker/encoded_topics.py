@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.metadata.brokers import Broker, Brokers
 from barnabas.metadata.topics import LOST_DIR, MIGRATING_DIR, NO_LEADER, UNASSIGNED_DIR, Partition, Topic, Topics
+from barnabas.steps import ROWS_PER_STEP, Slices
 from barnabas.wire import ZERO_UUID, ErrorCode, Uuid
 from barnabas.wire.primitives import encode_unsigned_varint
 
@@ -86,16 +87,22 @@ class TopicsView:
         self._encoded: dict[str, bytes] = {}
         self._all: tuple[Topics, int, bytes] | None = None
 
-    def all(self, topics: Topics, operations: int = NO_OPERATIONS) -> bytes:
+    def all(self, topics: Topics, operations: int = NO_OPERATIONS) -> Slices[bytes]:
         """Return all topics sorted by name, after the array's length."""
         known = self._all
         if known is not None and known[0] is topics and known[1] == operations:
             return known[2]
         ids, by_id, made_of, encoded = topics.ids, topics.by_id, self._topics, self._encoded
         pieces = []
-        for name in topics.names:
+        for number, name in enumerate(topics.names):
             topic = by_id[ids[name]]
-            pieces.append(encoded[name] if made_of.get(name) is topic else self.topic(topic))
+            if made_of.get(name) is topic:
+                pieces.append(encoded[name])
+                if number % ROWS_PER_STEP == 0:
+                    yield
+            else:
+                pieces.append(self.topic(topic))
+                yield
         ending = self.ending(operations)
         pieces.append(b"")
         body = self.length(len(topics.names)) + ending.join(pieces)

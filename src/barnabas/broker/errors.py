@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from barnabas.steps import Slices, at_once
 from barnabas.wire import Api, ApiKey, ErrorCode, Message, Struct, message_class
 from barnabas.wire.schema import MessageSchema, StructSchema
 
@@ -24,6 +25,13 @@ _NO_NAMES = frozenset({"timestamp", "leader_epoch", *_UNKNOWN, "log_start_offset
 
 
 def error_response(api: Api, version: int, request: Message, code: ErrorCode, message: str | None = None) -> Message:
+    return at_once(error_response_in_slices(api, version, request, code, message))
+
+
+def error_response_in_slices(
+    api: Api, version: int, request: Message, code: ErrorCode, message: str | None
+) -> Slices[Message]:
+    """Do the same as `error_response`, with pauses."""
     response = message_class(api.response)()
     schema = response.schema()
     is_marked = _mark(response, schema.root, version, code, message)
@@ -31,7 +39,7 @@ def error_response(api: Api, version: int, request: Message, code: ErrorCode, me
         response.session_id = request.session_id  # type: ignore[attr-defined]
     has_items = schema.key in _ALSO_ON_ITEMS or (schema.key == ApiKey.FETCH and version < _FIRST_FETCH_WITH_TOPIC_IDS)
     if not is_marked or has_items:
-        _mark_items(schema, schema.root, response, request, version, code, message)
+        yield from _mark_items(schema, schema.root, response, request, version, code, message)
     return response
 
 
@@ -61,7 +69,7 @@ def _mark_items(
     version: int,
     code: ErrorCode,
     message: str | None,
-) -> None:
+) -> Slices[None]:
     """Fill the response's lists from those of the request, with the error on the innermost items."""
     lists = [f for f in struct.fields if f.is_array and f.is_struct and version in f.versions]
     if not lists:
@@ -71,10 +79,11 @@ def _mark_items(
     asked: list[Any] = next((v for v in _values(source) if isinstance(v, list) and v), [])
     items = []
     for wanted in asked:
+        yield
         item: Struct = getattr(message_class(schema.name), field.type)()
         _copy_keys(item, element, wanted)
         if not _mark(item, element, version, code, message) and isinstance(wanted, Struct):
-            _mark_items(schema, element, item, wanted, version, code, message)
+            yield from _mark_items(schema, element, item, wanted, version, code, message)
         items.append(item)
     setattr(target, field.name, items)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from barnabas.client.connection import Connection
+from barnabas.client.errors import TlsError
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.features import SUPPORTED
@@ -35,11 +36,15 @@ CONTROLLER_REGISTRATION_VERSION = 0
 ALLOCATE_PRODUCER_IDS_VERSION = 0
 ASSIGN_REPLICAS_TO_DIRS_VERSION = 0
 RETRY_S = 0.1
+
+OpenConnection = Callable[[str], Awaitable[Connection]]
+"""Connects to the active controller, with this client id."""
+
 SHUTDOWN_HEARTBEAT_S = 0.05
 
 
 async def register_controller(
-    config: ServerConfig, incarnation_id: Uuid, listeners: Iterable[Endpoint], address: tuple[str, int]
+    config: ServerConfig, incarnation_id: Uuid, listeners: Iterable[Endpoint], open_connection: OpenConnection
 ) -> None:
     """Register this controller's listeners with the active controller, for clients that bootstrap from controllers."""
     request = ControllerRegistrationRequest(
@@ -59,7 +64,7 @@ async def register_controller(
             for name, (low, high) in sorted(SUPPORTED.items())
         ],
     )
-    connection = await Connection.open(*address, f"controller-{config.node_id}-registration")
+    connection = await open_connection(f"controller-{config.node_id}-registration")
     try:
         response = await connection.call(request, CONTROLLER_REGISTRATION_VERSION)
         if response.error_code:
@@ -81,7 +86,7 @@ class BrokerLifecycle:
         log_directories: LogDirectories,
         previous_epoch: int,
         image: Callable[[], MetadataImage],
-        controller_address: Callable[[], tuple[str, int]],
+        open_connection: OpenConnection,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -90,7 +95,7 @@ class BrokerLifecycle:
         self._log_directories = log_directories
         self._previous_epoch = previous_epoch
         self._image = image
-        self._controller_address = controller_address
+        self._open_connection = open_connection
         self._connection: Connection | None = None
         self._beating: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
@@ -161,6 +166,8 @@ class BrokerLifecycle:
             try:
                 response: BrokerRegistrationResponse = await self._call(request, REGISTRATION_VERSION)
                 break
+            except TlsError:
+                raise
             except (OSError, TimeoutError) as error:
                 _log.info("the controller is not reachable yet: %s", error)
             except KafkaError as error:
@@ -205,8 +212,7 @@ class BrokerLifecycle:
 
     async def _call(self, request: Message, version: int) -> Any:
         if self._connection is None or not self._connection.is_open:
-            host, port = self._controller_address()
-            self._connection = await Connection.open(host, port, f"broker-{self._config.node_id}-lifecycle")
+            self._connection = await self._open_connection(f"broker-{self._config.node_id}-lifecycle")
         response = await self._connection.call(request, version)
         if response.error_code:
             raise KafkaError(ErrorCode(response.error_code))

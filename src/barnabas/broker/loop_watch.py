@@ -14,6 +14,9 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
+from typing import Final
+
+from barnabas.broker.metrics.histogram import Histogram
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +24,7 @@ BEAT_S = 0.05
 MAX_TURN_MS = 100  # a longer turn is logged
 LOG_EVERY_MS = 10_000
 FRAMES_SHOWN = 3
+LAG_BOUNDS_MS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
 
 
 class LoopWatch:
@@ -30,6 +34,7 @@ class LoopWatch:
         self.longest_ms = 0  # of all turns so far
         self.lag_ms = 0  # at the last beat
         self.long_turns = 0
+        self.lags_ms = Histogram(LAG_BOUNDS_MS)  # of all beats
         self._monotonic_ms = monotonic_ms
         self._thread_cpu_ms = thread_cpu_ms
         self._last_beat_ms = monotonic_ms()
@@ -59,6 +64,7 @@ class LoopWatch:
         self.lag_ms = max(0, now_ms - self._last_beat_ms - round(BEAT_S * 1000))
         self._last_beat_ms = now_ms
         self._timer = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
+        self.lags_ms.observe(self.lag_ms)
         self.longest_ms = max(self.longest_ms, self.lag_ms)
         if self.lag_ms > MAX_TURN_MS:
             self.long_turns += 1

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from barnabas.broker.active_controller import ActiveController
+from barnabas.broker.own_connections import NOT_PROTECTED, OwnConnections
 from barnabas.broker.raft_transport import RaftTransport
 from barnabas.broker.surroundings import Surroundings
 from barnabas.config.server_config import ServerConfig
@@ -49,6 +50,7 @@ class MetadataQuorum:
         surroundings: Surroundings,
         on_failure: Callable[[BaseException], None],
         check_voters: Callable[[VoterHistory], None] = lambda voters: None,
+        to_controllers: OwnConnections = NOT_PROTECTED,
     ) -> None:
         self._config = config
         self._directory = directory
@@ -63,7 +65,7 @@ class MetadataQuorum:
             raft,
             self._log,
             FileQuorumState(directory),
-            RaftTransport(raft.node_id),
+            RaftTransport(raft.node_id, to_controllers),
             static_voters=VoterSet(
                 Voter(ReplicaKey(v.id), (Endpoint(raft.listener_name, v.host, v.port),))
                 for v in config.controller_quorum_voters
@@ -83,6 +85,7 @@ class MetadataQuorum:
             kraft_version=lambda: self.kraft_version,
             raise_kraft_version=self.driver.raise_kraft_version,
             end_offset=lambda: self.driver.end_offset,
+            on_failure=on_failure,
         )
         self._loader = MetadataLoader()
         self._gathered: list[MetadataBatch] = []

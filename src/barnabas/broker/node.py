@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,44 +16,51 @@ from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
 from barnabas.broker.dynamic_config import DynamicConfig, check_protection
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
+from barnabas.broker.listener_securities import ListenerSecurities
+from barnabas.broker.listener_security import Credentials
 from barnabas.broker.loop_watch import LoopWatch
 from barnabas.broker.metadata_quorum import MetadataQuorum
+from barnabas.broker.metrics.observed import Observed
+from barnabas.broker.own_connections import to_controllers
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
 from barnabas.broker.services import NodeServices
-from barnabas.broker.sole_voter import why_not_several, why_not_sole_voter
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
-from barnabas.config.endpoints import Endpoint
+from barnabas.client.connection import Connection
+from barnabas.client.errors import AuthenticationError, TlsError
+from barnabas.config.definitions import ConfigError
+from barnabas.config.endpoints import Endpoint, address_text, parse_loopback_address
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.config.resource_type import ConfigResourceType
+from barnabas.config.server import METRICS, METRICS_LISTENER
 from barnabas.config.server_config import ServerConfig
-from barnabas.config.unsupported import check_supported
+from barnabas.config.unsupported import check_supported, unsupported_roles
 from barnabas.controller import activation
 from barnabas.controller.features import SHOWN_ORDER
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
 from barnabas.raft.ready import RaftConfig
+from barnabas.raft.sole_voter import why_not_several, why_not_sole_voter
 from barnabas.raft.stored_log import check_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
 from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.maintenance import Maintenance
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.replicas import Replicas, ScannedDir, scan_log_dir
+from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
-from barnabas.security.principal import ANONYMOUS
-from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
+from barnabas.steps import Slices
+from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.files import create_directory
-from barnabas.storage.log_dirs import DirectoryLock, FormattedDirs, check_log_dirs, refuse_to_format, require_owner
-from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotReader
-from barnabas.wire import ErrorCode, KafkaError, Message, Uuid, decode_record, random_uuid
-from barnabas.wire.errors import MalformedError
+from barnabas.storage.log_dirs import DirectoryLock, ScannedDir, check_owner, scan_log_dir
+from barnabas.wire import ErrorCode, KafkaError, Message, Uuid, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.coordinators import Coordinators
+    from barnabas.broker.metrics.listener import MetricsListener
     from barnabas.groups.coordinator import GroupCoordinator
     from barnabas.transactions.coordinator import TransactionCoordinator
 
@@ -90,8 +98,11 @@ class Node(NodeServices):
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.addresses: dict[str, tuple[str, int]] = {}
         self._random = surroundings.random_for("ids")
+        self._credentials = Credentials(lambda: self.image, surroundings.random_for("logins"))
+        self._to_controllers = to_controllers(config, self._credentials.new_nonce)
         self._locks: list[DirectoryLock] = []
         self._formatted = False
+        self._is_stopping = False
         self._directory_ids: dict[Path, Uuid] = {}
         self._bootstrap: list[Message] = []
         self._scanned: dict[str, ScannedDir | StorageError] = {}
@@ -107,6 +118,10 @@ class Node(NodeServices):
         self._maintenance: Maintenance | None = None
         self.loop_watch = LoopWatch(surroundings.monotonic_ms, surroundings.thread_cpu_ms)
         self._server = Server(self, limits_of(config), surroundings.listen)
+        self._metrics: MetricsListener | None = None
+        self._started_ms = surroundings.monotonic_ms()
+        self._is_stopping = False
+        self._securities = ListenerSecurities(self._credentials, self._server.secure)
 
     # --- services for handlers
 
@@ -163,14 +178,13 @@ class Node(NodeServices):
     # --- start and stop
 
     async def start(self) -> None:
-        if not self.config.is_controller:
-            raise NodeError(
-                "a broker needs its controller in the same node for now: set process.roles=broker,controller"
-            )
+        for error in unsupported_roles(self.config):
+            raise NodeError(str(error))
         if self.surroundings.watches_loop:
             self.loop_watch.start()
         try:
             self._bind()
+            await self._start_metrics()
             self._open_log_dirs()
             self._check_files()
             await self._start_quorum()
@@ -179,14 +193,17 @@ class Node(NodeServices):
                 await self._register_controller()
             if self.config.is_broker:
                 await self._start_broker()
-        except StorageError as error:
+        except (StorageError, ConfigError, AuthenticationError, TlsError) as error:
             raise NodeError(str(error)) from error
         except KafkaError as error:
-            raise NodeError(_refused(error)) from error
+            raise NodeError(_refused(error, self._to_controllers.principal)) from error
+        self._securities.watch_files(lambda: self.dynamic.current)
         self._server.start()
 
     async def stop(self) -> None:
+        self._is_stopping = True
         self.loop_watch.stop()
+        await self._securities.stop()
         await self._assignments.stop()
         if self._lifecycle is not None:
             await self._lifecycle.stop()
@@ -203,6 +220,26 @@ class Node(NodeServices):
             await self.quorum.stop()
         for lock in self._locks:
             lock.release()
+        if self._metrics is not None:
+            await self._metrics.stop()
+
+    def observed(self) -> Observed:
+        """Return the parts of this node for its metrics."""
+        has_quorum = self._has_quorum
+        return Observed(
+            self,
+            self._server,
+            self.loop_watch,
+            self.failed,
+            self._started_ms,
+            is_stopping=self._is_stopping,
+            quorum=self.quorum if has_quorum else None,
+            replicas=self.replicas if has_quorum else None,
+            log_directories=self.log_directories if has_quorum else None,
+            coordinators=self._coordinators,
+            lifecycle=self._lifecycle,
+            maintenance=self._maintenance,
+        )
 
     def describe(self) -> Iterator[str]:
         """Yield a few lines that state what is running and how to reach it."""
@@ -217,6 +254,8 @@ class Node(NodeServices):
             count = len(advertised_keys(kind, takes_telemetry=takes_telemetry))
             yield f"  {endpoint.listener_name:<12} {host}:{port}   {count} APIs of a {kind}"
         yield f"  data         {', '.join(self.config.log_dirs)}"
+        if METRICS in self.addresses:
+            yield f"  metrics      http://{address_text(*self.addresses[METRICS])}/metrics"
         clients = [e for e in self.config.listeners if not self._is_controller_listener(e)]
         if clients:
             host, port = self.addresses[clients[0].listener_name]
@@ -230,8 +269,10 @@ class Node(NodeServices):
     def _bind(self) -> None:
         for endpoint in self.config.listeners:
             listener = Listener(endpoint.listener_name, self._is_controller_listener(endpoint))
+            security = self._securities.first(self.config, endpoint)
             try:
-                self.addresses[endpoint.listener_name] = self._server.bind(listener, endpoint.host, endpoint.port)
+                address = self._server.bind(listener, endpoint.host, endpoint.port, security)
+                self.addresses[endpoint.listener_name] = address
             except OSError as error:
                 where = f"{endpoint.host or '*'}:{endpoint.port}"
                 raise NodeError(
@@ -239,12 +280,28 @@ class Node(NodeServices):
                     "choose another port in listeners"
                 ) from error
 
+    async def _start_metrics(self) -> None:
+        """Answer for metrics and health from now on, so that a long start can be watched."""
+        address = parse_loopback_address(METRICS_LISTENER, self.config.get_str(METRICS_LISTENER) or "")
+        if address is None:
+            return
+        # Few nodes have one. It imports much, and a thread leaves the event loop free meanwhile.
+        listener = await asyncio.to_thread(import_module, "barnabas.broker.metrics.listener")
+        try:
+            self._metrics = listener.MetricsListener(self.observed, self.surroundings.listen(*address))
+        except OSError as error:
+            reason = f"cannot listen on {address_text(*address)} for metrics: {error.strerror or error}"
+            raise NodeError(f"{reason}; choose another port in {METRICS_LISTENER}, or empty it") from error
+        assert self._metrics is not None
+        await self._metrics.start()
+        self.addresses[METRICS] = self._metrics.address
+
     def _open_log_dirs(self) -> None:
         dirs = [Path(each) for each in self.config.log_dirs]
         metadata_dir = Path(self.config.metadata_log_dir)
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
-        found = self._check_owner(dirs)  # before anything is changed, even a lock
+        found = check_owner(dirs, self.config.node_id)  # before anything is changed, even a lock
         ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
         if len(ids) > 1 and not found.formatted:
             raise NodeError(why_not_several(self.config.node_id, ids))
@@ -253,10 +310,10 @@ class Node(NodeServices):
                 log_dir.parent.mkdir(parents=True, exist_ok=True)
             create_directory(log_dir)
             self._locks.append(DirectoryLock(log_dir))
-        found = self._check_owner(dirs)
+        found = check_owner(dirs, self.config.node_id)
         if not found.formatted:
             self._format(dirs, metadata_dir)
-            found = self._check_owner(dirs)
+            found = check_owner(dirs, self.config.node_id)
         for log_dir, meta in found.formatted.items():
             self.cluster_id = meta.cluster_id or self.cluster_id
             if meta.directory_id is not None:
@@ -268,7 +325,7 @@ class Node(NodeServices):
         A damaged log dir goes offline later, unless it is that of the metadata log or no other is left.
         """
         metadata_dir = Path(self.config.metadata_log_dir)
-        self._bootstrap = _read_bootstrap(metadata_dir)
+        self._bootstrap = formatting.read_bootstrap(metadata_dir)
         check_files(metadata_log_directory(metadata_dir))
         if not self.config.is_broker:
             return
@@ -282,23 +339,6 @@ class Node(NodeServices):
         failed = [str(found) for found in self._scanned.values() if isinstance(found, StorageError)]
         if len(failed) == len(self._scanned):
             raise NodeError("; ".join(failed))
-
-    def _check_owner(self, dirs: list[Path]) -> FormattedDirs:
-        """Read `meta.properties` of all log dirs.
-
-        Raises StorageError or NodeError unless all belong to this node, or none has files of Kafka.
-        """
-        found = check_log_dirs(dirs, node_id=self.config.node_id)
-        for log_dir, meta in found.formatted.items():
-            require_owner(log_dir, meta)
-        for log_dir in found.empty:
-            refuse_to_format(log_dir)
-        if found.formatted and found.empty:
-            raise NodeError(
-                f"{', '.join(map(str, found.empty))} was not formatted, but other log dirs were: "
-                "format it, or take it out of log.dirs"
-            )
-        return found
 
     def _format(self, dirs: list[Path], metadata_dir: Path) -> None:
         """Format empty directories for a new cluster, with one voter of a dynamic quorum or the configured static voters."""
@@ -350,12 +390,15 @@ class Node(NodeServices):
             surroundings=self.surroundings,
             on_failure=self._fail,
             check_voters=self._check_voters,
+            to_controllers=self._to_controllers,
         )
         self.topic_creation = TopicCreation(self.controller, self.config)
         self.dynamic = DynamicConfig(self.config, self.image)
         self.dynamic.watch(
             ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"), self._limit
         )
+        self.controller.loop.subscribe(self._dismiss_clients_of_a_fenced_broker)
+        self.dynamic.watch_any(lambda: self._securities.update(self.dynamic.current))
         self.controller.loop.subscribe(self.dynamic.image_changed)
         self.log_directories = LogDirectories(lambda: self.dynamic.current, self._directory_ids)
         self.replicas = Replicas(
@@ -404,14 +447,18 @@ class Node(NodeServices):
     async def _register_controller(self) -> None:
         version = self.image.metadata_version
         if version is not None and version.is_controller_registration_supported:
-            name = self.config.controller_listener_names[0]
             listeners = self._told(self.config.advertised_controller_listeners)
-            await register_controller(self.config, random_uuid(self._random), listeners, self.addresses[name])
+            await register_controller(self.config, random_uuid(self._random), listeners, self._connect_to_controller)
+
+    async def _connect_to_controller(self, client_id: str) -> Connection:
+        name = self.config.controller_listener_names[0]
+        told = self._told(each for each in self.config.advertised_controller_listeners if each.listener_name == name)
+        host, port = self.addresses[name]
+        return await self._to_controllers.open(host, port, client_id, host_name=told[0].host)
 
     async def _start_broker(self) -> None:
         # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
-        name = self.config.controller_listener_names[0]
         previous_epoch = self.replicas.start(self.image, self._scanned)
         self._scanned.clear()
         self._lifecycle = BrokerLifecycle(
@@ -422,7 +469,7 @@ class Node(NodeServices):
             log_directories=self.log_directories,
             previous_epoch=previous_epoch,
             image=lambda: self.image,
-            controller_address=lambda: self.addresses[name],
+            open_connection=self._connect_to_controller,
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
@@ -486,9 +533,15 @@ class Node(NodeServices):
         if self._coordinators is not None or partition.topic in COORDINATORS_TOPICS:
             self.coordinators.led(partition, leads)
 
-    def _image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
-        if self._coordinators is not None:
-            self._coordinators.image_changed(old, new, records)
+    def _dismiss_clients_of_a_fenced_broker(
+        self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]
+    ) -> None:
+        if self._is_stopping and _is_fenced(new, self.config.node_id):
+            # Before a client reads in Metadata that no broker is left: some clients then forget this one for good.
+            self._server.dismiss_clients()
+
+    def _image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None] | None:
+        return None if self._coordinators is None else self._coordinators.image_changed(old, new, records)
 
     async def _allocate_producer_ids(self) -> tuple[int, int]:
         assert self._lifecycle is not None
@@ -499,26 +552,18 @@ class Node(NodeServices):
             self.failed.set_exception(error)
 
 
-def _read_bootstrap(metadata_dir: Path) -> list[Message]:
-    path = metadata_dir / BOOTSTRAP_CHECKPOINT
-    if not path.exists():
-        return formatting.bootstrap_records(formatting.effective_features())
-    try:
-        with SnapshotReader(path) as reader:
-            return [decode_record(value).record for value in reader.values()]
-    except (CorruptLogError, MalformedError) as error:
-        raise StorageError(
-            f"{path} is damaged: {error}; restore it from a backup, or delete it if the cluster was started before"
-        ) from error
+def _is_fenced(image: MetadataImage, broker_id: int) -> bool:
+    broker = image.brokers.get(broker_id)
+    return broker is None or broker.fenced
 
 
-def _refused(error: KafkaError) -> str:
+def _refused(error: KafkaError, principal: str) -> str:
     """Explain why the controller of this node refused the node itself."""
     if error.code is not ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
         return f"the controller refused this node: {error}"
     return (
         f"the authorizer does not allow this node to register with its controller ({error.code.name}): "
-        f"add {ANONYMOUS}, the principal of its own connections, to super.users, "
+        f"add {principal}, the principal of its own connections, to super.users, "
         "or allow it CLUSTER_ACTION on the cluster"
     )
 
@@ -530,4 +575,12 @@ def limits_of(config: ServerConfig) -> Limits:
         config.max_connections,
         config.max_connections_per_ip,
         config.max_connections_per_ip_overrides,
+        request_memory_max_bytes=_least_limit(config, "queued.max.request.bytes", "barnabas.request.memory.max.bytes"),
+        response_memory_max_bytes=config.get_int("barnabas.response.memory.max.bytes"),
+        request_stall_ms=config.get_int("barnabas.request.stall.ms"),
     )
+
+
+def _least_limit(config: ServerConfig, *names: str) -> int:
+    """Return the lowest of these settings that is a limit, or -1 if none is."""
+    return min((limit for name in names if (limit := config.get_int(name)) > 0), default=-1)

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from barnabas.broker.context import Context
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ErrorCode, Uuid
 
 T = TypeVar("T")
@@ -33,13 +34,17 @@ class TopicRows(Generic[T]):
             self.rows.append(row)
         row.partitions.append(self._partition_row(index, code))
 
-    def add_all(self, topic: Any, code: ErrorCode) -> None:
-        for partition in topic.partitions:
-            self.add(topic, partition.partition_index, code)
+    def add_all(self, topics: Iterable[Any], code: ErrorCode) -> Slices[None]:
+        for topic in topics:
+            for some in stepwise(topic.partitions):
+                for partition in some:
+                    self.add(topic, partition.partition_index, code)
+                yield
 
-    def merge(self, rows: Iterable[Any]) -> list[T]:
+    def merge(self, rows: Iterable[Any]) -> Slices[list[T]]:
         """Return all rows, merged with those of the processed partitions."""
         for row in rows:
+            yield
             known = self._by_key.get(_key(row))
             if known is None:
                 self.rows.append(row)
@@ -52,22 +57,26 @@ def _key(topic: Any) -> tuple[str, Uuid | None]:
     return topic.name, getattr(topic, "topic_id", None)
 
 
-def touchable(context: Context, topics: Iterable[Any], rows: TopicRows[Any]) -> list[Any]:
+def touchable(context: Context, topics: Iterable[Any], rows: TopicRows[Any]) -> Slices[list[Any]]:
     """Return the topics with the partitions that exist and that the caller may READ. The others are added to `rows`."""
     found = []
     for topic in topics:
+        yield
         known = context.image.topics.get(topic.name)
         if not context.may(AclOperation.READ, ResourceType.TOPIC, topic.name):
-            rows.add_all(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            yield from rows.add_all([topic], ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         elif known is None:
-            rows.add_all(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            yield from rows.add_all([topic], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:
-            there = [each for each in topic.partitions if 0 <= each.partition_index < len(known.partitions)]
-            if len(there) < len(topic.partitions):
-                for each in topic.partitions:
-                    if not 0 <= each.partition_index < len(known.partitions):
+            there = []
+            for some in stepwise(topic.partitions):
+                for each in some:
+                    if 0 <= each.partition_index < len(known.partitions):
+                        there.append(each)
+                    else:
                         rows.add(topic, each.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                topic.partitions = there
+                yield
+            topic.partitions = there
             if there:
                 found.append(topic)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from barnabas.broker.own_connections import NOT_PROTECTED, OwnConnections
 from barnabas.client.connection import Connection
 from barnabas.raft.voters import Node
 from barnabas.wire import APIS, KafkaError, Message
@@ -12,8 +13,9 @@ from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsR
 class RaftTransport:
     """Implements `raft.driver.Transport`."""
 
-    def __init__(self, node_id: int) -> None:
+    def __init__(self, node_id: int, connections: OwnConnections = NOT_PROTECTED) -> None:
         self._client_id = f"raft-client-{node_id}"
+        self._open = connections.open
         self._connections: dict[tuple[str, int], tuple[Connection, dict[int, int]]] = {}
 
     async def send(self, destination: Node, request: Message) -> Message:
@@ -29,7 +31,7 @@ class RaftTransport:
         found = self._connections.get((host, port))
         if found is not None and found[0].is_open:
             return found
-        connection = await Connection.open(host, port, self._client_id)
+        connection = await self._open(host, port, self._client_id)
         software = ApiVersionsRequest(client_software_name="barnabas", client_software_version="raft")
         versions: ApiVersionsResponse = await connection.call(software, 3)
         newest = {

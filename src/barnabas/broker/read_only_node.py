@@ -63,6 +63,8 @@ from barnabas.replicas.read_only import ReadOnlyReplicas, find_logs
 from barnabas.replicated.decision import Result
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, result_of
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.errors import StorageError
 from barnabas.storage.log_dirs import META_PROPERTIES, MetaProperties, check_log_dirs
@@ -83,6 +85,7 @@ _OF_THE_NETWORK = (
     *("listeners", "advertised.listeners", "listener.security.protocol.map", "inter.broker.listener.name"),
     *("security.inter.broker.protocol", "controller.listener.names", "process.roles", "node.id", "broker.id"),
     *("controller.quorum.voters", "controller.quorum.bootstrap.servers", "log.dir", "log.dirs", "metadata.log.dir"),
+    server.METRICS_LISTENER,
 )
 _AUTHORIZER = "authorizer.class.name"
 _PREFIXES_OF_THE_NETWORK = ("listener.name.", "ssl.", "sasl.")
@@ -157,6 +160,11 @@ def read_only_config(found: Directories, overrides: Mapping[str, str]) -> Server
     for error in unsupported(config):
         if error.key in ("listeners", *overrides):
             raise error
+    for endpoint in config.listeners:
+        if endpoint.security_protocol != "PLAINTEXT":
+            name, protocol = endpoint.listener_name, endpoint.security_protocol
+            text = f"Listener {name} has the security protocol {protocol}, but a read-only node serves PLAINTEXT alone"
+            raise ConfigError("listeners", text)
     if overrides.get(_AUTHORIZER):
         raise ConfigError(_AUTHORIZER, f"{_AUTHORIZER} cannot be used with --read-only: ACLs are not enforced")
     return config
@@ -174,7 +182,7 @@ class ReadOnlyController:
 
     async def write(
         self,
-        decision: Callable[..., Result[R]],
+        decision: Callable[..., Result[R] | Slices[Result[R]]],
         *arguments: Any,
         timeout_ms: int | None = None,
         accepted: Callable[[R], None] = lambda response: None,
@@ -193,7 +201,7 @@ class ReadOnlyController:
             node.cluster_id,
             node.metadata.kraft_version,
         )
-        result = decision(situation, *arguments)
+        result = await in_slices(result_of(decision(situation, *arguments)))
         if result.records:
             raise refusal(node.config)
         accepted(result.response)

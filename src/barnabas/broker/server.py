@@ -2,7 +2,8 @@
 
 A socket is bound before the node is ready and accepts connections afterwards, so early clients wait instead of failing,
 as with Kafka. At `max.connections` accepting stops until a connection closes. A connection above
-`max.connections.per.ip` is closed at once. A connection that is idle for `connections.max.idle.ms` is closed.
+`max.connections.per.ip` is closed at once. A connection that is idle for `connections.max.idle.ms` is closed. What all
+connections hold in memory is limited by `memory_guard`.
 """
 
 from __future__ import annotations
@@ -17,23 +18,31 @@ from typing import NamedTuple
 
 from barnabas.broker.connection import Connection
 from barnabas.broker.context import Listener, Services
+from barnabas.broker.counters import ListenerCounters
+from barnabas.broker.listener_security import NO_SECURITY, ListenerSecurity
+from barnabas.broker.memory_guard import MemoryGuard
 from barnabas.broker.surroundings import Listen, listening_socket
+from barnabas.broker.tls_handshakes import TlsHandshakes
 from barnabas.wire.frame import SCRATCH_BYTES
 
 _log = logging.getLogger(__name__)
 
 UNLIMITED = 2**31 - 1
+CLOSE_S = 0.5
 ACCEPT_PAUSE_S = 0.1  # after the process has run out of file descriptors
 
 
 class Limits(NamedTuple):
-    """Kafka's limits on connections, with Kafka's names."""
+    """The limits on connections and their memory, with the names of their settings. A memory of 0 or less is unlimited."""
 
     request_max_bytes: int = 100 * 1024 * 1024
     connections_max_idle_ms: int = 10 * 60 * 1000
     max_connections: int = UNLIMITED
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = {}
+    request_memory_max_bytes: int = 512 << 20
+    response_memory_max_bytes: int = 512 << 20
+    request_stall_ms: int = 10_000
 
 
 class Server:
@@ -46,17 +55,27 @@ class Server:
         self.endpoints: list[Endpoint] = []
         self.connections: dict[Connection, None] = {}  # in the order in which they were opened
         self.by_host: Counter[str] = Counter()
+        self.memory = MemoryGuard(*_memory_limits(limits))
         self.room = asyncio.Event()
         self.room.set()
         self._idle_check: asyncio.Task[None] | None = None
+        self._serves_clients = True
 
-    def bind(self, listener: Listener, host: str, port: int) -> tuple[str, int]:
+    def bind(
+        self, listener: Listener, host: str, port: int, security: ListenerSecurity = NO_SECURITY
+    ) -> tuple[str, int]:
         """Bind and listen, without accepting yet, and return the address with the real port."""
         sock = self._listen(host, port)
-        endpoint = Endpoint(self, listener, sock)
+        endpoint = Endpoint(self, listener, sock, security)
         self.endpoints.append(endpoint)
         address = sock.getsockname()
         return address[0], address[1]
+
+    def secure(self, listener_name: str, security: ListenerSecurity) -> None:
+        """Replace the protection of a listener, for new connections."""
+        for endpoint in self.endpoints:
+            if endpoint.listener.name == listener_name:
+                endpoint.security = security
 
     def start(self, *, is_controller: bool | None = None) -> None:
         """Start to accept connections, on the listeners of one kind or on all that do not accept yet."""
@@ -65,6 +84,13 @@ class Server:
                 endpoint.start()
         if self.limits.connections_max_idle_ms > 0 and self._idle_check is None:
             self._idle_check = asyncio.get_running_loop().create_task(self._close_idle())
+
+    def dismiss_clients(self) -> None:
+        """Answer no further request of clients. A connection closes when its request in progress is answered."""
+        self._serves_clients = False
+        for connection in list(self.connections):
+            if not connection.endpoint.listener.is_controller:
+                connection.close_after_answer()
 
     async def stop(self) -> None:
         """Stop accepting, wait for the requests in progress, then close every connection."""
@@ -76,11 +102,22 @@ class Server:
         if under_way:
             await asyncio.wait(under_way, timeout=5)
         for connection in list(self.connections):
-            connection.close()
+            connection.close("stop")
+        await self._until_closed()
+
+    async def _until_closed(self) -> None:
+        """Give connections a moment to end TLS in order, then drop those that are left."""
+        deadline_s = asyncio.get_running_loop().time() + CLOSE_S
+        while self.connections and asyncio.get_running_loop().time() < deadline_s:
+            await asyncio.sleep(CLOSE_S / 50)
+        for connection in list(self.connections):
+            connection.close("stop", at_once=True)
+        await asyncio.sleep(0)
 
     def limit(self, limits: Limits) -> None:
         """Replace the limits. Open connections stay open."""
         self.limits = limits
+        self.memory.limit(*_memory_limits(limits))
         if len(self.connections) < limits.max_connections:
             self.room.set()
         else:
@@ -93,12 +130,18 @@ class Server:
 
     def opened(self, connection: Connection) -> None:
         self.connections[connection] = None
+        connection.endpoint.counters.open += 1
         self.by_host[connection.host] += 1
         if len(self.connections) >= self.limits.max_connections:
             self.room.clear()
+        if not self._serves_clients and not connection.endpoint.listener.is_controller:
+            connection.close("stop")
 
     def closed(self, connection: Connection) -> None:
         self.connections.pop(connection, None)
+        counters = connection.endpoint.counters
+        counters.open -= 1
+        counters.closed[connection.closed_by] += 1
         self.by_host[connection.host] -= 1
         if not self.by_host[connection.host]:
             del self.by_host[connection.host]
@@ -113,23 +156,26 @@ class Server:
             oldest = loop.time() - limit_s
             for connection in [c for c in self.connections if c.last_active_s < oldest and c.is_idle]:
                 _log.info("closing the connection from %s: idle for more than %g s", connection.host, limit_s)
-                connection.close()
+                connection.close("idle", at_once=True)
 
 
 class Endpoint:
     """One listening socket and its accept loop."""
 
-    def __init__(self, server: Server, listener: Listener, sock: socket.socket) -> None:
+    def __init__(self, server: Server, listener: Listener, sock: socket.socket, security: ListenerSecurity) -> None:
         self.server = server
         self.listener = listener
+        self.security = security  # of new connections
         self.services = server.services
         self.limits = server.limits
         self.loop = asyncio.get_running_loop()
         self.opened = server.opened
         self.closed = server.closed
+        self.counters = ListenerCounters()
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # shared: all connections receive in one thread
         self._socket = sock
         self._accepting: asyncio.Task[None] | None = None
+        self._handshakes = TlsHandshakes(listener.name)
 
     def start(self) -> None:
         if self._accepting is None:
@@ -137,7 +183,11 @@ class Endpoint:
 
     async def stop(self) -> None:
         if self._accepting is not None:
-            await _cancelled(self._accepting)
+            # Else asyncio could accept one more connection in this turn, and would neither return nor close it.
+            self.loop.remove_reader(self._socket)
+            accepting, self._accepting = self._accepting, None
+            await _cancelled(accepting)
+        await self._handshakes.stop()
         self._socket.close()
 
     async def _accept(self) -> None:
@@ -149,19 +199,29 @@ class Endpoint:
                 _log.error("cannot accept a connection on %s: %s", self.listener.name, error)
                 await asyncio.sleep(ACCEPT_PAUSE_S)
                 continue
+            self.counters.accepted += 1
             host = address[0].removeprefix("::ffff:")
             if not self.server.admit(host):
                 _log.info("closing a connection from %s on %s: too many from this address", host, self.listener.name)
+                self.counters.closed["limit"] += 1
                 sock.close()
                 continue
             try:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self.security.tls is not None:
+                    await self._handshakes.begin(sock, host, self.security.tls, lambda h=host: Connection(self, h))  # type: ignore[misc]
+                    continue
                 await self.loop.connect_accepted_socket(lambda h=host: Connection(self, h), sock)  # type: ignore[misc]
             except OSError as error:  # the client has disconnected meanwhile
                 _log.info(
                     "a connection from %s on %s was lost before it was set up: %s", host, self.listener.name, error
                 )
+                self.counters.closed["client"] += 1
                 sock.close()
+
+
+def _memory_limits(limits: Limits) -> tuple[int, int, int]:
+    return limits.request_memory_max_bytes, limits.response_memory_max_bytes, limits.request_stall_ms
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

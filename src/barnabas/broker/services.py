@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.context import Encoded
+from barnabas.broker.counters import RequestCounters
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.surroundings import Surroundings
 from barnabas.config.server_config import ServerConfig
@@ -13,6 +14,9 @@ from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.replicas.fetch_sessions import FetchSessions
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.wire import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.dispatch import Route
 
 
 class NodeServices:
@@ -43,6 +47,18 @@ class NodeServices:
             config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
         )
         self.fetch_sessions = FetchSessions(
-            config.get_int("max.incremental.fetch.session.cache.slots"), surroundings.random_for("fetch sessions")
+            config.get_int("max.incremental.fetch.session.cache.slots"),
+            surroundings.random_for("fetch sessions"),
+            config.get_int("barnabas.fetch.session.max.partitions"),
         )
         self.monotonic_ms = surroundings.monotonic_ms
+        self.monotonic_ns = surroundings.monotonic_ns
+        self.routes: dict[tuple[bool, bytes], Route] = {}
+        self.requests: dict[tuple[str, int], RequestCounters] = {}
+
+    def request_counters(self, request: str, version: int) -> RequestCounters:
+        """Return the counters of an API in one version."""
+        found = self.requests.get((request, version))
+        if found is None:
+            found = self.requests[request, version] = RequestCounters(request, version)
+        return found

@@ -56,6 +56,7 @@ class Surroundings:
 
     now_ms: Callable[[], int] = wall_clock_ms
     monotonic_ms: Callable[[], int] = monotonic_clock_ms
+    monotonic_ns: Callable[[], int] = time.monotonic_ns  # the same clock, finer, for latencies
     thread_cpu_ms: Callable[[], int] = thread_cpu_clock_ms
     random_for: Callable[[str], Random] = system_random
     listen: Listen = listening_socket

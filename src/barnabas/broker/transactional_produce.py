@@ -16,6 +16,7 @@ from barnabas.batches.format import ATTRIBUTES_POSITION, TRANSACTIONAL_BIT, Buff
 from barnabas.broker.context import Context
 from barnabas.replicated.decision import Producer
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Slices, in_slices
 from barnabas.storage import TopicPartition
 from barnabas.transactions.coordinator import Operation, operation_of_produce
 from barnabas.wire import ErrorCode, KafkaError
@@ -48,19 +49,25 @@ class Verified(NamedTuple):
 NOTHING_VERIFIED = Verified({}, {})
 
 
-def is_transactional(request: ProduceRequest) -> bool:
+def is_transactional(request: ProduceRequest) -> Slices[bool]:
     """Return True if the request has records of a transaction."""
-    return any(
-        len(data.records) >= HEADER_SIZE and data.records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_BIT
-        for topic in request.topic_data
-        for data in topic.partition_data
-        if data.records is not None
-    )
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records or b""
+            if len(records) >= HEADER_SIZE and records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_BIT:
+                return True
+            yield
+    return False
 
 
-def decode_headers(request: ProduceRequest) -> list[BatchHeader | None]:
+def decode_headers(request: ProduceRequest) -> Slices[list[BatchHeader | None]]:
     """Return the header of each partition's batch in the order of the request, None where it cannot be decoded."""
-    return [_header(data.records or b"") for topic in request.topic_data for data in topic.partition_data]
+    headers = []
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            headers.append(_header(data.records or b""))
+            yield
+    return headers
 
 
 def _header(records: Buffer) -> BatchHeader | None:
@@ -78,6 +85,18 @@ async def verify(context: Context, request: ProduceRequest, headers: Iterable[Ba
     transactional_id = request.transactional_id
     if transactional_id is None or not context.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    producers, sequences = await in_slices(_sequences(context, request, headers))
+    if not producers:
+        return NOTHING_VERIFIED
+    if len(producers) > 1:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    return await _ask(context, transactional_id, producers.pop(), sequences)
+
+
+def _sequences(
+    context: Context, request: ProduceRequest, headers: Iterable[BatchHeader | None]
+) -> Slices[tuple[set[Producer], dict[TopicPartition, int]]]:
+    """Return the producers of the transactional batches, and the first sequence number for each partition."""
     sequences: dict[TopicPartition, int] = {}
     producers: set[Producer] = set()
     remaining = iter(headers)
@@ -85,15 +104,12 @@ async def verify(context: Context, request: ProduceRequest, headers: Iterable[Ba
         topic = context.image.topics.by_id.get(topic_data.topic_id)
         name = topic_data.name if topic is None else topic.name
         for data in topic_data.partition_data:
+            yield
             header = next(remaining)
             if header is not None and header.is_transactional and header.has_producer_id:
                 producers.add(Producer(header.producer_id, header.producer_epoch))
                 sequences[TopicPartition(name, data.index)] = header.base_sequence
-    if not producers:
-        return NOTHING_VERIFIED
-    if len(producers) > 1:
-        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    return await _ask(context, transactional_id, producers.pop(), sequences)
+    return producers, sequences
 
 
 async def _ask(
@@ -111,7 +127,7 @@ async def _ask(
         if opening is not None:
             await opening
     while True:
-        found = _start(context, producer, sequences, operation)
+        found = await in_slices(_start(context, producer, sequences, operation))
         if not found.guards:
             return found
         errors = await context.services.transactions.add_or_verify(
@@ -128,9 +144,10 @@ async def _ask(
 
 def _start(
     context: Context, producer: Producer, sequences: dict[TopicPartition, int], operation: Operation
-) -> Verified:
+) -> Slices[Verified]:
     guards, refused = {}, {}
     for each, sequence in sequences.items():
+        yield
         try:
             partition = context.services.replicas.partition(*each)
             guard = partition.start_verification(producer, sequence, supports_epoch_bump=operation is Operation.ADD)

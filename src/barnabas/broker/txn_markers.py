@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from barnabas.broker.context import Services
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.replicas.partition import Partition
+from barnabas.slices import Breather
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.transactions.markers import EndedTransaction
 from barnabas.wire import ErrorCode, KafkaError
@@ -27,9 +28,11 @@ async def write_markers(
     services: Services, partitions: Sequence[TopicPartition], ended: EndedTransaction
 ) -> dict[TopicPartition, ErrorCode]:
     """Write the markers and return an error code for each partition, NONE if its marker is committed."""
+    others_first = Breather()
     errors: dict[TopicPartition, ErrorCode] = {}
     appended: list[tuple[TopicPartition, Partition, int]] = []
     for name in partitions:
+        await others_first()
         try:
             partition = services.replicas.partition(*name)
             await partition.open()
@@ -45,6 +48,7 @@ async def write_markers(
             errors[name] = ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code in _NOT_READY else error.code
     timeout_ms = services.config.get_int("request.timeout.ms")
     for name, partition, last_offset in appended:
+        await others_first()
         errors[name] = await _wait_committed(partition, last_offset, timeout_ms)
     return errors
 

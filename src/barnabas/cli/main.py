@@ -54,6 +54,7 @@ COMMANDS = {
     for name, line in {
         "serve": "Run a node: a broker, a controller or both.",
         "demo": "Run a node with example data, and write a report on it.",
+        "doctor": "Check settings, log dirs and clusters, and say what to do.",
         "storage": "Format the log dirs of a node, and show their state.",
         "topics": "List, describe, create, alter and delete topics.",
         "records": "Produce, consume and delete records.",
@@ -61,6 +62,7 @@ COMMANDS = {
         "configs": "Show, change, compare and roll back settings.",
         "acls": "List, explain, test, audit and change ACLs.",
         "users": "List and change SCRAM credentials of users.",
+        "security": "Create the files of a node with TLS, logins and ACLs.",
         "quotas": "List and change quotas of users, client ids and IP addresses.",
         "groups": "Show consumer groups and their lag; reset and delete offsets.",
         "transactions": "List, describe and abort transactions; find hanging ones.",

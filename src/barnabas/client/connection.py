@@ -80,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         self.throttle = Throttle()
         self._on_lost = on_lost
         self._scratch = _scratch()
-        self._buffer = FrameBuffer(MAX_RESPONSE_BYTES, self._scratch, FIRST_ROOM)
+        self._buffer = FrameBuffer(MAX_RESPONSE_BYTES, self._scratch, lambda: FIRST_ROOM)
         self._opening = b""
         self._answers = 0
         self._waiting: dict[int, _Waiting] = {}
@@ -92,14 +92,28 @@ class Connection(asyncio.BufferedProtocol):
 
     @classmethod
     async def open(
-        cls, host: str, port: int, client_id: str, *, timeout_ms: float = 10_000, tls: ssl.SSLContext | None = None
+        cls,
+        host: str,
+        port: int,
+        client_id: str,
+        *,
+        timeout_ms: float = 10_000,
+        tls: ssl.SSLContext | None = None,
+        host_name: str | None = None,
     ) -> Connection:
-        """Connect, without sending anything. Raises `NotConnectedError`, or `TlsError` if TLS fails."""
+        """Connect, without sending anything. Raises `NotConnectedError`, or `TlsError` if TLS fails.
+
+        The certificate of the node must have `host_name`, which is the host unless given.
+        """
         loop, address = asyncio.get_running_loop(), address_text(host, port)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 _, connection = await loop.create_connection(
-                    lambda: cls(client_id, address=address), host, port, ssl=tls
+                    lambda: cls(client_id, address=address),
+                    host,
+                    port,
+                    ssl=tls,
+                    server_hostname=host_name if tls is not None else None,
                 )
         except TimeoutError:
             raise NotConnectedError(f"{address} did not accept a connection within {timeout_ms:g} ms") from None

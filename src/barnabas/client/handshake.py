@@ -43,13 +43,19 @@ class Options(NamedTuple):
     tls: ssl.SSLContext | None = None
     login: Login | None = None
     timeout_ms: float = 10_000
+    host_name: str | None = None  # expected in the node's certificate, instead of the host it is reached at
 
 
 async def connect(address: Address, options: Options) -> Connection:
     """Return a connection that is ready for requests: `call` needs no version. Raises `ConnectionLostError` and
     `AuthenticationError`."""
     connection = await Connection.open(
-        address.host, address.port, options.client_id, timeout_ms=options.timeout_ms, tls=options.tls
+        address.host,
+        address.port,
+        options.client_id,
+        timeout_ms=options.timeout_ms,
+        tls=options.tls,
+        host_name=options.host_name,
     )
     try:
         async with asyncio.timeout(options.timeout_ms / 1000):

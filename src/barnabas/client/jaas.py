@@ -1,4 +1,4 @@
-"""Parser of `sasl.jaas.config`, the line with the credentials of a Java client. Pure.
+"""Parser of `sasl.jaas.config`, the line with the credentials of a Java client or server. Pure.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="alice's secret";
 
@@ -42,17 +42,25 @@ def parse_jaas(text: str, mechanism: str) -> Credentials:
     >>> parse_jaas(line, "PLAIN").password
     'a;b=c'
     """
+    options = parse_options(text, mechanism)
+    missing = [name for name in ("username", "password") if name not in options]
+    if missing:
+        raise ConfigError(KEY, f"{KEY}: {' and '.join(missing)} must be given")
+    return Credentials(options["username"], options["password"], options.get("tokenauth", "").lower() == "true")
+
+
+def parse_options(text: str, mechanism: str) -> dict[str, str]:
+    """Return the options in a line: those of a client, and `user_NAME="password"` for each user of a server with PLAIN.
+
+    Raises `ConfigError`.
+    """
     tokens = _tokens(text)
     module = tokens[0].text
     if module.rpartition(".")[2] != MODULES[mechanism].rpartition(".")[2]:
         raise ConfigError(KEY, f"{KEY}: {mechanism} needs the login module {MODULES[mechanism]}, not {module}")
     if len(tokens) < 2 or tokens[1].text.lower() not in _FLAGS:
         raise ConfigError(KEY, f"{KEY}: the login module must be followed by a flag, such as required")
-    options = _options(tokens[2:])
-    missing = [name for name in ("username", "password") if name not in options]
-    if missing:
-        raise ConfigError(KEY, f"{KEY}: {' and '.join(missing)} must be given")
-    return Credentials(options["username"], options["password"], options.get("tokenauth", "").lower() == "true")
+    return _options(tokens[2:])
 
 
 class _Token(NamedTuple):

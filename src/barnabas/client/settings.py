@@ -223,7 +223,7 @@ def definitions() -> Mapping[str, Definition]:
 # Settings of Java clients that have no effect here.
 _WITHOUT_EFFECT = (
     r"metrics?\.|auto\.include\.jmx|enable\.metrics\.push|security\.providers|client\.dns\.lookup|(send|receive)\.buffer\.bytes"
-    r"|ssl\.(provider|secure|keymanager|trustmanager|engine|truststore\.password|keystore\.password|protocol$|cipher)"
+    r"|ssl\.(provider|secure|keymanager|trustmanager|engine)"
     r"|sasl\.(kerberos|login|oauthbearer|client\.callback)|config\.providers|socket\.connection\.setup\.timeout\.max\.ms|retries$"
     r"|metadata\.recovery\.rebootstrap"
 )
@@ -270,20 +270,28 @@ sasl.username string - medium
     User name to log in with, together with sasl.password and without sasl.jaas.config. Java clients do not have it.
 sasl.password password - medium
     Password of sasl.username.
+ssl.protocol string TLSv1.3 medium
+    Newest TLS version that Java would use; ssl.enabled.protocols decides.
 ssl.enabled.protocols list TLSv1.2,TLSv1.3 medium list+empty
     Allowed TLS versions.
+ssl.cipher.suites list "" low list+empty
+    Allowed cipher suites, by Java's names; the default is OpenSSL's.
 ssl.endpoint.identification.algorithm string https low
     Check that a node's name is in its certificate; empty turns the check off.
 ssl.truststore.type string JKS medium
-    Format of the trust store; only PEM is supported.
+    Format of the trust store: PEM or PKCS12. A file of the type JKS may be PKCS12.
 ssl.truststore.location string - high
     File with the trusted certificates; the default is those of the system.
+ssl.truststore.password password - high
+    Password of the trust store, for PKCS12.
 ssl.truststore.certificates password - high
     The trusted certificates, in PEM.
 ssl.keystore.type string JKS medium
-    Format of the key store; only PEM is supported.
+    Format of the key store: PEM or PKCS12. A file of the type JKS may be PKCS12.
 ssl.keystore.location string - high
     File with the client's key and certificate.
+ssl.keystore.password password - high
+    Password of the key store, for PKCS12.
 ssl.keystore.key password - high
     The client's key, in PEM.
 ssl.keystore.certificate.chain password - high

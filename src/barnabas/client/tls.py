@@ -1,44 +1,110 @@
-"""TLS contexts of clients, from the settings of Java clients. Key and trust stores must be PEM.
+"""TLS contexts of clients and listeners, from Kafka's settings: PEM and PKCS12 stores, in files or inline.
 
-JKS and PKCS12 files have to be exported to PEM; the error message shows the command. Host names in certificates are checked
-unless `ssl.endpoint.identification.algorithm` is empty. The certificate chain is always checked.
+Host names in certificates are checked unless `ssl.endpoint.identification.algorithm` is empty. The certificate chain is
+always checked. OpenSSL reads keys only from files, so a key that is not in one goes through an anonymous file in memory:
+a decrypted key never reaches the disk.
 """
 
 from __future__ import annotations
 
+import os
 import ssl
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from barnabas.config.definitions import Value
 from barnabas.config.values import ConfigError
+from barnabas.security.tls.cipher_suites import TLS_1_3, openssl_name
+from barnabas.security.tls.stores import StoreError, is_pem, read_key_store, read_trust_store, wrapped
+
+TLS_SETTINGS: Final = (
+    *("ssl.protocol", "ssl.enabled.protocols", "ssl.cipher.suites", "ssl.endpoint.identification.algorithm"),
+    *("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.certificates"),
+    *("ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.key"),
+    *("ssl.keystore.certificate.chain", "ssl.key.password"),
+)
+"""The settings that a context is made from."""
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-_EXPORT = {
-    "truststore": "keytool -exportcert -rfc -keystore STORE -alias ALIAS",
-    "keystore": "openssl pkcs12 -in STORE",
-}
+_CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 
 
 def client_context(values: Mapping[str, Value]) -> ssl.SSLContext:
     """Return the context for these settings. Raises `ConfigError` with the name of a wrong setting."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = bool(values["ssl.endpoint.identification.algorithm"])
-    _set_versions(context, values["ssl.enabled.protocols"])
+    _restrict(context, values)
     _load_trust(context, values)
     _load_key(context, values)
     return context
 
 
-def _set_versions(context: ssl.SSLContext, names: Value) -> None:
+def server_context(values: Mapping[str, Value], *, client_auth: str) -> ssl.SSLContext:
+    """Return the context of a listener; `client_auth` is none, requested or required. Raises `ConfigError`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    _restrict(context, values)
+    if not _load_key(context, values):
+        key = "ssl.keystore.location"
+        raise ConfigError(key, f"{key} is not set: a listener with TLS needs a key, or ssl.keystore.key in PEM")
+    context.verify_mode = _CLIENT_AUTH[client_auth]
+    if context.verify_mode is not ssl.CERT_NONE:
+        _load_trust(context, values)
+    return context
+
+
+def store_files(values: Mapping[str, Value]) -> list[Path]:
+    """Return the files that the context is made from."""
+    names = (_text(values, f"ssl.{store}.location") for store in ("keystore", "truststore"))
+    return [Path(name) for name in names if name]
+
+
+# --- versions and cipher suites
+
+
+def _restrict(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
     key = "ssl.enabled.protocols"
+    names = values[key]
     wanted = names if isinstance(names, tuple) and names else tuple(_VERSIONS)
-    unknown = [name for name in wanted if name not in _VERSIONS]
-    if unknown:
-        raise ConfigError(key, f"{key}: {unknown[0]} is not supported; use {' and '.join(_VERSIONS)}")
+    protocol = _text(values, "ssl.protocol") or "TLS"
+    for name, used in ((key, wanted), ("ssl.protocol", () if protocol == "TLS" else (protocol,))):
+        unknown = [each for each in used if each not in _VERSIONS]
+        if unknown:
+            raise ConfigError(name, f"{name}: {unknown[0]} is not supported; use {' and '.join(_VERSIONS)}")
+    suites = values["ssl.cipher.suites"]
+    if isinstance(suites, tuple) and suites:
+        wanted = _restrict_suites(context, suites, wanted)
     context.minimum_version = min(_VERSIONS[name] for name in wanted)
     context.maximum_version = max(_VERSIONS[name] for name in wanted)
+
+
+def _restrict_suites(context: ssl.SSLContext, suites: tuple[str, ...], versions: tuple[str, ...]) -> tuple[str, ...]:
+    """Allow these suites only, and return the TLS versions that can use one of them."""
+    key, older = "ssl.cipher.suites", []
+    for name in suites:
+        if name not in TLS_1_3:
+            older.append(openssl_name(name) or name)
+            try:
+                context.set_ciphers(older[-1])
+            except ssl.SSLError:
+                raise ConfigError(key, f"{key}: {name} is not known to OpenSSL") from None
+    named = TLS_1_3.intersection(suites)
+    if named and named != TLS_1_3 and "TLSv1.3" in versions:
+        raise ConfigError(
+            key,
+            f"{key}: Python cannot choose among the suites of TLS 1.3. Name all of {', '.join(sorted(TLS_1_3))}, "
+            "or none of them",
+        )
+    if older:
+        context.set_ciphers(":".join(older))
+    left = tuple(each for each in versions if (named if each == "TLSv1.3" else older))
+    if not left:
+        raise ConfigError(key, f"{key}: no suite belongs to a version in ssl.enabled.protocols")
+    return left
+
+
+# --- stores
 
 
 def _load_trust(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
@@ -46,47 +112,75 @@ def _load_trust(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
     if not inline and not location:
         context.load_default_certs()
         return
-    _require_pem(values, "truststore")
     key = "ssl.truststore.certificates" if inline else "ssl.truststore.location"
     try:
-        context.load_verify_locations(cadata=inline or _read("ssl.truststore.location", location))
+        if inline or _is_pem(values, "truststore"):
+            certificates = wrapped(inline) if inline else _read(key, location).decode("ascii", errors="replace")
+        else:
+            certificates = read_trust_store(
+                _read(key, location), location, _password(values, "ssl.truststore.password")
+            )
+        context.load_verify_locations(cadata=certificates)
+    except StoreError as error:
+        raise ConfigError(key, f"{key}: {error}") from None
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(key, f"{key} has no certificates in PEM: {_reason(error)}") from None
 
 
-def _load_key(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
+def _load_key(context: ssl.SSLContext, values: Mapping[str, Value]) -> bool:
+    """Load the key and its certificates. Returns False if there are none."""
     inline, location = _text(values, "ssl.keystore.key"), _text(values, "ssl.keystore.location")
     if not inline and not location:
-        return
-    _require_pem(values, "keystore")
+        return False
     key = "ssl.keystore.key" if inline else "ssl.keystore.location"
-    chain = _text(values, "ssl.keystore.certificate.chain")
-    if inline and not chain:
-        raise ConfigError("ssl.keystore.certificate.chain", "ssl.keystore.certificate.chain needs ssl.keystore.key")
-    text = f"{inline}\n{chain}\n" if inline else _read(key, location)
-    password = _text(values, "ssl.key.password")
-    # OpenSSL reads keys only from files: this one is readable only by this user, and deleted at once.
-    with tempfile.NamedTemporaryFile("w", prefix="barnabas-", suffix=".pem") as file:
-        file.write(text)
-        file.flush()
+    password = _password(values, "ssl.key.password")
+    if inline:
+        chain = _text(values, "ssl.keystore.certificate.chain")
+        if not chain:
+            raise ConfigError("ssl.keystore.certificate.chain", "ssl.keystore.certificate.chain needs ssl.keystore.key")
+        _load_chain(context, key, wrapped(f"{inline}\n{chain}").encode(), password)
+    elif _is_pem(values, "keystore"):
+        _load_file(context, key, location, password, is_encrypted=b"ENCRYPTED" in _read(key, location))
+    else:
         try:
-            context.load_cert_chain(file.name, password=lambda: password)
-        except (ssl.SSLError, ValueError) as error:
-            wrong = "; is ssl.key.password right?" if "ENCRYPTED" in text else ""
-            raise ConfigError(key, f"{key} has no key and certificate in PEM: {_reason(error)}{wrong}") from None
+            store = read_key_store(_read(key, location), location, _password(values, "ssl.keystore.password"), password)
+        except StoreError as error:
+            raise ConfigError(key, f"{key}: {error}") from None
+        _load_chain(context, key, store.pem, None)
+    return True
 
 
-def _require_pem(values: Mapping[str, Value], store: str) -> None:
-    key = f"ssl.{store}.type"
-    kind = _text(values, key)
-    if kind.upper() != "PEM":
-        how = f"export it with `{_EXPORT[store]}` and set {key}=PEM"
-        raise ConfigError(key, f"{key}: only PEM is supported, not {kind}; {how}")
-
-
-def _read(key: str, location: str) -> str:
+def _load_chain(context: ssl.SSLContext, key: str, pem: bytes, password: str | None) -> None:
+    if not hasattr(os, "memfd_create"):
+        text = "only a key store in a file of the type PEM can be used, because this system has no memory files"
+        raise ConfigError(key, f"{key}: {text}")
+    file = os.memfd_create("key", os.MFD_CLOEXEC)
     try:
-        return Path(location).read_text(encoding="ascii", errors="replace")
+        os.write(file, pem)
+        _load_file(context, key, f"/proc/self/fd/{file}", password, is_encrypted=b"ENCRYPTED" in pem)
+    finally:
+        os.close(file)
+
+
+def _load_file(context: ssl.SSLContext, key: str, path: str, password: str | None, *, is_encrypted: bool) -> None:
+    try:
+        context.load_cert_chain(path, password=lambda: password or "")
+    except (ssl.SSLError, ValueError) as error:
+        wrong = "; is ssl.key.password right?" if is_encrypted else ""
+        raise ConfigError(key, f"{key} has no key and certificate in PEM: {_reason(error)}{wrong}") from None
+
+
+def _is_pem(values: Mapping[str, Value], store: str) -> bool:
+    key = f"ssl.{store}.type"
+    try:
+        return is_pem(_text(values, key))
+    except StoreError as error:
+        raise ConfigError(key, f"{key}: {error}") from None
+
+
+def _read(key: str, location: str) -> bytes:
+    try:
+        return Path(location).read_bytes()
     except OSError as error:
         raise ConfigError(key, f"{key}: {location} cannot be read: {error.strerror}") from None
 
@@ -94,6 +188,11 @@ def _read(key: str, location: str) -> str:
 def _text(values: Mapping[str, Value], key: str) -> str:
     value = values[key]
     return value if isinstance(value, str) else ""
+
+
+def _password(values: Mapping[str, Value], key: str) -> str | None:
+    value = values[key]
+    return value if isinstance(value, str) else None
 
 
 def _reason(error: Exception) -> str:

@@ -885,8 +885,36 @@ add.partitions.to.txn.retry.backoff.ms int 20 high >=1
     Initial backoff before retrying to add partitions to a transaction.
 
 # barnabas
+barnabas.metrics.listener string "" low loopback-address
+    HTTP address of metrics in Prometheus' format and of health checks: host:port, or :port for 127.0.0.1; empty for none.
+barnabas.metrics.max.groups int 500 low >=0
+    Maximum number of groups with metrics of their own.
+barnabas.metrics.max.partitions int 2000 low >=0
+    Maximum number of partitions, and of committed offsets, with metrics of their own.
+barnabas.metrics.max.topics int 1000 low >=0
+    Maximum number of topics with metrics of their own.
 barnabas.telemetry.receiver string "" low in:|log
     Receiver of metrics that clients push: log (a log line), or empty to discard them.
+barnabas.fetch.session.max.partitions long 1000000 low >=0
+    Maximum number of partitions in all fetch sessions; a fetcher beyond it gets no session.
+barnabas.groups.max.count int 250000 low >=0
+    Maximum number of groups that a broker coordinates; new ones beyond it are refused.
+barnabas.groups.max.member.bytes long 268435456 low >=0
+    Memory for the members of all groups that a broker coordinates; new ones beyond it are refused.
+barnabas.groups.max.regular.expressions int 10000 low >=0
+    Maximum number of regular expressions in subscriptions that a broker coordinates; new ones beyond it are refused.
+barnabas.producer.ids.max.per.partition int 100000 low >=1
+    Maximum number of producer ids that a partition remembers; idle ones are forgotten first.
+barnabas.request.memory.max.bytes long 536870912 low
+    Memory for all requests, above which connections are read one after another; 0 or less disables it.
+barnabas.request.stall.ms long 10000 low >=1
+    Time after which a connection without progress in its request is closed while memory is short.
+barnabas.response.memory.max.bytes long 536870912 low
+    Memory for unread responses, above which the connection with most of it is closed; 0 or less disables it.
+barnabas.transactional.ids.max.count int 1000000 low >=0
+    Maximum number of transactional ids that a broker coordinates; new ones wait beyond it.
+barnabas.transactions.max.open int 100000 low >=0
+    Maximum number of ongoing transactions that a broker coordinates; new ones wait beyond it.
 """
 
 _DYNAMIC_TABLE = """\

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 from barnabas.config.definitions import ConfigError, Definition, parse_all, parse_table
 from barnabas.config.hash_order import hash_order
+from barnabas.config.patterns import InvalidPatternError, compiled
 from barnabas.wire.errors import ErrorCode
 
 MIN_INTERVAL_MS = 100
@@ -21,6 +22,7 @@ MATCH_KEYS = (
     "client_source_address",
     "client_source_port",
 )
+_ONLY_IN_JAVA = re.compile(r"&&|(?<!\\)\[[^\]\\]*\[")  # RE2 reads these in another way
 
 
 @cache
@@ -48,11 +50,11 @@ def validate(configs: Mapping[str, str | None]) -> None:
     parse_match(match if isinstance(match, tuple) else ())
 
 
-def parse_match(entries: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    """Return the regular expression for each key. A client matches if every one matches the whole value.
+def parse_match(entries: Iterable[str]) -> dict[str, Any]:
+    """Return the compiled regular expression for each key. A client matches if every one matches the whole value.
 
-    Expressions are Python's, with named groups also in Java's syntax. Syntax that only Java has (`\\p{Alpha}`,
-    `\\Q..\\E`, `[a-z&&[b]]`) is rejected.
+    Expressions are those of RE2. What only Java has is rejected: back references, looking around, possessive quantifiers,
+    `\\p{Alpha}`, and classes inside classes.
     """
     patterns = {}
     for entry in entries:
@@ -60,9 +62,10 @@ def parse_match(entries: Iterable[str]) -> dict[str, re.Pattern[str]]:
         if not equals or "=" in expression or not expression or key not in MATCH_KEYS:
             raise ConfigError("match", f"Illegal client matching pattern: {entry}")
         try:
-            with warnings.catch_warnings(action="error", category=FutureWarning):
-                patterns[key] = re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", expression))
-        except (re.error, FutureWarning):
+            if _ONLY_IN_JAVA.search(expression):
+                raise InvalidPatternError("a class inside a class")
+            patterns[key] = compiled(expression)
+        except InvalidPatternError:
             raise ConfigError("match", f"Illegal client matching pattern: {entry}") from None
     return patterns
 

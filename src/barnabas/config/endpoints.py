@@ -13,6 +13,7 @@ from barnabas.config.values import ConfigError, split_list
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_ADDRESS = "0.0.0.0"
+LOOPBACK = "127.0.0.1"
 
 _HOST = r"\[?([0-9a-zA-Z\-%._:]*)\]?"
 _LISTENER = rf"(.*)://{_HOST}:(-?[0-9]+)"
@@ -73,6 +74,16 @@ def parse_addresses(name: str, entries: Iterable[str]) -> tuple[Address, ...]:
             raise ConfigError(name, f"Failed to parse host name from {entry} for the configuration {name}. {form}")
         addresses.append(Address(match[1], _port(name, match[2])))
     return tuple(addresses)
+
+
+def parse_loopback_address(name: str, text: str) -> Address | None:
+    """Parse `host:port`, or `:port` for the loopback address; None if the text is empty."""
+    if not text:
+        return None
+    match = re.fullmatch(rf"{_HOST}:([0-9]+)", text)
+    if match is None:
+        raise ConfigError(name, f"Invalid value {text} for configuration {name}: It must have the form host:port")
+    return Address(match[1] or LOOPBACK, _port(name, match[2]))
 
 
 def parse_pairs(name: str, text: str) -> dict[str, str]:

@@ -22,13 +22,16 @@ _WRITTEN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | 
 
 def loads(text: str) -> dict[str, str]:
     """Parse keys and values, in the order of their first occurrence. The last value of a repeated key wins."""
-    found = {}
-    for line in _logical_lines(text):
+    return {key: value for _, key, value in entries(text)}
+
+
+def entries(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of the line, the key and the value of each entry, also of repeated keys."""
+    for number, line in _logical_lines(text):
         # A key ends before an unescaped blank, `=` or `:`.
         match = re.fullmatch(_LINE, line)
         assert match is not None
-        found[_unescape(match[1])] = _unescape(match[2])
-    return found
+        yield number, _unescape(match[1]), _unescape(match[2])
 
 
 def dumps(items: Mapping[str, str] | Iterable[tuple[str, str]], comment: str | None = None) -> str:
@@ -40,20 +43,24 @@ def dumps(items: Mapping[str, str] | Iterable[tuple[str, str]], comment: str | N
     return "".join(line + "\n" for line in lines)
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Yield logical lines: joined at trailing backslashes, without leading blanks, comments and empty lines."""
-    joined = ""
-    for natural in re.split(_LINE_END, text):
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield logical lines: joined at trailing backslashes, without leading blanks, comments and empty lines.
+
+    Each has the number of its first line.
+    """
+    joined, first = "", 0
+    for number, natural in enumerate(re.split(_LINE_END, text), 1):
         line = natural.lstrip(_BLANKS)
         if not joined and (not line or line[0] in "#!"):
             continue
+        first = first if joined else number
         if re.search(_CONTINUED, line):
             joined += line[:-1]
         else:
-            yield joined + line
+            yield first, joined + line
             joined = ""
     if joined:
-        yield joined
+        yield first, joined
 
 
 def _unescape(text: str) -> str:

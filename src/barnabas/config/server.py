@@ -27,7 +27,7 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import ignored
 from barnabas.config.values import split_list
 
-__all__ = ["EMBEDDED_DEFAULTS", "ServerConfig", "load", "on_port", "parse_override"]
+__all__ = ["EMBEDDED_DEFAULTS", "METRICS", "METRICS_LISTENER", "ServerConfig", "load", "on_port", "parse_override"]
 
 # A single node for development: it is its own controller, and no internal topic needs more brokers.
 EMBEDDED_DEFAULTS: Mapping[str, str] = MappingProxyType(
@@ -46,6 +46,9 @@ EMBEDDED_DEFAULTS: Mapping[str, str] = MappingProxyType(
         "group.initial.rebalance.delay.ms": "0",
     }
 )
+
+METRICS_LISTENER = "barnabas.metrics.listener"
+METRICS = "metrics"  # its name among the addresses of a node; names of listeners are in upper case
 
 _REPLICATION_FACTORS = (
     "default.replication.factor",
@@ -77,7 +80,7 @@ def load(
     check(config)
     warnings = [f"{name} is not a known config and is ignored" for name in unknown]
     warnings += ignored(config)
-    warnings += _replication_warnings(config, broker_count)
+    warnings += replication_warnings(config, broker_count)
     return config._replace(warnings=tuple(warnings))
 
 
@@ -238,7 +241,8 @@ def _per_ip_overrides(values: Mapping[str, Value]) -> dict[str, int]:
     return overrides
 
 
-def _replication_warnings(config: ServerConfig, broker_count: int | None) -> list[str]:
+def replication_warnings(config: ServerConfig, broker_count: int | None = None) -> list[str]:
+    """Return a warning for each replication factor that exceeds the number of brokers, if that is known."""
     if broker_count is None:
         quorum = config.controller_quorum_voters or config.controller_quorum_bootstrap_servers
         alone = config.is_broker and config.is_controller and len(quorum) == 1

@@ -1,11 +1,11 @@
-"""The configs that this software does not implement and that protect something, such as a listener with TLS.
+"""The configs that this software does not implement and that protect something, such as Kerberos.
 
 Its one rule: a node never runs as if such a config was not there. `unsupported` returns an error for each one, and a
 node with any of them does not start. Configs without effect on the listeners in use are accepted, as in Kafka: a key
 store or a SASL mechanism protects nothing if every listener is PLAINTEXT. `ignored` returns warnings for configs that
 limit clients, but protect no data.
 
-To serve another security protocol, add it to `SERVED_PROTOCOLS`, and check here the configs that it does not support.
+To serve another SASL mechanism, add it to `SERVED_MECHANISMS`, and check here the configs that it does not support.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ from typing import Final
 
 from barnabas.config import broker
 from barnabas.config.definitions import ConfigError
-from barnabas.config.endpoints import Endpoint, address_text
+from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
 
-SERVED_PROTOCOLS: Final = frozenset({"PLAINTEXT"})
-"""The security protocols of listeners that clients can use."""
+SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
-_MISSING: Final[Mapping[str, str]] = {
-    "SSL": "encryption and client certificates",
-    "SASL_PLAINTEXT": "authentication",
-    "SASL_SSL": "encryption and authentication",
+_MECHANISMS_NAME: Final = "sasl.enabled.mechanisms"
+_OTHER_MECHANISMS: Final[Mapping[str, str]] = {"GSSAPI": " (Kerberos)", "OAUTHBEARER": " (OAuth)"}
+# Java classes that would take part in a login or in TLS, by the start of the protocols that use them.
+_CLASSES: Final[Mapping[str, str]] = {
+    "sasl.server.callback.handler.class": "SASL_",
+    "sasl.client.callback.handler.class": "SASL_",
+    "sasl.login.class": "SASL_",
+    "sasl.login.callback.handler.class": "SASL_",
+    "ssl.engine.factory.class": "SSL",
+    "ssl.provider": "SSL",
 }
 _PLUGINS: Final[Mapping[str, str]] = {
     "create.topic.policy.class.name": "it could not reject new topics",
@@ -46,8 +51,9 @@ def check_supported(config: ServerConfig) -> None:
 def unsupported(config: ServerConfig) -> Iterator[ConfigError]:
     """Yield an error for each config that protects something and is not implemented."""
     for endpoint in config.listeners:
-        if endpoint.security_protocol not in SERVED_PROTOCOLS:
-            yield _unserved(endpoint)
+        if endpoint.security_protocol.startswith("SASL_"):
+            yield from _unsupported_mechanisms(config, endpoint.listener_name)
+        yield from _unsupported_classes(config, endpoint)
     yield from _unsupported_authorizer(config)
     for name in _names(config, _BUILDER):
         if config.given[name].strip() != broker.definitions()[_BUILDER].default:
@@ -65,6 +71,15 @@ def unsupported(config: ServerConfig) -> Iterator[ConfigError]:
     yield from _unresolved(config)
 
 
+def unsupported_roles(config: ServerConfig) -> Iterator[ConfigError]:
+    """Yield an error if the roles of a node that writes are not implemented. A read-only node may have any."""
+    if not config.is_controller:
+        yield ConfigError(
+            "process.roles",
+            "a broker needs its controller in the same node for now: set process.roles=broker,controller",
+        )
+
+
 def ignored(config: ServerConfig) -> list[str]:
     """Return a warning for each config that has no effect, although its reader may rely on it."""
     warnings = []
@@ -74,21 +89,52 @@ def ignored(config: ServerConfig) -> list[str]:
             for name in sorted(broker.AUTHORIZER_SETTINGS)
             if config.given.get(name, "").strip() not in ("", "true")
         ]
+    if config.get("delegation.token.secret.key") is not None and any(
+        each.security_protocol != "PLAINTEXT" for each in config.listeners
+    ):
+        warnings.append("delegation.token.secret.key has no effect: delegation tokens are not implemented")
     for limit in _LIMITS:
         names = [name for name in _names(config, limit) if name != limit or limit != "max.connections"]
         warnings += [f"{name} is not implemented and has no effect" for name in names]
     return warnings
 
 
-def _unserved(endpoint: Endpoint) -> ConfigError:
-    name, protocol = endpoint.listener_name, endpoint.security_protocol
-    shown = f"{name}://{address_text(endpoint.host, endpoint.port)}"
-    return ConfigError(
-        "listeners",
-        f"Listener {name} ({shown}) has the security protocol {protocol}, which is not implemented: "
-        f"it would be open without {_MISSING[protocol]}. Remove it from listeners, or use PLAINTEXT in a network that "
-        "you trust",
-    )
+def _unsupported_mechanisms(config: ServerConfig, listener_name: str) -> Iterator[ConfigError]:
+    enabled = config.for_listener(listener_name, _MECHANISMS_NAME)
+    assert isinstance(enabled, tuple)
+    served = ", ".join(SERVED_MECHANISMS)
+    if not enabled:
+        yield ConfigError(_MECHANISMS_NAME, f"Listener {listener_name} has no SASL mechanism. Choose some of {served}")
+    for name in enabled:
+        if name not in SERVED_MECHANISMS:
+            kind = _OTHER_MECHANISMS.get(name, "")
+            default = "" if any(each.endswith(_MECHANISMS_NAME) for each in config.given) else ", the default of Kafka,"
+            yield ConfigError(
+                _MECHANISMS_NAME,
+                f"Listener {listener_name} enables the SASL mechanism {name}{kind}{default} which is not implemented. "
+                f"Set {_MECHANISMS_NAME} to some of {served}",
+            )
+    if listener_name in config.controller_listener_names[:1]:
+        used = config.get_str("sasl.mechanism.controller.protocol")
+        if used not in enabled:
+            yield ConfigError(
+                "sasl.mechanism.controller.protocol",
+                f"sasl.mechanism.controller.protocol={used} is not in {_MECHANISMS_NAME} of the controller listener "
+                f"{listener_name}, so brokers could not log in",
+            )
+
+
+def _unsupported_classes(config: ServerConfig, endpoint: Endpoint) -> Iterator[ConfigError]:
+    own = f"listener.name.{endpoint.listener_name.lower()}."
+    prefixes = ("", own, *(f"{own}{name.lower()}." for name in SERVED_MECHANISMS))
+    for base, of_protocol in _CLASSES.items():
+        if of_protocol in endpoint.security_protocol:
+            for name in (prefix + base for prefix in prefixes if config.given.get(prefix + base, "").strip()):
+                yield ConfigError(
+                    name,
+                    f"{name}={config.given[name]} is not supported, because there are no Java classes: the listener "
+                    f"{endpoint.listener_name} would not be protected as expected. Remove {name}",
+                )
 
 
 def _unsupported_authorizer(config: ServerConfig) -> Iterator[ConfigError]:
@@ -108,9 +154,11 @@ def _unsupported_authorizer(config: ServerConfig) -> Iterator[ConfigError]:
 
 def _unresolved(config: ServerConfig) -> Iterator[ConfigError]:
     """Yield an error for each value from a config provider, except where the value is not used."""
+    is_plaintext = all(each.security_protocol == "PLAINTEXT" for each in config.listeners)
     starts = tuple(f"${{{provider}:" for provider in config.get_list("config.providers"))
     for name, text in config.given.items():
-        if any(start in text for start in starts) and not broker.base_name(name).startswith(("ssl.", "sasl.")):
+        is_unused = is_plaintext and broker.base_name(name).startswith(("ssl.", "sasl."))
+        if any(start in text for start in starts) and not is_unused:
             yield ConfigError(
                 name,
                 f"The value of {name} is from a provider in config.providers, and these are not supported. "

@@ -7,8 +7,8 @@ is used in the config tables:
     1..17           a number in this range           nocase:a|b      one of these texts, ignoring case
     list            a list, not empty, not null      list+empty+null:a|b   also empty or null, with only these entries
 
-and the names of checks implemented as functions: gzip-level, non-empty, non-null, offset-reset, quorum-servers,
-quorum-voters, throttled-replicas.
+and the names of checks implemented as functions: gzip-level, loopback-address, non-empty, non-null, offset-reset,
+quorum-servers, quorum-voters, throttled-replicas.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, Protocol
 
-from barnabas.config.endpoints import parse_addresses, parse_voters
+from barnabas.config.endpoints import parse_addresses, parse_loopback_address, parse_voters
 from barnabas.config.values import ConfigError, Value, invalid
 
 
@@ -165,8 +165,13 @@ def _quorum_voters(name: str, value: Value) -> None:
     parse_voters(name, value)
 
 
+def _loopback_address(name: str, value: Value) -> None:
+    parse_loopback_address(name, value if isinstance(value, str) else "")
+
+
 _CHECKS: dict[str, Callable[[str, Value], None]] = {
     "gzip-level": _gzip_level,
+    "loopback-address": _loopback_address,
     "non-empty": _non_empty,
     "non-null": _non_null,
     "offset-reset": _offset_reset,

@@ -22,6 +22,7 @@ from barnabas.controller.situation import Situation
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicated.decision import Records, Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.metadata import ClearElrRecord, ConfigRecord
 
@@ -54,7 +55,7 @@ def layers_of(image: MetadataImage, config: ServerConfig) -> Layers:
 
 def alter(
     situation: Situation, resources: Mapping[ConfigResource, Texts], validate_only: bool, forwarded: bool
-) -> Result[Outcome]:
+) -> Slices[Result[Outcome]]:
     """Replace all configs of each resource. `forwarded` means that a broker has validated the changes to itself."""
 
     def texts_of(resource: ConfigResource) -> Texts:
@@ -67,7 +68,7 @@ def alter(
 
 def alter_incrementally(
     situation: Situation, resources: Mapping[ConfigResource, Operations], validate_only: bool, forwarded: bool
-) -> Result[Outcome]:
+) -> Slices[Result[Outcome]]:
     """Change only these configs of each resource. `forwarded` is the same as for `alter`."""
 
     def texts_of(resource: ConfigResource) -> Texts:
@@ -86,12 +87,13 @@ def _alter_each(
     texts_of: Callable[[ConfigResource], Texts],
     validate_only: bool,
     forwarded: bool,
-) -> Result[Outcome]:
+) -> Slices[Result[Outcome]]:
     records: list[tuple[Message, int]] = []
     outcome: Outcome = {}
     layers = layers_of(situation.image, situation.config)
     inherited = topic_defaults(layers)
     for resource in resources:
+        yield
         try:
             changes = _changes(situation.image, resource, texts_of(resource))
             _check(situation, layers, inherited, resource, changes, forwarded)

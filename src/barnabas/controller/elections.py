@@ -15,6 +15,7 @@ from barnabas.controller.partition_change import PartitionChanges, select
 from barnabas.controller.situation import Situation
 from barnabas.metadata.topics import NO_LEADER, Topic
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 
 MAX_ELECTIONS_AT_ONCE: Final = 1000
@@ -36,7 +37,9 @@ _ELECTIONS: Final = {
 }
 
 
-def elect(situation: Situation, election_type: int, wanted: Iterable[tuple[str, list[int]]] | None) -> Result[Elected]:
+def elect(
+    situation: Situation, election_type: int, wanted: Iterable[tuple[str, list[int]]] | None
+) -> Slices[Result[Elected]]:
     """Elect the leaders of these partitions.
 
     With None, of all partitions, and those that need no election are left out.
@@ -46,25 +49,27 @@ def elect(situation: Situation, election_type: int, wanted: Iterable[tuple[str, 
     kind, topics = ElectionType(election_type), situation.image.topics
     changes = PartitionChanges(situation)
     records: list[Versioned] = []
+    elected: Elected = []
     if wanted is None:
-        elected = [
-            (topic.name, _elect_all(changes, topic, kind, records))
-            for topic in (topics.by_id[topics.ids[name]] for name in topics.names)
-        ]
+        for topic in (topics.by_id[topics.ids[name]] for name in topics.names):
+            elected.append((topic.name, (yield from _elect_all(changes, topic, kind, records))))
     else:
-        elected = [
-            (name, [(index, _elect(changes, name, topics.get(name), index, kind, records)) for index in indexes])
-            for name, indexes in wanted
-        ]
+        for name, indexes in wanted:
+            rows: list[tuple[int, KafkaError | None]] = []
+            for index in indexes:
+                rows.append((index, _elect(changes, name, topics.get(name), index, kind, records)))
+                yield
+            elected.append((name, rows))
     check_size(records)
     return Result(records, elected)
 
 
 def _elect_all(
     changes: PartitionChanges, topic: Topic, kind: ElectionType, records: list[Versioned]
-) -> list[tuple[int, KafkaError | None]]:
-    rows = []
+) -> Slices[list[tuple[int, KafkaError | None]]]:
+    rows: list[tuple[int, KafkaError | None]] = []
     for index in range(len(topic.partitions)):
+        yield
         error = _elect(changes, topic.name, topic, index, kind, records)
         if error is None or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
             rows.append((index, error))
@@ -91,7 +96,7 @@ def _elect(
     return None
 
 
-def balance_leaders(situation: Situation) -> Result[bool]:
+def balance_leaders(situation: Situation) -> Slices[Result[bool]]:
     """Return leadership to preferred replicas that are in sync. Returns True if it must be called again at once.
 
     Called every leader.imbalance.check.interval.seconds; does nothing unless auto.leader.rebalance.enable is set.
@@ -100,6 +105,7 @@ def balance_leaders(situation: Situation) -> Result[bool]:
     if situation.config.get_bool("auto.leader.rebalance.enable"):
         changes = PartitionChanges(situation)
         for topic, index, _ in select(situation.image.topics, lambda p: p.leader != p.preferred_leader):
+            yield
             built = changes.begin(topic, index, Election.PREFERRED).build()
             if built is not None:
                 records.append(built)
@@ -108,7 +114,7 @@ def balance_leaders(situation: Situation) -> Result[bool]:
     return Result(records, len(records) >= MAX_ELECTIONS_AT_ONCE)
 
 
-def elect_unclean_leaders(situation: Situation) -> Result[bool]:
+def elect_unclean_leaders(situation: Situation) -> Slices[Result[bool]]:
     """Elect live replicas for leaderless partitions that allow it. Returns True if it must be called again at once.
 
     A topic allows it with unclean.leader.election.enable. Called every unclean.leader.election.interval.ms.
@@ -116,6 +122,7 @@ def elect_unclean_leaders(situation: Situation) -> Result[bool]:
     records: list[Versioned] = []
     changes = PartitionChanges(situation)
     for topic, index, _ in situation.image.topics.leaderless():
+        yield
         if changes.rules_of(topic).is_unclean_election_enabled:
             _elect(changes, topic.name, topic, index, ElectionType.UNCLEAN, records)
             if len(records) == MAX_ELECTIONS_AT_ONCE:

@@ -16,6 +16,7 @@ from barnabas.controller.operation_size import check_size
 from barnabas.controller.situation import Situation
 from barnabas.metadata.quotas import QuotaEntity, quota_entity
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.metadata import ClientQuotaRecord
 
@@ -40,7 +41,7 @@ def alter(
     alterations: Iterable[QuotaAlteration],
     unknown_hosts: Collection[str] = (),
     validate_only: bool = False,
-) -> Result[list[tuple[QuotaEntity, KafkaError | None]]]:
+) -> Slices[Result[list[tuple[QuotaEntity, KafkaError | None]]]]:
     """Return the error or None for each entity. `unknown_hosts` are the host names that could not be resolved.
 
     An entity that is listed twice gets an error, although its first entry is applied, as in Kafka.
@@ -48,6 +49,7 @@ def alter(
     records: list[tuple[Message, int]] = []
     errors: dict[QuotaEntity, KafkaError | None] = {}
     for parts, ops in alterations:
+        yield
         entity = quota_entity(dict(parts))
         if entity in errors or len(dict(ops)) < len(ops):
             errors[entity] = _refused(f"Ignoring duplicate entity {_shown(parts)}")
@@ -58,7 +60,10 @@ def alter(
         except KafkaError as error:
             errors[entity] = error
     check_size(records)
-    rows = [(in_order(dict(entity)), errors[entity]) for entity in hash_order(errors, hash_of=_entity_hash)]
+    rows: list[tuple[QuotaEntity, KafkaError | None]] = []
+    for some in stepwise(hash_order(errors, hash_of=_entity_hash)):
+        rows += [(in_order(dict(entity)), errors[entity]) for entity in some]
+        yield
     return Result([] if validate_only else records, rows)
 
 

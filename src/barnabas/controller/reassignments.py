@@ -17,6 +17,7 @@ from barnabas.controller.topics import check_assignment
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import Partition, Topic, TopicPartition
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 
 Target = tuple[int, Sequence[int] | None]
@@ -26,7 +27,7 @@ Altered = list[tuple[str, list[tuple[int, KafkaError | None]]]]
 
 def alter(
     situation: Situation, wanted: Iterable[tuple[str, Sequence[Target]]], allow_replication_factor_change: bool = True
-) -> Result[Altered]:
+) -> Slices[Result[Altered]]:
     """Return the partitions of each topic, with the error, or None if the reassignment was started or cancelled."""
     changes = PartitionChanges(situation)
     records: list[Versioned] = []
@@ -35,6 +36,7 @@ def alter(
         topic = situation.image.topics.get(name)
         rows: list[tuple[int, KafkaError | None]] = []
         for index, replicas in targets:
+            yield
             try:
                 records += _alter_one(changes, name, topic, index, replicas, allow_replication_factor_change)
                 if len(records) > MAX_RECORDS_PER_USER_OPERATION:
@@ -116,14 +118,21 @@ def _cancel(changes: PartitionChanges, topic: Topic, index: int) -> list[Version
     return [] if built is None else [built]
 
 
-def ongoing(image: MetadataImage, wanted: Iterable[tuple[str, Sequence[int]]] | None) -> list[list[TopicPartition]]:
+def ongoing(
+    image: MetadataImage, wanted: Iterable[tuple[str, Sequence[int]]] | None
+) -> Slices[list[list[TopicPartition]]]:
     """Return the partitions being reassigned, grouped by topic: all, or only the wanted ones."""
     if wanted is None:
         by_topic = groupby(image.topics.reassigning(), lambda each: each.topic.name)
         return [list(partitions) for _, partitions in by_topic]
-    topics = [(image.topics.get(name), indexes) for name, indexes in wanted]
-    found = [[] if topic is None else _ongoing_of(topic, indexes) for topic, indexes in topics]
-    return [partitions for partitions in found if partitions]
+    found = []
+    for name, indexes in wanted:
+        topic = image.topics.get(name)
+        partitions = [] if topic is None else _ongoing_of(topic, indexes)
+        if partitions:
+            found.append(partitions)
+        yield
+    return found
 
 
 def _ongoing_of(topic: Topic, indexes: Iterable[int]) -> list[TopicPartition]:

@@ -15,6 +15,7 @@ from barnabas.config.hash_order import hash_order
 from barnabas.controller.situation import Situation
 from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from barnabas.wire.records.metadata import RemoveUserScramCredentialRecord, UserScramCredentialRecord
@@ -30,13 +31,14 @@ _HASHES: Final = {1: hashlib.sha256, 2: hashlib.sha512}
 
 def alter(
     situation: Situation, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
-) -> Result[dict[str, KafkaError | None]]:
+) -> Slices[Result[dict[str, KafkaError | None]]]:
     """Return the error or None for each user: first deletions, then upsertions, then errors."""
-    accepted, errors = _judge(situation, [*deletions, *upsertions])
+    accepted, errors = yield from _judge(situation, [*deletions, *upsertions])
     records: list[tuple[Message, int]] = []
     rows: dict[str, KafkaError | None] = {}
     for kind in (Deletion, Upsertion):
         for name in hash_order(name for name, each in accepted.items() if isinstance(each, kind)):
+            yield
             try:
                 records.append((_record(accepted[name]), 0))
                 rows[name] = None
@@ -47,10 +49,11 @@ def alter(
 
 def _judge(
     situation: Situation, alterations: Iterable[Deletion | Upsertion]
-) -> tuple[Mapping[str, Deletion | Upsertion], dict[str, KafkaError]]:
+) -> Slices[tuple[Mapping[str, Deletion | Upsertion], dict[str, KafkaError]]]:
     accepted: dict[str, Deletion | Upsertion] = {}
     errors: dict[str, KafkaError] = {}
     for each in alterations:
+        yield
         if each.name in errors:
             continue
         if accepted.pop(each.name, None) is not None:

@@ -18,6 +18,7 @@ from barnabas.controller.situation import Situation
 from barnabas.controller.topic_configs import TopicConfigs
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicated.decision import Result
+from barnabas.steps import ROWS_PER_STEP, Slices
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -71,7 +72,7 @@ def create(
     describable: Collection[str] = (),
     validate_only: bool = False,
     quota: MutationQuota = UNBOUNDED,
-) -> Result[Charged[list[Row]]]:
+) -> Slices[Result[Charged[list[Row]]]]:
     """Return a row for each topic, in order. Names must be unique. New partitions count against the quota.
 
     Rows of `describable` topics have the effective configs and the numbers of partitions and replicas.
@@ -83,12 +84,13 @@ def create(
     rows = []
     for topic in topics:
         try:
-            row, new = _create_one(situation, cluster, topic, configs, topic.name in describable, counter)
+            row, new = yield from _create_one(situation, cluster, topic, configs, topic.name in describable, counter)
         except KafkaError as error:
             row, new = Row(name=topic.name, error_code=error.code, error_message=error.message), []
         rows.append(row)
         records += new
         check_size(records)
+        yield
     return Result([] if validate_only else records, Charged(rows, counter.charge))
 
 
@@ -112,7 +114,7 @@ def _create_one(
     configs: TopicConfigs,
     describe: bool,
     counter: ChargeCounter,
-) -> tuple[Row, list[tuple[Message, int]]]:
+) -> Slices[tuple[Row, list[tuple[Message, int]]]]:
     """Create one topic. The order of the checks decides which of several errors is returned, as in Kafka."""
     image, name = situation.image, topic.name
     if name in image.topics.ids:
@@ -123,7 +125,7 @@ def _create_one(
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
     settings = configs.accept(topic.configs)
     if topic.assignments:
-        assignment = _manual_assignment(cluster, topic)
+        assignment = yield from _manual_assignment(cluster, topic)
     else:
         assignment = _automatic_assignment(situation, cluster, topic)
     counter.count(len(assignment))
@@ -134,15 +136,11 @@ def _create_one(
         row.configs = configs.shown(settings)
     else:
         row.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    records = [
-        (TopicRecord(name=name, topic_id=topic_id), 0),
-        *configs.records(name, settings),
-        *_partition_records(cluster, topic_id, 0, assignment),
-    ]
-    return row, records
+    partitions = yield from _partition_records(cluster, topic_id, 0, assignment)
+    return row, [(TopicRecord(name=name, topic_id=topic_id), 0), *configs.records(name, settings), *partitions]
 
 
-def _manual_assignment(cluster: _Cluster, topic: CreateTopicsRequest.CreatableTopic) -> list[Sequence[int]]:
+def _manual_assignment(cluster: _Cluster, topic: CreateTopicsRequest.CreatableTopic) -> Slices[list[Sequence[int]]]:
     for given, what in ((topic.replication_factor, "replication factor"), (topic.num_partitions, "numPartitions")):
         if given != _DEFAULT:
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
@@ -157,6 +155,7 @@ def _manual_assignment(cluster: _Cluster, topic: CreateTopicsRequest.CreatableTo
         _check_someone_is_active(cluster, each.broker_ids, each.partition_index)
         replication_factor = len(each.broker_ids)
         assignment[each.partition_index] = each.broker_ids
+        yield
     if sorted(assignment) != list(range(len(assignment))):
         text = "partitions should be a consecutive 0-based integer sequence"
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
@@ -220,7 +219,7 @@ def _check_someone_is_active(cluster: _Cluster, replicas: Iterable[int], partiti
 
 def _partition_records(
     cluster: _Cluster, topic_id: Uuid, first: int, assignment: Iterable[Sequence[int]]
-) -> list[tuple[Message, int]]:
+) -> Slices[list[tuple[Message, int]]]:
     """Return the records of new partitions. The leader of each is its first active replica."""
     version = cluster.partition_record_version
     records: list[tuple[Message, int]] = []
@@ -239,6 +238,8 @@ def _partition_records(
             directories=directories,
         )
         records.append((record, version))
+        if partition_id % ROWS_PER_STEP == 0:
+            yield
     return records
 
 
@@ -247,7 +248,7 @@ def create_partitions(
     topics: Iterable[CreatePartitionsRequest.CreatePartitionsTopic],
     validate_only: bool = False,
     quota: MutationQuota = UNBOUNDED,
-) -> Result[Charged[list[PartitionsRow]]]:
+) -> Slices[Result[Charged[list[PartitionsRow]]]]:
     """Return a row for each topic, in order. Names must be unique. New partitions count against the quota."""
     cluster, counter = _Cluster(situation), ChargeCounter(quota)
     records: list[tuple[Message, int]] = []
@@ -256,11 +257,12 @@ def create_partitions(
         row = PartitionsRow(name=topic.name)
         try:
             limit = MAX_RECORDS_PER_USER_OPERATION - len(records)
-            records += _add_partitions(situation, cluster, topic, limit, counter)
+            records += yield from _add_partitions(situation, cluster, topic, limit, counter)
         except KafkaError as error:
             row.error_code = error.code
             row.error_message = None if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error.message
         rows.append(row)
+        yield
     return Result([] if validate_only else records, Charged(rows, counter.charge))
 
 
@@ -270,7 +272,7 @@ def _add_partitions(
     wanted: CreatePartitionsRequest.CreatePartitionsTopic,
     limit: int,
     counter: ChargeCounter,
-) -> list[tuple[Message, int]]:
+) -> Slices[list[tuple[Message, int]]]:
     image = situation.image
     topic = image.topics.get(wanted.name)
     if topic is None:
@@ -300,12 +302,13 @@ def _add_partitions(
         for partition_id, replicas in enumerate(assignment, count):
             check_assignment(image, replicas, replication_factor)
             _check_someone_is_active(cluster, replicas, partition_id)
-    return _partition_records(cluster, topic.topic_id, count, assignment)
+            yield
+    return (yield from _partition_records(cluster, topic.topic_id, count, assignment))
 
 
 def delete(
     situation: Situation, topic_ids: Iterable[Uuid], quota: MutationQuota = UNBOUNDED
-) -> Result[Charged[dict[Uuid, KafkaError | None]]]:
+) -> Slices[Result[Charged[dict[Uuid, KafkaError | None]]]]:
     """Return the error for each id, or None if the topic is deleted. Its partitions count against the quota.
 
     Its configs are removed by replay.
@@ -314,6 +317,7 @@ def delete(
     records: list[tuple[Message, int]] = []
     errors: dict[Uuid, KafkaError | None] = {}
     for topic_id in topic_ids:
+        yield
         topic = situation.image.topics.by_id.get(topic_id)
         if topic is None:
             errors[topic_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)

@@ -31,6 +31,7 @@ from barnabas.groups.shards import Shards
 from barnabas.replicated.decision import Records, Result
 from barnabas.replicated.scheduler import Scheduler
 from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.codec import MAX_STRING_LENGTH
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +104,10 @@ class ClassicCoordinator:
         prefix = request.client_id if request.group_instance_id is None else request.group_instance_id
         bits = self._random.getrandbits(128) & ~(0xF << 76) & ~(3 << 62) | 4 << 76 | 2 << 62
         text = f"{bits:032x}"
-        return f"{prefix}-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        member_id = f"{prefix}-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        if len(member_id.encode()) > MAX_STRING_LENGTH:  # neither the response nor the group's record could have it
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the client id or group.instance.id is too long")
+        return member_id
 
     def sync(self, shard: Shard, group: ClassicGroup, request: Sync, answer: AnswerSync) -> None:
         self._settle(shard, group, syncing.sync(group, request, self._moment(), answer))
@@ -140,6 +144,8 @@ class ClassicCoordinator:
         """Write the records of a decision, and set the timer of the group. Called after every decision."""
         if write is not None:
             self._write(shard, group, write)
+        if shard.classic.get(group.group_id) is group:
+            shard.count(group)
         timer = shard.timers.get(group.group_id)
         if group.wake_ms == NEVER or (timer is not None and timer.wake_ms <= group.wake_ms):
             return

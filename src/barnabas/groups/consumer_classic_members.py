@@ -37,6 +37,7 @@ from barnabas.groups.migration import (
 )
 from barnabas.metadata.topics import Topics
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, MalformedError
 from barnabas.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from barnabas.wire.messages.join_group import JoinGroupResponse
@@ -254,11 +255,14 @@ def _check_generation(member: Member, generation: int) -> None:
 # --- leave
 
 
-def leave(group: ConsumerGroup, leavers: Sequence[Leaver], situation: ConsumerSituation) -> Decided[list[ErrorCode]]:
+def leave(
+    group: ConsumerGroup, leavers: Sequence[Leaver], situation: ConsumerSituation
+) -> Slices[Decided[list[ErrorCode]]]:
     """Remove members of either protocol, and return an error code for each."""
     errors = []
     leaving = []
     for leaver in leavers:
+        yield
         try:
             leaving.append(_leaving(group, leaver))
             errors.append(ErrorCode.NONE)

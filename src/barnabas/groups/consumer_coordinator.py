@@ -31,11 +31,13 @@ from barnabas.groups.consumer_soft_state import Deadline, TimerKey
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.metadata_hash import TopicHashes
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
+from barnabas.groups.room import GroupRoom
 from barnabas.groups.shard import Shard
 from barnabas.groups.shards import Shards
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicated.decision import Result
 from barnabas.replicated.scheduler import Scheduler
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, random_uuid
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -58,6 +60,7 @@ class ConsumerCoordinator:
     def __init__(
         self,
         shards: Shards,
+        room: GroupRoom,
         classic: ClassicCoordinator,
         config: Callable[[], ServerConfig],
         image: Callable[[], MetadataImage],
@@ -66,6 +69,7 @@ class ConsumerCoordinator:
         random: Random,
     ) -> None:
         self._shards = shards
+        self._room = room
         self._classic = classic
         self._config = config
         self._image = image
@@ -131,6 +135,7 @@ class ConsumerCoordinator:
         """Handle a ConsumerGroupHeartbeat. A regular expression matches only topics that the client may describe."""
         consumer_heartbeat.check_request(request, version, self.settings(request.group_id))
         shard = self._shards.of(request.group_id)
+        self._room.check_heartbeat(shard, request)
         is_leaving = request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
         new_member_id = str(random_uuid(self._random))
 
@@ -193,7 +198,7 @@ class ConsumerCoordinator:
         return outcome.response
 
     async def leave(self, shard: Shard, group_id: str, leavers: Sequence[Leaver]) -> list[ErrorCode]:
-        def decide(head: GroupsImage) -> Decided[list[ErrorCode]]:
+        def decide(head: GroupsImage) -> Slices[Decided[list[ErrorCode]]]:
             situation = self._situation(shard, head, group_id)
             return consumer_classic_members.leave(_consumer_group(head, group_id), leavers, situation)
 
@@ -205,12 +210,15 @@ class ConsumerCoordinator:
         self,
         shard: Shard,
         group_id: str,
-        decide: Callable[[GroupsImage], Decided[R]],
+        decide: Callable[[GroupsImage], Decided[R] | Slices[Decided[R]]],
         may_describe: Callable[[str], bool] | None = None,
     ) -> R:
-        response = self._decide_nowait(shard, group_id, decide, may_describe)
+        def follow(outcome: Outcome[R]) -> None:
+            self._follow(shard, group_id, outcome, may_describe)
+
+        outcome = await self._shards.write_soon(shard, decide, follow)
         await self._shards.wait_committed(shard)
-        return response
+        return outcome.response
 
     def _decide_nowait(
         self,

@@ -9,6 +9,7 @@ from barnabas.groups.consumer_group import ConsumerGroup, Member
 from barnabas.groups.hash_tables import HashTable, copied, timeline_order, uuid_hash
 from barnabas.groups.target_assignment import preferred_assignor
 from barnabas.metadata.topics import Topics
+from barnabas.steps import Slices
 from barnabas.wire import Uuid
 from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse
 
@@ -18,15 +19,23 @@ CONSUMER_MEMBER = 1
 
 def described(
     group: ConsumerGroup, default_assignor: str, topics: Topics
-) -> ConsumerGroupDescribeResponse.DescribedGroup:
+) -> Slices[ConsumerGroupDescribeResponse.DescribedGroup]:
     """Return the description of a group. Topics that do not exist are left out."""
+    hashes = {}
+    for member_id in group.members:  # an id may be long
+        hashes[member_id] = text_hash(member_id)
+        yield
+    members = []
+    for member_id in timeline_order(group.members, hashes.__getitem__):
+        members.append(_member(group, group.members[member_id], topics))
+        yield
     return ConsumerGroupDescribeResponse.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state,
         group_epoch=group.group_epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=preferred_assignor(group) or default_assignor,
-        members=[_member(group, group.members[member_id], topics) for member_id in timeline_order(group.members)],
+        members=members,
     )
 
 

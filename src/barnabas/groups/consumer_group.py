@@ -8,13 +8,13 @@ brings to the target step by step. While a group migrates, it may have members t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.groups import consumer_records
 from barnabas.groups.assignors import Assignment
-from barnabas.groups.image import CheckPartition, CommittedOffset, GroupType
+from barnabas.groups.image import MEMBER_BYTES, CheckPartition, CommittedOffset, GroupType
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
 from barnabas.metadata.pmap import PMap
 from barnabas.wire import ErrorCode, KafkaError, Uuid
@@ -29,6 +29,8 @@ STATIC_LEAVE_EPOCH: Final = -2
 NOT_OWNED: Final = -1
 FIRST_EPOCH: Final = 1
 NO_ASSIGNMENT_EPOCH: Final = -1
+TOPIC_BYTES: Final = 128  # a topic of an assignment or of a subscription, about
+PARTITION_BYTES: Final = 64  # a partition of an assignment, about
 _OFFSET_COMMIT_VERSION: Final = 9  # the first version with member epochs
 
 PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
@@ -84,6 +86,23 @@ class Member(NamedTuple):
         """The regular expression, or None."""
         return self.subscribed_topic_regex or None
 
+    @property
+    def held_bytes(self) -> int:
+        """About the memory of the member."""
+        topics = self.subscribed_topic_names
+        classic = () if self.classic is None else self.classic.protocols
+        return (
+            MEMBER_BYTES
+            + len(self.member_id)
+            + len(self.client_id)
+            + len(self.subscribed_topic_regex or "")
+            + TOPIC_BYTES * len(topics)
+            + sum(map(len, topics))
+            + sum(len(name) + len(metadata) for name, metadata in classic)
+            + assignment_bytes(self.assigned)
+            + assignment_bytes(self.pending_revocation)
+        )
+
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
@@ -97,6 +116,16 @@ class Member(NamedTuple):
             if epoch is not None:
                 return epoch
         return None
+
+
+def assignment_bytes(assignment: Mapping[Uuid, Collection[int]]) -> int:
+    """Return about the memory of an assignment."""
+    return TOPIC_BYTES * len(assignment) + PARTITION_BYTES * sum(map(len, assignment.values()))
+
+
+def expression_bytes(pattern: str, resolved: ResolvedRegularExpression | None) -> int:
+    """Return about the memory of a regular expression and the topics that it matched."""
+    return 0 if resolved is None else len(pattern) + TOPIC_BYTES * len(resolved.topics)
 
 
 class SubscriptionCount(NamedTuple):
@@ -167,6 +196,19 @@ class ConsumerGroup(NamedTuple):
     @property
     def is_empty(self) -> bool:
         return not self.members
+
+    @property
+    def held_bytes(self) -> int:
+        """About the memory of its members, assignments and regular expressions."""
+        return (
+            sum(member.held_bytes for member in self.members.values())
+            + sum(map(assignment_bytes, self.target_assignment.values()))
+            + sum(expression_bytes(pattern, resolved) for pattern, resolved in self.regular_expressions.items())
+        )
+
+    @property
+    def pattern_count(self) -> int:
+        return len(self.patterns)
 
     @property
     def state(self) -> State:

@@ -17,6 +17,8 @@ from barnabas.groups.consumer_group import (
     Member,
     MemberState,
     PartitionEpochs,
+    assignment_bytes,
+    expression_bytes,
     with_member,
     with_regular_expression,
     without_member,
@@ -58,9 +60,23 @@ def _replay(image: GroupsImage, key: Any, value: Any, place: RecordPosition) -> 
     known = image.groups.get(key.group_id)
     group = known if isinstance(known, ConsumerGroup) else None
     changed = replayed(group, key, value)
-    if changed is not None:
-        return image._replace(groups=image.groups.set(key.group_id, changed))
-    return image if group is None else image._replace(groups=image.groups.delete(key.group_id))
+    if changed is None:
+        return image if group is None else image.with_group(key.group_id, None)
+    if group is None:
+        return image.with_group(key.group_id, changed)
+    return image.with_group(key.group_id, changed, _bytes_of(changed, key) - _bytes_of(group, key))
+
+
+def _bytes_of(group: ConsumerGroup, key: Any) -> int:
+    """The part of `group.held_bytes` that a record with this key may change."""
+    if isinstance(key, ConsumerGroupMemberMetadataKey | ConsumerGroupCurrentMemberAssignmentKey):
+        member = group.members.get(key.member_id)
+        return 0 if member is None else member.held_bytes
+    if isinstance(key, ConsumerGroupTargetAssignmentMemberKey):
+        return assignment_bytes(group.target_assignment.get(key.member_id, {}))
+    if isinstance(key, ConsumerGroupRegularExpressionKey):
+        return expression_bytes(key.regular_expression, group.regular_expressions.get(key.regular_expression))
+    return 0
 
 
 # --- one function for each type of record

@@ -24,6 +24,7 @@ from barnabas.groups.classic_coordinator import ClassicCoordinator
 from barnabas.groups.consumer_coordinator import ConsumerCoordinator
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.image import Group, GroupMetadata, GroupsImage, GroupType
+from barnabas.groups.room import GroupRoom
 from barnabas.groups.shard import Shard
 from barnabas.groups.shards import TOPIC, Shards
 from barnabas.metadata.image import MetadataImage
@@ -32,6 +33,7 @@ from barnabas.replicated.decision import Producer, Records, Result
 from barnabas.replicated.loop import Marker
 from barnabas.replicated.machines import MachineLog
 from barnabas.replicated.scheduler import Scheduler
+from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -73,8 +75,11 @@ class GroupCoordinator:
         self._scheduler = scheduler
         self.shards = Shards(config, image, scheduler.now_ms, self._loaded, self._unloaded)
         self.machines = self.shards.machines
+        self.room = GroupRoom(config, self.shards.loaded, steady_ms)
         self._classic = ClassicCoordinator(self.shards, scheduler, steady_ms, random)
-        self.consumer = ConsumerCoordinator(self.shards, self._classic, config, image, scheduler, steady_ms, random)
+        self.consumer = ConsumerCoordinator(
+            self.shards, self.room, self._classic, config, image, scheduler, steady_ms, random
+        )
 
     # --- lifetime
 
@@ -89,7 +94,9 @@ class GroupCoordinator:
         self.machines.stop()
         self._classic.stop()
 
-    def image_changed(self, old: MetadataImage, new: MetadataImage, touched: Collection[Uuid] | None = None) -> None:
+    def image_changed(
+        self, old: MetadataImage, new: MetadataImage, touched: Collection[Uuid] | None = None
+    ) -> Slices[None]:
         """Follow a change of the cluster's metadata: offsets of deleted topics are deleted.
 
         `touched` are the topics that may differ. Without it, all topics are compared.
@@ -99,7 +106,7 @@ class GroupCoordinator:
         changed = list(differences(old.topics.by_id, new.topics.by_id, touched))
         deleted = [(was.name, topic_id) for topic_id, was, now in changed if was is not None and now is None]
         if deleted:
-            self._forget_topics(deleted)
+            yield from self._forget_topics(deleted)
         if any(was is None for _, was, _ in changed):
             self.consumer.topics_created(new)
 
@@ -125,9 +132,13 @@ class GroupCoordinator:
         shard = self.shards.of(group_id)
         return shard.group(shard.machine.image, group_id)
 
-    def listed(self) -> list[ListedGroup]:
+    def listed(self) -> Slices[list[ListedGroup]]:
         """Return all committed groups, sorted by name."""
-        found = [listed for shard in self.shards.all() for listed in _listed(shard)]
+        found: list[ListedGroup] = []
+        for shard in self.shards.all():
+            for some in stepwise(listed_groups(shard)):
+                found += some
+                yield
         found.sort(key=lambda group: group.group_id)
         return found
 
@@ -136,6 +147,7 @@ class GroupCoordinator:
     async def join(self, group_id: str, request: Join) -> JoinGroupResponse:
         """Handle a JoinGroup. Returns when the rebalance that it waits for is complete."""
         shard = self.shards.of(group_id)
+        self.room.check_join(shard, group_id, request)
         group = shard.machine.head.groups.get(group_id)
         future: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
         answer = partial(_set_result, future)
@@ -148,6 +160,7 @@ class GroupCoordinator:
     async def sync(self, group_id: str, request: Sync) -> SyncGroupResponse:
         """Handle a SyncGroup. Returns when the assignment of the member is committed."""
         shard = self.shards.of(group_id)
+        self.room.check_sync(shard, group_id, request)
         group = shard.group(shard.machine.head, group_id)
         future: asyncio.Future[SyncGroupResponse] = asyncio.get_running_loop().create_future()
         answer = partial(_set_result, future)
@@ -183,11 +196,12 @@ class GroupCoordinator:
 
     async def commit_offsets(self, request: OffsetCommitRequest, version: int) -> OffsetCommitResponse:
         shard = self.shards.of(request.group_id)
+        self.room.check_commit(shard, request.group_id)
         situation = self._situation(version)
 
-        def decide(head: GroupsImage) -> Result[OffsetCommitResponse]:
+        def decide(head: GroupsImage) -> Slices[Result[OffsetCommitResponse]]:
             group = shard.group(head, request.group_id)
-            result = offsets.commit(group, request, situation)
+            result = yield from offsets.commit(group, request, situation)
             if isinstance(group, ClassicGroup):
                 self._classic.keep_session(group, request.member_id)
             return result
@@ -199,9 +213,10 @@ class GroupCoordinator:
     ) -> TxnOffsetCommitResponse:
         """Commit offsets in a transaction that the transaction coordinator has verified."""
         shard = self.shards.of(request.group_id)
+        self.room.check_commit(shard, request.group_id)
         situation = self._situation(version)
 
-        def decide(head: GroupsImage) -> Result[TxnOffsetCommitResponse]:
+        def decide(head: GroupsImage) -> Slices[Result[TxnOffsetCommitResponse]]:
             group = shard.group(head, request.group_id)
             return offsets.commit_in_transaction(group, request, producer, self._topic_id, situation)
 
@@ -220,7 +235,7 @@ class GroupCoordinator:
     def _topic_id(self, name: str) -> Uuid:
         return self._image().topics.ids.get(name, ZERO_UUID)
 
-    def fetch_offsets(self, request: OffsetFetchRequest.OffsetFetchRequestGroup) -> offsets.FetchedGroup:
+    def fetch_offsets(self, request: OffsetFetchRequest.OffsetFetchRequestGroup) -> Slices[offsets.FetchedGroup]:
         """Return committed offsets, without waiting for commits in progress."""
         shard = self.shards.of(request.group_id)
         image = shard.machine.image
@@ -230,8 +245,9 @@ class GroupCoordinator:
         """Return offsets after all commits in progress. Partitions with offsets of open transactions have an error."""
         shard = self.shards.of(request.group_id)
 
-        def decide(head: GroupsImage) -> Result[offsets.FetchedGroup]:
-            return Result((), offsets.fetch(head, shard.group(head, request.group_id), request, stable=True))
+        def decide(head: GroupsImage) -> Slices[Result[offsets.FetchedGroup]]:
+            found = yield from offsets.fetch(head, shard.group(head, request.group_id), request, stable=True)
+            return Result((), found)
 
         return await self.shards.write(shard, decide)
 
@@ -273,7 +289,7 @@ class GroupCoordinator:
         now_ms = self._scheduler.now_ms()
         retention_ms = self._config().get_int("offsets.retention.minutes") * 60_000
         result = offsets.expire(shard.machine.head, shard.group, group_ids[:GROUPS_AT_ONCE], now_ms, retention_ms)
-        if self._write_some(shard, result.records):
+        if at_once(self._write_some(shard, result.records)):
             for group_id in result.response:
                 shard.forget(group_id)
         if len(group_ids) > GROUPS_AT_ONCE:
@@ -282,11 +298,13 @@ class GroupCoordinator:
         else:
             self._schedule_expiry(shard)
 
-    def _forget_topics(self, deleted: list[tuple[str, Uuid]]) -> None:
+    def _forget_topics(self, deleted: list[tuple[str, Uuid]]) -> Slices[None]:
         for shard in self.shards.loaded():
-            self._write_some(shard, offsets.forget_topics(shard.machine.head, deleted).records)
+            if shard.machine.is_loaded:
+                result = yield from offsets.forget_topics(shard.machine.head, dict(deleted))
+                yield from self._write_some(shard, result.records)
 
-    def _write_some(self, shard: Shard, records: Records) -> bool:
+    def _write_some(self, shard: Shard, records: Records) -> Slices[bool]:
         """Write tombstones in batches of `RECORDS_AT_ONCE`, without waiting for the commit.
 
         Returns False on failure.
@@ -295,13 +313,15 @@ class GroupCoordinator:
             for start in range(0, len(records), RECORDS_AT_ONCE):
                 some = records[start : start + RECORDS_AT_ONCE]
                 shard.machine.write_nowait(partial(_these, some))
+                yield
         except KafkaError as error:
             _log.warning("offsets in %s-%d cannot be removed now: %s", TOPIC, shard.machine.partition_id, error)
             return False
         return True
 
 
-def _listed(shard: Shard) -> Iterator[ListedGroup]:
+def listed_groups(shard: Shard) -> Iterator[ListedGroup]:
+    """Yield the committed groups of a shard, in no particular order."""
     for group_id, group in shard.machine.image.groups.items():
         live: Group | None = shard.classic.get(group_id) or (None if isinstance(group, GroupMetadata) else group)
         state = State.EMPTY if live is None else live.state  # a group with members has soft state
@@ -313,7 +333,9 @@ def _these(records: Records, image: GroupsImage) -> Result[None]:
     return Result(records, None)
 
 
-def _delete_groups(shard: Shard, group_ids: list[str], head: GroupsImage) -> Result[list[tuple[str, ErrorCode]]]:
+def _delete_groups(
+    shard: Shard, group_ids: list[str], head: GroupsImage
+) -> Slices[Result[list[tuple[str, ErrorCode]]]]:
     return offsets.delete_groups(head, shard.group, group_ids)
 
 

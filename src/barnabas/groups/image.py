@@ -29,6 +29,9 @@ class GroupType(StrEnum):
     STREAMS = "streams"
 
 
+MEMBER_BYTES = 512  # a member, beside what its client has sent
+
+
 class MemberMetadata(NamedTuple):
     """A member of a classic group in the last record of the group."""
 
@@ -51,6 +54,22 @@ class GroupMetadata(NamedTuple):
     leader_id: str | None = None
     state_timestamp_ms: int | None = None
     members: tuple[MemberMetadata, ...] = ()
+
+    @property
+    def held_bytes(self) -> int:
+        """About the memory of its members."""
+        return sum(
+            MEMBER_BYTES
+            + len(member.member_id)
+            + len(member.client_id)
+            + len(member.subscription)
+            + len(member.assignment)
+            for member in self.members
+        )
+
+    @property
+    def pattern_count(self) -> int:
+        return 0
 
 
 SIMPLE_GROUP = GroupMetadata()
@@ -84,6 +103,24 @@ class GroupsImage(NamedTuple):
     open_transactions: PMap[str, PMap[TopicPartition, frozenset[int]]] = (
         PMap()
     )  # by group: producers that have pending offsets
+    held_bytes: int = 0  # about the memory of the members of all groups
+    pattern_count: int = 0  # regular expressions of all groups
+
+    def with_group(
+        self, group_id: str, group: GroupMetadata | ConsumerGroup | None, growth_bytes: int | None = None
+    ) -> GroupsImage:
+        """Return the image with a new or changed group, or without it. `growth_bytes` saves summing up its members."""
+        old = self.groups.get(group_id)
+        if group is None and old is None:
+            return self
+        if growth_bytes is None:
+            growth_bytes = (0 if group is None else group.held_bytes) - (0 if old is None else old.held_bytes)
+        patterns = (0 if group is None else group.pattern_count) - (0 if old is None else old.pattern_count)
+        return self._replace(
+            groups=self.groups.delete(group_id) if group is None else self.groups.set(group_id, group),
+            held_bytes=self.held_bytes + growth_bytes,
+            pattern_count=self.pattern_count + patterns,
+        )
 
     def offset(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self.offsets.get(group_id, NO_OFFSETS).get(topic, PMap()).get(partition)

@@ -18,6 +18,7 @@ from barnabas.groups.image import (
 )
 from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import KeyValue
+from barnabas.steps import ROWS_PER_STEP, Slices
 from barnabas.wire import ZERO_UUID, Message, Uuid
 from barnabas.wire.records.group import (
     LegacyOffsetCommitKey,
@@ -106,13 +107,15 @@ REPLAY: dict[type[Message], Replay] = {
 }
 
 
-def end_transaction(image: GroupsImage, producer_id: int, *, is_commit: bool) -> GroupsImage:
+def end_transaction(image: GroupsImage, producer_id: int, *, is_commit: bool) -> Slices[GroupsImage]:
     """Return the image after the marker of a producer."""
     pending = image.pending.get(producer_id)
     if pending is None:
         return image
     offsets, open_transactions = image.offsets, image.open_transactions
-    for (group_id, topic, partition), committed in pending.items():
+    for number, ((group_id, topic, partition), committed) in enumerate(pending.items(), 1):
+        if number % ROWS_PER_STEP == 0:
+            yield
         open_transactions = _without_open(open_transactions, group_id, (topic, partition), producer_id)
         if is_commit:
             known = image.offset(group_id, topic, partition)

@@ -6,9 +6,10 @@ The request has only topics that the client is allowed to use, each with its nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from barnabas.batches.format import MAX_INT64
 from barnabas.groups.image import (
     NO_OFFSETS,
     CheckPartition,
@@ -20,6 +21,7 @@ from barnabas.groups.image import (
 from barnabas.groups.offset_records import NO_TIMESTAMP, offset_record, offset_tombstone
 from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import KeyValue, Producer, Result
+from barnabas.steps import Slices
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -44,7 +46,7 @@ class OffsetSituation(NamedTuple):
 
 def commit(
     group: Group | None, request: OffsetCommitRequest, situation: OffsetSituation
-) -> Result[OffsetCommitResponse]:
+) -> Slices[Result[OffsetCommitResponse]]:
     """Commit offsets of a member, or of a client that is no member (generation below zero)."""
     check: CheckPartition | None = None
     if group is not None:
@@ -61,12 +63,13 @@ def commit(
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
     expire_ms = NO_TIMESTAMP
     if request.retention_time_ms != NO_RETENTION_TIME:
-        expire_ms = situation.now_ms + request.retention_time_ms
+        expire_ms = min(situation.now_ms + request.retention_time_ms, MAX_INT64)
     records: list[Record] = []
     topics = []
     for topic in request.topics:
         rows = []
         for partition in topic.partitions:
+            yield
             code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             if not _is_too_long(partition.committed_metadata, situation.max_metadata_size):
                 if check is not None:
@@ -102,7 +105,7 @@ def commit_in_transaction(
     producer: Producer,
     topic_id_of: Callable[[str], Uuid],
     situation: OffsetSituation,
-) -> Result[TxnOffsetCommitResponse]:
+) -> Slices[Result[TxnOffsetCommitResponse]]:
     """Commit offsets in the transaction of a producer. They are pending until it is committed."""
     check = _check_transactional(group, request, situation.version)
     records: list[Record] = []
@@ -113,6 +116,7 @@ def commit_in_transaction(
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         rows = []
         for partition in topic.partitions:
+            yield
             code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             if not _is_too_long(partition.committed_metadata, situation.max_metadata_size):
                 if check is not None:
@@ -179,7 +183,7 @@ FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 
 def fetch(
     image: GroupsImage, group: Group | None, request: OffsetFetchRequest.OffsetFetchRequestGroup, *, stable: bool
-) -> FetchedGroup:
+) -> Slices[FetchedGroup]:
     """Return the requested offsets, or all of the group.
 
     With `stable`, partitions with pending offsets have an error.
@@ -197,16 +201,18 @@ def fetch(
     if request.topics is None:
         for name in sorted(offsets):
             of_topic = offsets[name]
-            rows = [
-                _unstable(partition) if (name, partition) in unstable else _fetched(partition, of_topic[partition])
-                for partition in sorted(of_topic)
-            ]
+            rows = []
+            for partition in sorted(of_topic):
+                is_unstable = (name, partition) in unstable
+                rows.append(_unstable(partition) if is_unstable else _fetched(partition, of_topic[partition]))
+                yield
             topics.append(FetchedTopic(name=name, partitions=rows))
     else:
         for topic in request.topics:
             of_topic = offsets.get(topic.name, PMap())
             rows = []
             for partition in topic.partition_indexes:
+                yield
                 known = of_topic.get(partition)
                 if (topic.name, partition) in unstable:
                     rows.append(_unstable(partition))
@@ -243,7 +249,9 @@ def _is_of_another(known: Uuid, asked: Uuid) -> bool:
 # --- delete and expire
 
 
-def delete(image: GroupsImage, group: Group | None, request: OffsetDeleteRequest) -> Result[OffsetDeleteResponse]:
+def delete(
+    image: GroupsImage, group: Group | None, request: OffsetDeleteRequest
+) -> Slices[Result[OffsetDeleteResponse]]:
     """Delete offsets of topics that no member subscribes to."""
     if group is None:
         raise group_not_found(request.group_id)
@@ -255,6 +263,7 @@ def delete(image: GroupsImage, group: Group | None, request: OffsetDeleteRequest
         code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_read else ErrorCode.NONE
         rows = []
         for partition in topic.partitions:
+            yield
             index = partition.partition_index
             rows.append(OffsetDeleteResponse.OffsetDeleteResponsePartition(partition_index=index, error_code=code))
             if not is_read and _has_offset(image, request.group_id, topic.name, index):
@@ -268,11 +277,14 @@ def _has_offset(image: GroupsImage, group_id: str, topic: str, partition: int) -
     return is_committed or image.has_open_transaction(group_id, topic, partition)
 
 
-def delete_groups(image: GroupsImage, find: FindGroup, group_ids: Iterable[str]) -> Result[list[tuple[str, ErrorCode]]]:
+def delete_groups(
+    image: GroupsImage, find: FindGroup, group_ids: Iterable[str]
+) -> Slices[Result[list[tuple[str, ErrorCode]]]]:
     """Delete empty groups and their offsets. The response has an error code for each group."""
     records: list[Record] = []
     rows = []
     for group_id in group_ids:
+        yield
         try:
             group = find(image, group_id)
             if group is None:
@@ -336,18 +348,19 @@ def _expired(
     return expired, len(expired) < count
 
 
-def forget_topics(image: GroupsImage, deleted: Iterable[tuple[str, Uuid]]) -> Result[None]:
-    """Delete offsets of deleted topics, also pending ones."""
+def forget_topics(image: GroupsImage, deleted: Mapping[str, Uuid]) -> Slices[Result[None]]:
+    """Delete offsets of deleted topics, also pending ones. `deleted` has their ids by name."""
     records: dict[tuple[str, str, int], Record] = {}
-    deleted = list(deleted)
-    ids = dict(deleted)
     for group_id, topics in image.offsets.items():
-        for name, topic_id in deleted:
-            for partition, offset in topics.get(name, PMap()).items():
-                if offset.topic_id in (ZERO_UUID, topic_id):
+        yield
+        few, many = sorted((topics, deleted), key=len)
+        for name in [name for name in few if name in many]:
+            for partition, offset in topics[name].items():
+                if offset.topic_id in (ZERO_UUID, deleted[name]):
                     records[group_id, name, partition] = offset_tombstone(group_id, name, partition)
     for pending in image.pending.values():
+        yield
         for (group_id, name, partition), offset in pending.items():
-            if name in ids and offset.topic_id in (ZERO_UUID, ids[name]):
+            if name in deleted and offset.topic_id in (ZERO_UUID, deleted[name]):
                 records[group_id, name, partition] = offset_tombstone(group_id, name, partition)
     return Result(list(records.values()), None)

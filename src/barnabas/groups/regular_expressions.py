@@ -8,9 +8,9 @@ notes list the differences.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from barnabas.config.patterns import InvalidPatternError, compiled
 from barnabas.wire import ErrorCode, KafkaError
 
 
@@ -37,19 +37,14 @@ _DESCRIPTIONS: Final = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-_CACHED_PATTERNS: Final = 1024
-
-
-class InvalidPatternError(ValueError):
-    """A pattern that RE2 rejects. The message has the reason."""
 
 
 def check(pattern: str) -> None:
     """Check a pattern. Raises INVALID_REGULAR_EXPRESSION."""
     try:
-        _compiled(pattern)
+        compiled(pattern)
     except InvalidPatternError as error:
-        message = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}."
+        message = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {_described(str(error))}."
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
 
 
@@ -63,24 +58,10 @@ def matching(patterns: Iterable[str], names: Sequence[str]) -> dict[str, frozens
 
 def _matches(pattern: str, names: Sequence[str]) -> list[str]:
     try:
-        fullmatch = _compiled(pattern).fullmatch
+        fullmatch = compiled(pattern).fullmatch
     except InvalidPatternError:
         return []
     return [name for name in names if fullmatch(name) is not None]
-
-
-@lru_cache(_CACHED_PATTERNS)
-def _compiled(pattern: str) -> Any:
-    # Imported on first use: few groups have patterns, and it is the largest library of the broker.
-    import re2  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        text = error.args[0]
-        raise InvalidPatternError(_described(text.decode() if isinstance(text, bytes) else str(text))) from None
 
 
 def _described(text: str) -> str:

@@ -10,6 +10,7 @@ from barnabas.groups import consumer_replay, offset_records
 from barnabas.groups.classic import records as classic_records
 from barnabas.groups.image import GroupsImage, RecordPosition, Replay
 from barnabas.replicated.loop import Batch
+from barnabas.steps import ROWS_PER_STEP, Slices
 from barnabas.wire import Message
 
 REPLAY: dict[type[Message], Replay] = {
@@ -19,12 +20,14 @@ REPLAY: dict[type[Message], Replay] = {
 }
 
 
-def apply(image: GroupsImage, batch: Batch) -> GroupsImage:
+def apply(image: GroupsImage, batch: Batch) -> Slices[GroupsImage]:
     """Return the image after a batch."""
     producer_id = None if batch.producer is None else batch.producer.producer_id
     if batch.marker is not None and producer_id is not None:
-        return offset_records.end_transaction(image, producer_id, is_commit=batch.marker.is_commit)
+        return (yield from offset_records.end_transaction(image, producer_id, is_commit=batch.marker.is_commit))
     for number, record in enumerate(batch.records):
+        if number and number % ROWS_PER_STEP == 0:
+            yield
         replay_record = REPLAY.get(type(record.key))
         if replay_record is not None:
             image = replay_record(

@@ -31,6 +31,8 @@ class Shard:
         self.machine = machine
         self.classic: dict[str, ClassicGroup] = {}  # groups that have members, or had some since the load
         self.timers: dict[str, Timer] = {}  # of classic groups
+        self.classic_bytes = 0  # about the memory of the members of `classic`, without assignments
+        self._bytes_of: dict[str, int] = {}  # by classic group
         self.consumer = ConsumerSoftState()
         self.expiry: Handle | None = None  # next check for expired offsets
         self._settings = settings
@@ -49,8 +51,15 @@ class Shard:
             group = self.classic[group_id] = ClassicGroup(group_id, self._settings, stored)
         return group
 
+    def count(self, group: ClassicGroup) -> None:
+        """Count the memory of a classic group that may have changed."""
+        held_bytes = group.members.held_bytes
+        self.classic_bytes += held_bytes - self._bytes_of.get(group.group_id, 0)
+        self._bytes_of[group.group_id] = held_bytes
+
     def forget(self, group_id: str) -> None:
         """Drop the soft state of a classic group that was deleted or becomes a consumer group."""
+        self.classic_bytes -= self._bytes_of.pop(group_id, 0)
         group = self.classic.pop(group_id, None)
         timer = self.timers.pop(group_id, None)
         if timer is not None:

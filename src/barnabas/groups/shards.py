@@ -20,7 +20,7 @@ from barnabas.groups.errors import response_error
 from barnabas.groups.image import EMPTY_IMAGE, GroupsImage
 from barnabas.groups.shard import Shard
 from barnabas.metadata.image import MetadataImage
-from barnabas.replicated.decision import Result
+from barnabas.replicated.loop import Decision
 from barnabas.replicated.machines import Coordinator, Machine, Machines
 from barnabas.replicated.placement import partition_for
 from barnabas.wire import ErrorCode, KafkaError
@@ -88,18 +88,27 @@ class Shards:
 
     # --- writing
 
-    def write_nowait(self, shard: Shard, decide: Callable[[GroupsImage], Result[R]]) -> R:
+    def write_nowait(self, shard: Shard, decide: Decision[GroupsImage, R]) -> R:
         """Decide and append without waiting for the commit. Raises KafkaError with the codes that clients know."""
         try:
             return shard.machine.write_nowait(decide)
         except KafkaError as error:
             raise _to_client(error) from error
 
-    async def write(self, shard: Shard, decide: Callable[[GroupsImage], Result[R]]) -> R:
+    async def write(self, shard: Shard, decide: Decision[GroupsImage, R]) -> R:
         """Decide, append, and return the response once it is committed. Raises KafkaError as `wait_committed` does."""
-        response = self.write_nowait(shard, decide)
+        response = await self.write_soon(shard, decide)
         await self.wait_committed(shard)
         return response
+
+    async def write_soon(
+        self, shard: Shard, decide: Decision[GroupsImage, R], accepted: Callable[[R], None] = lambda response: None
+    ) -> R:
+        """Decide and append in slices. `accepted` is called with the response before any other decision."""
+        try:
+            return await shard.machine.write_soon(decide, accepted)
+        except KafkaError as error:
+            raise _to_client(error) from error
 
     async def wait_committed(self, shard: Shard) -> None:
         """Wait until everything that was written to the shard so far is committed, at most `offsets.commit.timeout.ms`.

@@ -17,10 +17,12 @@ from barnabas.metadata.features import Features
 from barnabas.metadata.pmap import MapDraft, PMap
 from barnabas.metadata.producer_ids import ProducerIds, ProducerIdsDraft
 from barnabas.metadata.quotas import QuotaEntity, Quotas
-from barnabas.metadata.scram import Scram, ScramCredential, ScramUser
+from barnabas.metadata.scram import Scram, ScramUser
 from barnabas.metadata.tokens import DelegationToken, Tokens
 from barnabas.metadata.topics import Topics, TopicsDraft
 from barnabas.metadata.versions import ELIGIBLE_LEADER_REPLICAS_VERSION, METADATA_VERSION, MetadataVersion
+from barnabas.security.sasl.scram import ScramCredential
+from barnabas.steps import Slices, at_once, result_of
 
 _NOTHING_SET: Config = PMap()
 
@@ -126,7 +128,12 @@ class Draft:
         return draft
 
     def finish(self, provenance: Provenance) -> MetadataImage:
-        parts = {name: getattr(self, name).finish() for name in self._parts}
+        return at_once(self.finish_in_slices(provenance))
+
+    def finish_in_slices(self, provenance: Provenance) -> Slices[MetadataImage]:
+        parts = {}
+        for name in self._parts:
+            parts[name] = yield from result_of(getattr(self, name).finish())
         return replace(self.image, provenance=provenance, **parts)
 
     def touched(self) -> Touched:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.wire.records.metadata import ProducerIdsRecord
 
@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from barnabas.metadata.image import Draft
 
 
+NO_PRODUCER_ID: Final = -1
+
+
 class ProducerIds(NamedTuple):
     """-1 means that no producer id was ever allocated."""
 
-    next_producer_id: int = -1
+    next_producer_id: int = NO_PRODUCER_ID
 
 
 class ProducerIdsDraft:
@@ -30,7 +33,7 @@ class ProducerIdsDraft:
 
 
 def replay_producer_ids(draft: Draft, record: ProducerIdsRecord) -> None:
-    draft.producer_ids.next_producer_id = record.next_producer_id
+    draft.producer_ids.next_producer_id = max(record.next_producer_id, NO_PRODUCER_ID)  # a snapshot has no other
 
 
 def to_records(producer_ids: ProducerIds) -> Iterator[tuple[ProducerIdsRecord, int]]:

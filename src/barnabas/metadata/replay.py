@@ -12,6 +12,7 @@ from typing import Any, Final
 from barnabas.metadata import acls, brokers, configs, features, producer_ids, quotas, scram, tokens, topics
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import Draft, MetadataImage, Provenance
+from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire.message import Message
 from barnabas.wire.records import metadata as records
 
@@ -64,7 +65,14 @@ def apply(draft: Draft, record: Message) -> None:
 
 def replay(image: MetadataImage, records: Iterable[Message], provenance: Provenance) -> MetadataImage:
     """Return the image after these records."""
+    return at_once(replay_in_slices(image, records, provenance))
+
+
+def replay_in_slices(image: MetadataImage, records: Iterable[Message], provenance: Provenance) -> Slices[MetadataImage]:
+    """Return the image after these records. Nobody sees an image with a part of them."""
     draft = Draft(image)
-    for record in records:
-        apply(draft, record)
-    return draft.finish(provenance)
+    for some in stepwise(records):
+        for record in some:
+            apply(draft, record)
+        yield
+    return (yield from draft.finish_in_slices(provenance))

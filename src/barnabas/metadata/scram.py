@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.versions import MetadataVersion
+from barnabas.security.sasl.scram import ScramCredential
 from barnabas.wire.records.metadata import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
 if TYPE_CHECKING:
@@ -18,16 +19,6 @@ SCRAM_MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 class ScramUser(NamedTuple):
     mechanism: int
     name: str
-
-
-class ScramCredential(NamedTuple):
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
-
-    def __repr__(self) -> str:
-        return f"ScramCredential(iterations={self.iterations})"
 
 
 Scram = PMap[ScramUser, ScramCredential]

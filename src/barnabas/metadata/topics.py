@@ -17,6 +17,7 @@ from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.versions import MetadataVersion
+from barnabas.steps import Slices, stepwise
 from barnabas.wire.primitives import ZERO_UUID, Uuid
 from barnabas.wire.records.metadata import (
     ClearElrRecord,
@@ -37,6 +38,7 @@ REASSIGNING: Final = -2
 RECOVERED: Final = 0
 RECOVERING: Final = 1
 NO_RECOVERY_CHANGE: Final = -1
+MAX_INT32: Final = 2**31 - 1
 
 MIGRATING_DIR: Final = ZERO_UUID
 """The directory of the replica was never reported: the assignment is older than directory ids."""
@@ -292,14 +294,16 @@ class TopicsDraft:
         owner = self._topics[topic_id] if topic_id in self._topics else self._base.by_id.get(topic_id)
         return None if owner is None else owner.name
 
-    def finish(self) -> Topics:
+    def finish(self) -> Slices[Topics]:
         base = self._base
         by_id, ids = base.by_id.mutate(), self._ids.finish()
-        for topic_id, draft in self._topics.items():
-            if draft is None:
-                by_id.pop(topic_id, None)
-            else:
-                by_id[topic_id] = draft.finish()
+        for some in stepwise(self._topics.items()):
+            for topic_id, draft in some:
+                if draft is None:
+                    by_id.pop(topic_id, None)
+                else:
+                    by_id[topic_id] = draft.finish()
+            yield
         added = sorted(name for name in self._changed_names if name in ids and name not in base.ids)
         removed = sorted(name for name in self._changed_names if name not in ids and name in base.ids)
         return Topics(
@@ -407,8 +411,8 @@ def replay_partition_change(draft: Draft, record: PartitionChangeRecord) -> None
         changed(record.adding_replicas, old.adding_replicas),
         record.leader if leads_anew else old.leader,
         old.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else _recovery_state(recovery),
-        old.leader_epoch + leads_anew,
-        old.partition_epoch + 1,
+        _next_epoch(old.leader_epoch) if leads_anew else old.leader_epoch,
+        _next_epoch(old.partition_epoch),
         changed(record.eligible_leader_replicas, old.elr),
         changed(record.last_known_elr, old.last_known_elr),
     )
@@ -426,9 +430,13 @@ def replay_clear_elr(draft: Draft, record: ClearElrRecord) -> None:
         for index in [*range(len(topic.partitions)), *(topic.early or ())]:
             old = topic.get(index)
             if old is not None and (old.elr or old.last_known_elr):
-                topics.put(
-                    topic, index, old._replace(elr=(), last_known_elr=(), partition_epoch=old.partition_epoch + 1)
-                )
+                partition_epoch = _next_epoch(old.partition_epoch)
+                topics.put(topic, index, old._replace(elr=(), last_known_elr=(), partition_epoch=partition_epoch))
+
+
+def _next_epoch(epoch: int) -> int:
+    """Return the next epoch. After the largest int32 comes the smallest one, as in Kafka."""
+    return epoch + 1 if epoch < MAX_INT32 else -MAX_INT32 - 1
 
 
 def _directories(directories: tuple[Uuid, ...], replicas: tuple[int, ...]) -> tuple[Uuid, ...]:

@@ -29,6 +29,7 @@ from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch, RaftLog, Sn
 from barnabas.raft.quorum_state import QuorumStateStore
 from barnabas.raft.ready import DiskWork, Leadership, NotLeaderError, RaftConfig, Ready, Request, Response, Send
 from barnabas.raft.voters import Node, VoterHistory, VoterSet
+from barnabas.steps import Slices, stepwise
 from barnabas.storage.errors import StorageError
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.control import VotersRecord
@@ -259,6 +260,10 @@ class RaftDriver:
     # --- state -------------------------------------------------------------------------------------------------------
 
     @property
+    def is_started(self) -> bool:
+        return self._core is not None
+
+    @property
     def core(self) -> RaftCore:
         assert self._core is not None, "the driver was not started"
         return self._core
@@ -292,14 +297,22 @@ class RaftDriver:
 
     # --- leader ------------------------------------------------------------------------------------------------------
 
-    def append(self, epoch: int, records: Sequence[tuple[Message, int]]) -> int:
+    def append(self, epoch: int, records: Sequence[tuple[Message, int]]) -> Slices[int]:
         """Append records, each with its version, in one batch, and return the offset of the last one.
+
+        They are encoded in slices, and then appended in one step.
 
         Raises NotLeaderError unless this node leads `epoch`. They are committed once `wait_committed` returns.
         """
+        self._check_running()
+        values: list[bytes] = []
+        for some in stepwise(records):
+            values += [wire.encode_record(record, version) for record, version in some]
+            if len(values) < len(records):
+                yield
         core = self._check_running()
         now_ms = self._clock()
-        last_offset = core.propose(now_ms, epoch, [wire.encode_record(record, version) for record, version in records])
+        last_offset = core.propose(now_ms, epoch, values)
         self._keep(CommittedBatch(last_offset - len(records) + 1, last_offset, epoch, now_ms, [r for r, _ in records]))
         self._wake.set()
         return last_offset

@@ -21,10 +21,12 @@ from barnabas.metadata.versions import (
 )
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
+from barnabas.storage.errors import CorruptLogError, StorageError
 from barnabas.storage.files import create_directory
 from barnabas.storage.log_dirs import MetaProperties, write_meta_properties
-from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, write_bootstrap
-from barnabas.wire import Message, Uuid, encode_record
+from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotId, SnapshotReader, SnapshotWriter, write_bootstrap
+from barnabas.wire import Message, Uuid, decode_record, encode_record
+from barnabas.wire.errors import MalformedError
 from barnabas.wire.records.metadata import FeatureLevelRecord
 
 # Features whose APIs are not served: new clusters do not have them unless they are chosen. Directories of Apache Kafka that
@@ -92,3 +94,17 @@ def _write_first_snapshot(log_dir: Path, voters: VoterSet, clock: Callable[[], i
         voters=voters.to_record(),
     ) as writer:
         writer.freeze()
+
+
+def read_bootstrap(metadata_log_dir: Path) -> list[Message]:
+    """Return the records that a new cluster starts with. Raises StorageError if their file is damaged."""
+    path = metadata_log_dir / BOOTSTRAP_CHECKPOINT
+    if not path.exists():
+        return bootstrap_records(effective_features())
+    try:
+        with SnapshotReader(path) as reader:
+            return [decode_record(value).record for value in reader.values()]
+    except (CorruptLogError, MalformedError) as error:
+        raise StorageError(
+            f"{path} is damaged: {error}; restore it from a backup, or delete it if the cluster was started before"
+        ) from error

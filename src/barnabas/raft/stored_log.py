@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from barnabas.raft.log import EpochStart, OffsetAndEpoch
@@ -38,28 +38,41 @@ def metadata_log_directory(log_dir: Path) -> Path:
 
 
 def check_files(directory: Path) -> None:
-    """Raise StorageError if a small file or a snapshot in the directory of the metadata log is damaged.
+    """Raise StorageError if a small file or a snapshot in the directory of the metadata log is damaged."""
+    for error in damaged_files(directory):
+        raise error
+
+
+def damaged_files(directory: Path) -> Iterator[StorageError]:
+    """Yield an error for each damaged small file and snapshot in the directory of the metadata log.
 
     Nothing is changed. The segments are checked when the log is opened.
     """
     if not directory.is_dir():
         return
     with disk_errors("reading", directory), os.scandir(directory) as entries:
-        for entry in entries:
-            if _FILE_NAME.match(entry.name) and entry.is_dir():
-                raise StorageError(f"{entry.path} is a directory, but Kafka has a file of this name: move it away")
-    read_topic_id(directory)
-    read_quorum_state(directory)
-    LeaderEpochs(directory / LEADER_EPOCH_CHECKPOINT)
+        folders = [entry.path for entry in entries if _FILE_NAME.match(entry.name) and entry.is_dir()]
+    for path in folders:
+        yield StorageError(f"{path} is a directory, but Kafka has a file of this name: move it away")
+    readers: tuple[Callable[[Path], object], ...] = (
+        read_topic_id,
+        read_quorum_state,
+        lambda path: LeaderEpochs(path / LEADER_EPOCH_CHECKPOINT),
+    )
+    for read in readers:
+        try:
+            read(directory)
+        except StorageError as error:
+            yield error
     found = snapshots.list_snapshots(directory)
-    for snapshot_id in {*found[:1], *found[-1:]}:  # the others are not read
+    for snapshot_id in sorted({*found[:1], *found[-1:]}):  # the others are not read
         try:
             with SnapshotReader(snapshot_path(directory, snapshot_id)) as reader:
                 reader.verify()
         except CorruptLogError as error:
-            raise StorageError(
-                f"the metadata snapshot {error}; restore it from a backup or from another controller"
-            ) from error
+            yield StorageError(f"the metadata snapshot {error}; restore it from a backup or from another controller")
+        except StorageError as error:
+            yield error
 
 
 class StoredLog:

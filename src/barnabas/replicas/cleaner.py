@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from barnabas.config.server_config import ServerConfig
@@ -18,7 +19,7 @@ from barnabas.slices import Slices, in_slices
 from barnabas.storage import CorruptLogError, StorageError, TopicPartition
 from barnabas.storage.checkpoints import DamagedCheckpointError
 from barnabas.storage.cleanable import CleanerOffsets, DirtyLog, choose_filthiest
-from barnabas.storage.compaction import Compaction
+from barnabas.storage.compaction import CleanerStats, Compaction
 from barnabas.wire import KafkaError
 
 _log = logging.getLogger(__name__)
@@ -35,19 +36,34 @@ class Cleaner:
         self._now_ms = now_ms
         self._offsets: dict[str, CleanerOffsets] = {}
         self._uncleanable: set[Partition] = set()
+        self.cleaned = CleanerStats()  # of all cleanings
+        self.cleanings = 0
+        self.last_run_ms = now_ms()
         replicas.carry_cleaner_offset = self._carry
+
+    @property
+    def uncleanable(self) -> int:
+        """The number of logs that are skipped because they are corrupt."""
+        return len(self._uncleanable)
 
     async def clean_all(self) -> None:
         """Clean logs until none is dirty enough."""
+        self.last_run_ms = self._now_ms()
         if self._config().get_bool("log.cleaner.enable"):
-            self._forget_deleted()
+            await in_slices(self._forget_deleted())
             while (chosen := await in_slices(self._choose())) is not None:
                 await self._clean(*chosen)
 
-    def _forget_deleted(self) -> None:
-        for log_dir, offsets in self._offsets.items():
-            offsets.keep_only({_name(partition) for partition in self._replicas if partition.log_dir == log_dir})
-        self._uncleanable &= set(self._replicas)
+    def _forget_deleted(self) -> Slices[None]:
+        partitions = list(self._replicas)
+        here: dict[str, set[TopicPartition]] = {log_dir: set() for log_dir in self._offsets}
+        for partition in partitions:
+            yield
+            if partition.log_dir in here:
+                here[partition.log_dir].add(partition.name)
+        for log_dir, names in here.items():
+            yield asyncio.to_thread(self._offsets[log_dir].keep_only, names)
+        self._uncleanable.intersection_update(partitions)
 
     def _choose(self) -> Slices[tuple[Partition, DirtyLog] | None]:
         found: dict[Partition, DirtyLog] = {}
@@ -66,14 +82,14 @@ class Cleaner:
                 _log.warning("could not check whether %s needs compaction: %s", partition, error)
                 continue
             if dirty.checkpoint_is_wrong:
-                self._offsets_of(partition).update(_name(partition), dirty.first_dirty_offset)
+                yield asyncio.to_thread(self._offsets_of(partition).update, partition.name, dirty.first_dirty_offset)
             if dirty.is_due:
                 found[partition] = dirty
         chosen = choose_filthiest({each: dirty for each, dirty in found.items() if not each.is_offline})
         return None if chosen is None else (chosen, found[chosen])
 
     def _find_dirty(self, partition: Partition) -> DirtyLog:
-        checkpoint = self._offsets_of(partition).get(_name(partition))
+        checkpoint = self._offsets_of(partition).get(partition.name)
         return partition.log.find_dirty(checkpoint, partition.high_watermark, self._now_ms())
 
     async def _clean(self, partition: Partition, dirty: DirtyLog) -> None:
@@ -87,22 +103,27 @@ class Cleaner:
             load_factor=config.get_float("log.cleaner.io.buffer.load.factor"),
         )
         try:
-            for step in compaction.steps():
-                if partition.is_offline or partition in self._replicas.moves:
-                    return
-                await (asyncio.sleep(PAUSE_S) if step is None else asyncio.to_thread(step))
+            with closing(compaction.steps()) as steps:
+                for step in steps:
+                    if partition.is_offline or partition in self._replicas.moves:
+                        return
+                    await (asyncio.sleep(PAUSE_S) if step is None else asyncio.to_thread(step))
         except CorruptLogError as error:
             _log.error("%s will not be compacted until the next restart: %s", partition, error)
             self._uncleanable.add(partition)
             return
         except StorageError as error:
-            if opened is partition.opened_log:  # false if it was moved meanwhile
+            if (
+                opened is partition.opened_log and not partition.is_offline
+            ):  # it was neither moved nor deleted meanwhile
                 self._replicas.fail_dir(partition.log_dir, error)
             return
         if not compaction.is_done:
             return  # the log was truncated or deleted meanwhile
-        self._offsets_of(partition).update(_name(partition), compaction.end_offset)
+        await asyncio.to_thread(self._offsets_of(partition).update, partition.name, compaction.end_offset)
         stats = compaction.stats
+        self.cleanings += 1
+        self.cleaned.add(stats)
         _log.info(
             "%s: compacted up to offset %d; %d of %d records remain",
             partition,
@@ -113,7 +134,7 @@ class Cleaner:
 
     def _carry(self, partition: Partition, log_dir: str) -> None:
         """Move the cleaner checkpoint of a partition to the log dir that its log is about to move to."""
-        name, path = _name(partition), partition.log_dir
+        name, path = partition.name, partition.log_dir
         try:
             cleaned_to = self._offsets_in(path).get(name)
             self._offsets_in(path).remove(name)
@@ -138,7 +159,3 @@ class Cleaner:
                 found = CleanerOffsets(Path(log_dir), is_lost=True)
             self._offsets[log_dir] = found
         return found
-
-
-def _name(partition: Partition) -> TopicPartition:
-    return TopicPartition(partition.topic, partition.partition_id)

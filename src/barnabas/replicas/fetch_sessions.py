@@ -5,6 +5,9 @@ error, another high watermark or log start offset, or a diverging epoch. A parti
 end, so that a large partition does not starve the small ones. A session has an id, and each of its requests has the
 next epoch.
 
+Whatever walks partitions is a generator, see `slices`. A request that comes for the same session meanwhile is refused by
+its epoch, which changes first.
+
 This module reads no log, clock or image: times and topic names are passed in. Kafka splits its cache into eight parts
 that evict on their own; this is one cache of the same size with the same eviction rules.
 """
@@ -16,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from barnabas.slices import Slices
 from barnabas.wire import ErrorCode, Uuid
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -28,6 +32,9 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 MAX_EPOCH = MAX_SESSION_ID = 2**31 - 1
 MIN_EVICTION_MS = 120_000
+MAX_EVICTIONS = 8  # for one new session
+UNLIMITED = 2**63 - 1
+PAUSE_EVERY = 16  # partitions between two pauses
 
 Key = tuple[str | Uuid, int]
 NameOf = Callable[[Uuid], str | None]
@@ -105,7 +112,7 @@ class Fetch(Protocol):
     partitions: Collection[Wanted]
     is_incremental: bool
 
-    def answer(self, rows: Rows, now_ms: int) -> Answer: ...
+    def answer(self, rows: Rows, now_ms: int) -> Slices[Answer]: ...
 
 
 class FetchSession:
@@ -147,10 +154,16 @@ class FetchSession:
 
 
 class FetchSessions:
-    """The fetch sessions of a node, at most `max_sessions`."""
+    """The fetch sessions of a node, at most `max_sessions`, and at most `max_partitions` in all of them.
 
-    def __init__(self, max_sessions: int, random: Random) -> None:
+    A fetcher whose partitions do not fit gets no session, as in Kafka if there is no room for another one. It then lists
+    its partitions in every request.
+    """
+
+    def __init__(self, max_sessions: int, random: Random, max_partitions: int = UNLIMITED) -> None:
         self.max_sessions = max_sessions
+        self.max_partitions = max_partitions
+        self.partition_count = 0
         self.evictions = 0
         self._random = random
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # least recently used first
@@ -158,25 +171,31 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    @property
-    def partition_count(self) -> int:
-        return sum(session.size for session in self._sessions.values())
-
-    def begin(self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf, *, is_follower: bool) -> Fetch:
+    def begin(
+        self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf, *, is_follower: bool
+    ) -> Slices[Fetch]:
         """Start to serve a request. `name_of` returns the topic name of an id, or None."""
         epoch = request.session_epoch
         if epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
-            return self._go_on(request, version, now_ms, name_of)
+            return (yield from self._go_on(request, version, now_ms, name_of))
         if request.session_id != NO_SESSION:
-            self._sessions.pop(request.session_id, None)
-        asked = wanted_by(request, version, name_of)
+            self._remove(request.session_id)
+        asked = yield from wanted_by(request, version, name_of)
         if epoch == FINAL_EPOCH:
             return SessionlessFetch(asked.values())
         return _FullFetch(self, asked, is_privileged=is_follower, uses_ids=version >= FIRST_WITH_TOPIC_IDS)
 
     def create(self, partitions: dict[Key, Wanted], now_ms: int, *, is_privileged: bool, uses_ids: bool) -> int:
         """Create a session and return its id, or NO_SESSION if the cache is full and nothing can be evicted."""
-        if len(self._sessions) >= self.max_sessions and not self._evict(is_privileged, len(partitions), now_ms):
+        count = len(partitions)
+        if count > self.max_partitions:
+            return NO_SESSION
+        for _ in range(MAX_EVICTIONS):
+            if len(self._sessions) < self.max_sessions and self.partition_count + count <= self.max_partitions:
+                break
+            if not self._evict(is_privileged, count, now_ms):
+                return NO_SESSION
+        else:
             return NO_SESSION
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
@@ -184,9 +203,15 @@ class FetchSessions:
         self._sessions[session_id] = FetchSession(
             session_id, partitions, now_ms, is_privileged=is_privileged, uses_ids=uses_ids
         )
+        self.partition_count += count
         return session_id
 
-    def _go_on(self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf) -> Fetch:
+    def _remove(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partition_count -= session.size
+
+    def _go_on(self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf) -> Slices[Fetch]:
         session = self._sessions.get(request.session_id)
         if session is None:
             return SessionlessFetch((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -194,21 +219,35 @@ class FetchSessions:
             return SessionlessFetch((), ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_ids != (version >= FIRST_WITH_TOPIC_IDS):
             return SessionlessFetch((), ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        epoch = session.epoch = next_epoch(session.epoch)
         partitions = session.partitions
-        asked = wanted_by(request, version, name_of, partitions) if request.topics else {}
-        for key in _forgotten_by(request, version):
+        asked: dict[Key, Wanted] = {}
+        if request.topics:
+            asked = yield from wanted_by(request, version, name_of, partitions)
+        for number, key in enumerate(_forgotten_by(request, version), 1):
             partitions.pop(key, None)
+            if number % PAUSE_EVERY == 0:
+                yield
+        is_kept = session.id in self._sessions  # unless it was evicted meanwhile
         if not partitions:
-            del self._sessions[session.id]
+            self._remove(session.id)
             return SessionlessFetch(asked.values())
+        if is_kept:
+            added = len(partitions) - session.size
+            if added > 0 and self.partition_count + added > self.max_partitions:
+                self._remove(session.id)
+                return SessionlessFetch(list(partitions.values()))
+            self.partition_count += added
+            self._sessions.move_to_end(session.id)
         session.touch(now_ms)
-        self._sessions.move_to_end(session.id)
-        session.epoch = next_epoch(session.epoch)
+        wanted_now = list(partitions.values())
         if session.uses_ids:
-            for wanted in partitions.values():
+            for number, wanted in enumerate(wanted_now, 1):
                 if wanted.topic is None:
                     wanted.topic = name_of(wanted.topic_id)
-        return _IncrementalFetch(session)
+                if number % PAUSE_EVERY == 0:
+                    yield
+        return _IncrementalFetch(session, epoch, wanted_now)
 
     def _evict(self, is_privileged: bool, size: int, now_ms: int) -> bool:
         """Make room by evicting an idle session, or the lowest one that the new session outranks.
@@ -227,7 +266,7 @@ class FetchSessions:
             oldest = min(evictable, key=lambda session: session.value, default=None)  # type: ignore[assignment]
             if oldest is None or (is_privileged, size, 0) < oldest.value:
                 return False
-        del self._sessions[oldest.id]
+        self._remove(oldest.id)
         self.evictions += 1
         return True
 
@@ -241,7 +280,8 @@ class SessionlessFetch:
         self.partitions = partitions
         self.error_code = error_code
 
-    def answer(self, rows: Rows, now_ms: int) -> Answer:
+    def answer(self, rows: Rows, now_ms: int) -> Slices[Answer]:
+        yield
         return Answer(self.error_code, NO_SESSION, rows)
 
 
@@ -258,9 +298,11 @@ class _FullFetch:
         self._is_privileged = is_privileged
         self._uses_ids = uses_ids
 
-    def answer(self, rows: Rows, now_ms: int) -> Answer:
+    def answer(self, rows: Rows, now_ms: int) -> Slices[Answer]:
         remembered: dict[Key, Wanted] = {}
-        for wanted, row in rows:
+        for number, (wanted, row) in enumerate(rows, 1):
+            if number % PAUSE_EVERY == 0:
+                yield
             wanted.told(row)
             remembered[wanted.topic_id if self._uses_ids else wanted.topic or "", wanted.partition] = wanted
         session_id = self._sessions.create(
@@ -274,24 +316,27 @@ class _IncrementalFetch:
 
     is_incremental = True
 
-    def __init__(self, session: FetchSession) -> None:
-        self.partitions: Collection[Wanted] = list(session.partitions.values())
+    def __init__(self, session: FetchSession, epoch: int, partitions: Collection[Wanted]) -> None:
+        self.partitions = partitions
         self._session = session
-        self._epoch = session.epoch
+        self._epoch = epoch
 
-    def answer(self, rows: Rows, now_ms: int) -> Answer:
+    def answer(self, rows: Rows, now_ms: int) -> Slices[Answer]:
         """Return the response. The caller may already have left out rows that contain nothing new."""
         session = self._session
         if session.epoch != self._epoch:  # a duplicate of this request was answered meanwhile
             return Answer(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
         news = []
-        for wanted, row in rows:
+        for number, (wanted, row) in enumerate(rows, 1):
+            if number % PAUSE_EVERY == 0:
+                yield
             if wanted.is_news(row):
                 wanted.told(row)
                 news.append((wanted, row))
                 if row.records:
                     key = (wanted.topic_id if session.uses_ids else wanted.topic or "", wanted.partition)
-                    session.partitions[key] = session.partitions.pop(key)
+                    if session.partitions.pop(key, None) is not None:  # it may be forgotten meanwhile
+                        session.partitions[key] = wanted
         return Answer(ErrorCode.NONE, session.id, news)
 
 
@@ -303,7 +348,7 @@ def next_epoch(epoch: int) -> int:
 
 def wanted_by(
     request: FetchRequest, version: int, name_of: NameOf, known: dict[Key, Wanted] | None = None
-) -> dict[Key, Wanted]:
+) -> Slices[dict[Key, Wanted]]:
     """Return the partitions of a request, in its order. New ones are also added at the end of `known`.
 
     A partition listed twice keeps its first position and takes its last values.
@@ -322,6 +367,8 @@ def wanted_by(
             else:
                 wanted.ask(partition)
             asked[key] = wanted
+            if len(asked) % PAUSE_EVERY == 0:
+                yield
     return asked
 
 

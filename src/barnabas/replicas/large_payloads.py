@@ -19,6 +19,9 @@ class LargePayloads:
     """The payloads of one node that are decompressed now."""
 
     def __init__(self) -> None:
+        self.opened = 0  # in all
+        self.waiting = 0  # for room, now
+        self.open = 0  # now
         self._room = asyncio.Semaphore(MAX_OPEN)
 
     def ticket(self, batch: Buffer, header: BatchHeader, rules: AppendRules, now_ms: int) -> Ticket | None:
@@ -31,16 +34,30 @@ class LargePayloads:
                 return None
         except BatchError:
             return None  # its validation will raise the error that comes first
-        return Ticket(self._room, batch, header, rules.max_decompressed_bytes)
+        return Ticket(self, batch, header, rules.max_decompressed_bytes)
+
+    async def enter(self) -> None:
+        """Wait for room to hold one more payload."""
+        self.waiting += 1
+        try:
+            await self._room.acquire()
+        finally:
+            self.waiting -= 1
+        self.opened += 1
+        self.open += 1
+
+    def leave(self) -> None:
+        self.open -= 1
+        self._room.release()
 
 
 class Ticket:
     """The right to hold one large payload. `leave` gives it back, whether `open` has finished or not."""
 
     def __init__(
-        self, room: asyncio.Semaphore, batch: Buffer, header: BatchHeader, max_decompressed_bytes: int
+        self, payloads: LargePayloads, batch: Buffer, header: BatchHeader, max_decompressed_bytes: int
     ) -> None:
-        self._room = room
+        self._payloads = payloads
         self._batch = batch
         self._header = header
         self._max_decompressed_bytes = max_decompressed_bytes
@@ -49,7 +66,7 @@ class Ticket:
 
     async def open(self) -> None:
         """Wait for room and decompress the batch in a thread. `payload` is the result."""
-        await self._room.acquire()
+        await self._payloads.enter()
         self._is_inside = True
         self.payload = await asyncio.to_thread(self._decompress)
 
@@ -63,4 +80,4 @@ class Ticket:
         self.payload = b""
         if self._is_inside:
             self._is_inside = False
-            self._room.release()
+            self._payloads.leave()

@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from barnabas.config.server_config import ServerConfig
 from barnabas.replicas.cleaner import Cleaner
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
+from barnabas.slices import Slices, in_slices
 from barnabas.storage import StorageError
+from barnabas.storage.segment import Segment
 from barnabas.wire import KafkaError
 
 _log = logging.getLogger(__name__)
 
-SLICE_S = 0.005
+SEGMENTS_AT_ONCE = 16  # removed by retention between two pauses
 CREATION_PAUSE_S = 0.0005  # leaves the disk and the interpreter to requests
 FLUSH_CHECK_S = 1.0
 DELETION_CHECK_S = 5.0
@@ -35,7 +37,7 @@ class Maintenance:
         self._replicas = replicas
         self._config = config
         self._now_ms = now_ms
-        self._cleaner = Cleaner(replicas, config, now_ms)
+        self.cleaner = Cleaner(replicas, config, now_ms)
         self._flushed_ms: dict[str, int] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -49,13 +51,14 @@ class Maintenance:
             ),
             (self._flush, 0.0, lambda: FLUSH_CHECK_S),
             (self._delete_by_retention, delay_s, lambda: self._seconds("log.retention.check.interval.ms")),
-            (self._cleaner.clean_all, delay_s, lambda: self._seconds("log.cleaner.backoff.ms")),
+            (self.cleaner.clean_all, delay_s, lambda: self._seconds("log.cleaner.backoff.ms")),
             (self._delete_files, 0.0, lambda: DELETION_CHECK_S),
             (self._expire_producers, 0.0, lambda: self._seconds("producer.id.expiration.check.interval.ms")),
         )
         for do, first_s, interval_s in every:
             self._tasks.append(asyncio.create_task(self._repeat(do, first_s, interval_s)))
         self._tasks.append(asyncio.create_task(self._create()))
+        self._tasks.append(asyncio.create_task(self._replicas.open_shorter()))
         self._tasks.append(asyncio.create_task(self._replicas.moves.run()))
 
     async def stop(self) -> None:
@@ -75,23 +78,20 @@ class Maintenance:
                 _log.exception("%s failed and will be retried", getattr(do, "__name__", do))
             await asyncio.sleep(interval_s())
 
-    async def _each_log(self, do: Callable[..., None], *, opens: bool = False) -> None:
-        """Call `do` for every online partition, in slices. With `opens`, every log is opened first."""
-        clock = asyncio.get_running_loop().time
-        until = clock() + SLICE_S
+    def _each_log(
+        self, do: Callable[[Partition], Slices[None]], opens: Callable[[Partition], bool] = lambda partition: False
+    ) -> Slices[None]:
+        """Do something with every online partition, and open its log first where `opens` says so."""
         for partition in list(self._replicas):
-            if opens and not partition.is_offline and partition.settings.log.delete:
-                await partition.open()
-            if not partition.is_offline:
-                try:
-                    do(partition)
-                except StorageError as error:
-                    self._replicas.fail_dir(partition.log_dir, error)
-                except KafkaError:
-                    continue  # its log dir has just failed
-            if clock() > until:
-                await asyncio.sleep(SLICE_S)
-                until = clock() + SLICE_S
+            yield partition.opening() if opens(partition) else None
+            if partition.is_offline:
+                continue
+            try:
+                yield from do(partition)
+            except StorageError as error:
+                self._replicas.fail_dir(partition.log_dir, error)
+            except KafkaError:
+                continue  # its log dir has just failed
 
     async def _create(self) -> None:
         """Create the directories of new partitions, one at a time, so that a request waits only for its own."""
@@ -106,26 +106,32 @@ class Maintenance:
     async def _delete_by_retention(self) -> None:
         now_ms = self._now_ms()
 
-        def delete(partition: Partition) -> None:
-            if partition.settings.log.delete:
-                gone = partition.log.delete_by_retention(now_ms, partition.high_watermark)
-                if gone.segments:
-                    _log.info(
-                        "%s: deleted %d segments by retention; the log start offset is now %d",
-                        partition,
-                        gone.segments,
-                        partition.log_start_offset,
-                    )
+        def delete(partition: Partition) -> Slices[None]:
+            is_more = partition.settings.log.delete
+            count = 0
+            while is_more and not partition.is_offline:
+                most = SEGMENTS_AT_ONCE
+                gone = partition.log.delete_by_retention(now_ms, partition.high_watermark, most).segments
+                count += gone
+                is_more = gone == most
+                yield
+            if count:
+                what = "%s: deleted %d segments by retention; the log start offset is now %d"
+                _log.info(what, partition, count, partition.log_start_offset)
 
-        await self._each_log(delete, opens=True)
+        await in_slices(self._each_log(delete, opens=lambda partition: partition.settings.log.delete))
 
     async def _delete_files(self) -> None:
-        def delete(partition: Partition) -> None:
+        def delete(partition: Partition) -> Slices[None]:
             opened = partition.opened_log
             if opened is not None:
-                opened.delete_files(opened.config.file_delete_delay_ms)
+                due = opened.take_deleted(opened.config.file_delete_delay_ms)
+                if due:
+                    deletion = Deletion(due)
+                    yield asyncio.to_thread(deletion.run)
+                    deletion.check()
 
-        await self._each_log(delete)
+        await in_slices(self._each_log(delete))
         delay_ms = self._config().get_int("log.segment.delete.delay.ms")
         now_ms = self._now_ms()
         for deleted in list(self._replicas.deleted):
@@ -134,7 +140,11 @@ class Maintenance:
                 await asyncio.to_thread(shutil.rmtree, deleted[1], ignore_errors=True)
 
     async def _flush(self) -> None:
+        await in_slices(self._flush_due())
+
+    def _flush_due(self) -> Slices[None]:
         for partition in list(self._replicas):
+            yield
             opened = partition.opened_log
             if opened is None or opened.config.flush_ms >= MAX_INTERVAL_S * 1000 or partition.is_offline:
                 continue
@@ -143,13 +153,33 @@ class Maintenance:
                 self._flushed_ms.pop(name, None)
             elif now_ms - self._flushed_ms.setdefault(name, now_ms) >= opened.config.flush_ms:
                 del self._flushed_ms[name]
-                await self._replicas.flush(partition)
+                yield self._replicas.flush(partition)
 
     async def _expire_producers(self) -> None:
         now_ms = self._now_ms()
 
-        def expire(partition: Partition) -> None:
+        def expire(partition: Partition) -> Slices[None]:
             if partition.opened_log is not None:
                 partition.opened_log.remove_expired_producers(now_ms)
+            yield
 
-        await self._each_log(expire)
+        await in_slices(self._each_log(expire))
+
+
+class Deletion:
+    """The deletion of the files of segments, in a thread. `check` raises the error there was."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = segments
+        self._error: StorageError | None = None
+
+    def run(self) -> None:
+        try:
+            for segment in self._segments:
+                segment.delete()
+        except StorageError as error:
+            self._error = error
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error

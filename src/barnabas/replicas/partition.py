@@ -16,10 +16,11 @@ from barnabas.batches import BatchHeader, InvalidBatch, ValidBatch, validate_in_
 from barnabas.batches.format import Buffer
 from barnabas.replicas.large_payloads import LargePayloads
 from barnabas.replicas.topic_settings import TopicSettings, jittered
+from barnabas.replicas.traffic import TopicTraffic
 from barnabas.replicated.decision import Producer
 from barnabas.replicated.loop import Marker
 from barnabas.slices import Slices
-from barnabas.storage import AppendInfo, Log, LogConfig, StorageError
+from barnabas.storage import AppendInfo, Log, LogConfig, StorageError, TopicPartition
 from barnabas.storage.producers import AppendOrigin
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 
@@ -34,10 +35,10 @@ class Partition:
     """A replica. `state` is its state in the metadata image: leader, epoch, replicas and in-sync replicas."""
 
     __slots__ = (
+        "_began_leading",
         "_failed",
         "_followers",
         "_jitter",
-        "_led",
         "_log",
         "_node_id",
         "_now_ms",
@@ -58,6 +59,7 @@ class Partition:
         "state",
         "topic",
         "topic_id",
+        "traffic",
     )
 
     def __init__(
@@ -75,14 +77,16 @@ class Partition:
         failed: Callable[[Partition, StorageError], None],
         payloads: LargePayloads,
         rolled: Callable[[Partition, int], None],
-        led: Callable[[Log], None],
+        began_leading: Callable[[Partition], None],
         now_ms: Callable[[], int],
         jitter: float = 0.0,
+        traffic: TopicTraffic | None = None,
     ) -> None:
         self.topic = topic
         self.partition_id = partition_id
         self.topic_id = topic_id
         self.log_dir = log_dir
+        self.traffic = TopicTraffic() if traffic is None else traffic  # of the whole topic
         self.high_watermark = 0
         self.is_offline = False
         self.is_opening = False  # a thread has its files
@@ -93,7 +97,7 @@ class Partition:
         self._failed = failed
         self._payloads = payloads
         self._rolled = rolled
-        self._led = led
+        self._began_leading = began_leading
         self._now_ms = now_ms
         self._jitter = jitter
         self._log: Log | None = None
@@ -106,6 +110,10 @@ class Partition:
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition_id}"
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition_id)
 
     # --- the log
 
@@ -253,6 +261,10 @@ class Partition:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
         if info.rolled is not None:
             self._rolled(self, info.rolled)
+        if not info.is_duplicate:
+            traffic = self.traffic
+            traffic.messages_in += info.last_offset - info.base_offset + 1
+            traffic.bytes_in += info.size_in_bytes
         self._advance(info.size_in_bytes)
         return info
 
@@ -293,6 +305,11 @@ class Partition:
             await done
         finally:
             stop()
+
+    @property
+    def waiting_count(self) -> int:
+        """The number of fetches that wait for this partition."""
+        return len(self._waiting)
 
     def wait(self, waiting: WaitingFetch) -> None:
         if not isinstance(self._waiting, set):
@@ -391,4 +408,4 @@ class Partition:
     def _begin_leading(self, log: Log) -> None:
         if log.epochs.latest_epoch != self.leader_epoch:
             log.assign_epoch(self.leader_epoch, log.log_end_offset, later=True)
-            self._led(log)
+            self._began_leading(self)

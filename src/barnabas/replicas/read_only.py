@@ -19,7 +19,7 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.replicas import Led, Replicas, ScannedDir
+from barnabas.replicas.replicas import Led, Replicas
 from barnabas.replicated.decision import Producer
 from barnabas.storage import (
     LOG_START_OFFSET_CHECKPOINT,
@@ -31,7 +31,7 @@ from barnabas.storage import (
     read_offset_checkpoint,
     read_topic_id,
 )
-from barnabas.storage.log_dirs import CLUSTER_METADATA, DirectoryState, had_clean_shutdown, list_partitions
+from barnabas.storage.log_dirs import CLUSTER_METADATA, DirectoryState, ScannedDir, had_clean_shutdown, list_partitions
 from barnabas.storage.offline import end_offset_of
 from barnabas.wire import KafkaError
 
@@ -165,10 +165,11 @@ class ReadOnlyReplicas(Replicas):
                 open_log=self._open_log,
                 opening=self.opening,
                 failed=self._unreadable,
-                payloads=self._payloads,
+                payloads=self.payloads,
                 rolled=lambda partition, offset: None,
-                led=lambda log: None,
+                began_leading=lambda partition: None,
                 now_ms=self._now_ms,
+                traffic=self.traffic.of(name.topic),
                 refusal=self._refusal,
             )
             self._by_topic.setdefault(name.topic, {})[name.partition] = partition
@@ -176,7 +177,7 @@ class ReadOnlyReplicas(Replicas):
         return -1
 
     def _opener(self, partition: Partition) -> Callable[[], Log]:
-        found = self._logs[TopicPartition(partition.topic, partition.partition_id)]
+        found = self._logs[partition.name]
         config = partition.log_config
 
         def open_log() -> Log:

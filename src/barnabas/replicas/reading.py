@@ -9,11 +9,11 @@ Batches are returned whole. Kafka cuts the last one at the limit, and clients di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.replicas.fetch_sessions import Wanted
+from barnabas.replicas.fetch_sessions import PAUSE_EVERY, Wanted
 from barnabas.slices import Slices
 from barnabas.storage import FileRange, StorageError
 from barnabas.storage.aborted import AbortedTxn
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from barnabas.replicas.partition import Partition
     from barnabas.replicas.replicas import Replicas
 
-PAUSE_EVERY = 16  # partitions between two pauses
 CHUNK_BYTES = 1 << 20  # bytes read from disk at a time while sending
 CONSUMER = -1  # replica id of a consumer
 NO_EPOCH = -1
@@ -89,11 +88,10 @@ class StoredRecords:
     def __bytes__(self) -> bytes:
         return self._batches.read()
 
-    def chunks(self) -> Iterator[FileRange]:
+    def part(self, start: int, max_bytes: int) -> FileRange:
+        """Return where the bytes from `start` on are, at most `max_bytes` of them."""
         batches = self._batches
-        for start in range(0, batches.size, CHUNK_BYTES):
-            size = min(CHUNK_BYTES, batches.size - start)
-            yield batches._replace(position=batches.position + start, size=size)
+        return batches._replace(position=batches.position + start, size=min(max_bytes, batches.size - start))
 
     def failed(self, error: StorageError) -> None:
         failed(self._replicas, self._partition, error)

@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
@@ -28,124 +28,46 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic, touched_topics
 from barnabas.replicas.large_payloads import LargePayloads
+from barnabas.replicas.log_dir_checkpoints import LogDirCheckpoints
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.moving import Moves
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
+from barnabas.replicas.traffic import Traffic
+from barnabas.replicas.unopened_logs import UnopenedLogs
+from barnabas.slices import in_slices
+from barnabas.steps import ROWS_PER_STEP, Slices, at_once
 from barnabas.storage import (
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
     Log,
     StorageError,
     TopicPartition,
-    read_offset_checkpoint,
     read_topic_id,
-    write_offset_checkpoint,
     write_topic_id,
 )
 from barnabas.storage.errors import disk_errors
 from barnabas.storage.files import fsync_directory
 from barnabas.storage.log_dirs import (
     CLEAN_SHUTDOWN_FILE,
-    CLUSTER_METADATA,
     DirectoryState,
     PartitionDirectory,
+    ScannedDir,
     delete_clean_shutdown,
     directory_name,
-    had_clean_shutdown,
-    list_partitions,
-    read_clean_shutdown_epoch,
+    scan_log_dir,
     write_clean_shutdown,
 )
-from barnabas.storage.offline import end_offset_of
+from barnabas.storage.offline import end_offset_of, quick_end_of
 from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 from barnabas.wire.records.metadata import ConfigRecord
 
 _log = logging.getLogger(__name__)
 
 CLOSED_AT_ONCE = 16
+CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
 Led = Callable[[Partition, bool], None]
 Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
-
-
-class _Checkpoints:
-    """The checkpoint files of one log dir. Entries of logs that were not opened since are kept."""
-
-    def __init__(self, log_dir: Path) -> None:
-        self.log_dir = log_dir
-        self.was_clean = had_clean_shutdown(log_dir)
-        self.recovery_points = read_offset_checkpoint(log_dir / RECOVERY_POINT_CHECKPOINT)
-        self.log_start_offsets = read_offset_checkpoint(log_dir / LOG_START_OFFSET_CHECKPOINT)
-        self.high_watermarks = read_offset_checkpoint(log_dir / HIGH_WATERMARK_CHECKPOINT)
-        self._written: dict[str, dict[TopicPartition, int]] = {}
-
-    def write(self) -> None:
-        for file_name, offsets in (
-            (RECOVERY_POINT_CHECKPOINT, self.recovery_points),
-            (LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets),
-            (HIGH_WATERMARK_CHECKPOINT, self.high_watermarks),
-        ):
-            now = dict(offsets)
-            if self._written.get(file_name) != now:
-                write_offset_checkpoint(self.log_dir / file_name, now)
-                self._written[file_name] = now
-
-    def forget(self, name: TopicPartition) -> None:
-        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
-            offsets.pop(name, None)
-
-    def take(self, name: TopicPartition, partition: Partition, opened: Log) -> None:
-        self.recovery_points[name] = opened.recovery_point
-        if opened.log_start_offset > opened.segments[0].base_offset:
-            self.log_start_offsets[name] = opened.log_start_offset
-        else:
-            self.log_start_offsets.pop(name, None)
-        self.high_watermarks[name] = min(partition.high_watermark, opened.log_end_offset)
-
-    def warn_of_loss(self, name: TopicPartition, log_end_offset: int) -> None:
-        """Warn if a log ends before its recovery point.
-
-        After an unclean shutdown, the recovery point may be that of a deleted topic of the same name.
-        """
-        recovery_point = self.recovery_points.get(name, 0)
-        if self.was_clean and log_end_offset < recovery_point:
-            _log.warning(
-                "%s: log end offset %d is below the recovery point %d that was checkpointed at the clean shutdown: "
-                "records were lost",
-                *(name, log_end_offset, recovery_point),
-            )
-
-    def keep_only(self, names: Container[TopicPartition]) -> None:
-        """Drop entries of partitions that are not in the log dir, so that a new log does not inherit them."""
-        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
-            for name in [name for name in offsets if name not in names]:
-                del offsets[name]
-
-
-class ScannedDir(NamedTuple):
-    """The content of a log dir, as found before anything in it is changed."""
-
-    checkpoints: _Checkpoints
-    clean_shutdown_epoch: int | None
-    partitions: tuple[tuple[PartitionDirectory, Uuid | None], ...]  # with the topic ids of those that are used
-
-
-def scan_log_dir(log_dir: Path) -> ScannedDir:
-    """Read the checkpoints and topic ids of a log dir. Raises StorageError if one of these files is damaged."""
-    checkpoints = _Checkpoints(log_dir)
-    epoch = read_clean_shutdown_epoch(log_dir)
-    if epoch is None and checkpoints.was_clean:
-        what = "%s has no broker epoch: the shutdown counts as clean for logs, but not for the controller"
-        _log.warning(what, log_dir / CLEAN_SHUTDOWN_FILE)
-    partitions = []
-    for directory in list_partitions(log_dir).partitions:
-        if directory.partition != CLUSTER_METADATA and directory.state is not DirectoryState.STRAY:
-            is_used = directory.state is not DirectoryState.DELETED
-            partitions.append((directory, read_topic_id(directory.path) if is_used else None))
-    return ScannedDir(checkpoints, epoch, tuple(partitions))
 
 
 class Replicas:
@@ -174,7 +96,9 @@ class Replicas:
         self._now_ms = now_ms
         self._random = random
         self._jitter = Random(random.random())  # a fast generator is enough here
-        self._payloads = LargePayloads()
+        self.payloads = LargePayloads()
+        self.traffic = Traffic()
+        self.isr_shrinks = self.isr_expands = 0  # of partitions that this broker leads
         # Arguments of every partition, bound once because there may be very many.
         self._shared: dict[str, Any] = {
             "node_id": node_id,
@@ -182,9 +106,9 @@ class Replicas:
             "open_log": self._open_log,
             "opening": self.opening,
             "failed": self._failed,
-            "payloads": self._payloads,
+            "payloads": self.payloads,
             "rolled": self._flush_soon,
-            "led": self._write_epochs_soon,
+            "began_leading": self._write_epochs_soon,
             "now_ms": now_ms,
         }
         self._config = config
@@ -193,17 +117,17 @@ class Replicas:
         self._assign = assign
         self._by_topic: dict[str, dict[int, Partition]] = {}
         self._settings: dict[str, TopicSettings] = {}
-        self._checkpoints: dict[str, _Checkpoints] = {}
+        self._checkpoints: dict[str, LogDirCheckpoints] = {}
         self._found: dict[TopicPartition, str] = {}
         self._futures: dict[TopicPartition, tuple[str, Path]] = {}
         self._counts: Counter[str] = Counter()
-        self._to_create: dict[Partition, None] = {}
+        self.unopened = UnopenedLogs()
         self.wants_creation: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Future[Any]] = set()
         self._opening: dict[TopicPartition, asyncio.Task[None]] = {}
         self._openers: ThreadPoolExecutor | None = None
         self._left: set[Log] = set()
-        self._unwritten_epochs: dict[Log, None] = {}
+        self._unwritten_epochs: dict[Partition, None] = {}
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
         self.moves = Moves(self, self._max_move_bytes_per_second)
@@ -240,8 +164,9 @@ class Replicas:
         return found
 
     def __iter__(self) -> Iterator[Partition]:
-        for partitions in self._by_topic.values():
-            yield from partitions.values()
+        """Yield all partitions. The table may change meanwhile."""
+        for topic in list(self._by_topic):
+            yield from list(self._by_topic.get(topic, {}).values())
 
     def settings(self, topic: str) -> TopicSettings:
         found = self._settings.get(topic)
@@ -274,19 +199,18 @@ class Replicas:
         self._image = image
         self._is_started = True
         for topic in image.topics.by_id.values():
-            self._topic_changed(None, topic)
+            at_once(self._topic_changed(None, topic))
         return min((-1 if epoch is None else epoch for epoch in epochs), default=-1)
 
-    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> None:
+    def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
         """Follow a new image. Subscribed to the metadata loop."""
-        if not self._is_started or (new.topics is old.topics and new.configs is old.configs):
-            self._image = new
-            return
         self._image = new
+        if not self._is_started or (new.topics is old.topics and new.configs is old.configs):
+            return
         changed = list(differences(old.topics.by_id, new.topics.by_id, touched_topics(records)))
         # Deletions first: the same commit may create a topic of the same name.
         for _, was, now in sorted(changed, key=lambda item: item[2] is not None):
-            self._topic_changed(was, now)
+            yield from self._topic_changed(was, now)
         if new.configs is not old.configs:
             named = {
                 ConfigResource(record.resource_type, record.resource_name)
@@ -295,24 +219,28 @@ class Replicas:
             }
             for resource, _, _ in differences(old.configs, new.configs, named if records else None):
                 if resource.type == ConfigResourceType.TOPIC:
-                    self.settings_changed((resource.name,))
+                    yield from self.settings_changed((resource.name,))
 
-    def settings_changed(self, topics: Iterable[str] | None = None) -> None:
+    def settings_changed(self, topics: Iterable[str] | None = None) -> Slices[None]:
         """Apply changed settings of these topics, or of all topics if the broker's own settings changed."""
         for topic in list(self._settings) if topics is None else topics:
             if self._settings.pop(topic, None) is not None:
-                for partition in self._by_topic.get(topic, {}).values():
+                for partition in list(self._by_topic.get(topic, {}).values()):
                     partition.configure()
                     self.moves.configure(partition)
+                    yield
 
-    def _topic_changed(self, old: Topic | None, new: Topic | None) -> None:
+    def _topic_changed(self, old: Topic | None, new: Topic | None) -> Slices[None]:
         if old is not None and new is None:
             for partition in list(self._by_topic.get(old.name, {}).values()):
                 self._remove(partition)
+                yield
             self._settings.pop(old.name, None)
         if new is None:
             return
         for partition_id, state in enumerate(new.partitions):
+            if partition_id % ROWS_PER_STEP == 0:
+                yield
             if old is not None and partition_id < len(old.partitions) and old.partitions[partition_id] is state:
                 continue
             known = self.get(new.name, partition_id)
@@ -322,8 +250,11 @@ class Replicas:
             elif known is None:
                 self._add(new, partition_id)
             else:
-                was = known.is_leader, known.leader_epoch
+                was, in_sync = (known.is_leader, known.leader_epoch), len(known.state.isr)
                 known.decided(state)
+                if known.is_leader:
+                    self.isr_shrinks += len(state.isr) < in_sync
+                    self.isr_expands += len(state.isr) > in_sync
                 self._tell_place(known)
                 if was != (known.is_leader, known.leader_epoch):
                     self._led(known, known.is_leader)
@@ -339,6 +270,7 @@ class Replicas:
             state,
             log_dir=log_dir,
             jitter=self._jitter.random(),
+            traffic=self.traffic.of(topic.name),
             **self._shared,
         )
         self._counts[log_dir] += 1
@@ -348,7 +280,7 @@ class Replicas:
         else:
             partition.high_watermark = checkpoints.high_watermarks.get(name, 0)
             if name not in self._found or not checkpoints.was_clean:
-                self._create_soon(partition)
+                self._open_soon(partition, recovers=name in self._found)
         self._by_topic.setdefault(topic.name, {})[partition_id] = partition
         if partition.is_leader:
             self._led(partition, True)
@@ -388,11 +320,12 @@ class Replicas:
         del self._by_topic[partition.topic][partition.partition_id]
         if not self._by_topic[partition.topic]:
             del self._by_topic[partition.topic]
-        self._to_create.pop(partition, None)
+            self.traffic.forget(partition.topic)
+        self.unopened.discard(partition)
         self._counts[partition.log_dir] -= 1
         if partition.is_leader:
             self._led(partition, False)
-        name = TopicPartition(partition.topic, partition.partition_id)
+        name = partition.name
         self._found.pop(name, None)
         checkpoints = self._checkpoints.get(partition.log_dir)
         if checkpoints is not None:
@@ -418,7 +351,10 @@ class Replicas:
     # --- opening and creating logs
 
     def _look_at(self, path: str, found: ScannedDir, image: MetadataImage) -> None:
-        self._checkpoints[path] = found.checkpoints
+        if found.was_clean and found.clean_shutdown_epoch is None:
+            what = "%s has no broker epoch: the shutdown counts as clean for logs, but not for the controller"
+            _log.warning(what, Path(path) / CLEAN_SHUTDOWN_FILE)
+        self._checkpoints[path] = LogDirCheckpoints(Path(path), found)
         for directory, topic_id in found.partitions:
             name = directory.partition
             if directory.state is DirectoryState.DELETED:
@@ -518,7 +454,7 @@ class Replicas:
 
     def _open_log(self, partition: Partition) -> Log:
         """Open a log at once, on the event loop."""
-        if _name(partition) in self._opening:  # of a deleted topic that had the same name
+        if partition.name in self._opening:  # of a deleted topic that had the same name
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the log of {partition} is being opened")
         opened = self._opener(partition)()
         self._was_opened(partition)
@@ -526,7 +462,7 @@ class Replicas:
 
     def opening(self, partition: Partition) -> Awaitable[None]:
         """Open a log in a thread, if that has not begun yet. Return what to wait for, which never raises."""
-        name = _name(partition)
+        name = partition.name
         task = self._opening.get(name)
         if task is None or not partition.is_opening:
             partition.is_opening = True
@@ -544,25 +480,23 @@ class Replicas:
             if not partition.is_offline:
                 run = asyncio.get_running_loop().run_in_executor
                 opened = await run(self._openers, self._opener(partition))
-                partition.is_opening = False
                 if not partition.is_offline:
                     partition.use(opened)
                     self._was_opened(partition)
         except StorageError as error:
-            partition.is_opening = False
             if not partition.is_offline:  # false if it was deleted meanwhile
                 self._failed(partition, error)
         except Exception:
             _log.exception("could not open the log of %s", partition)
         finally:
             partition.is_opening = False
-            if self._opening.get(_name(partition)) is asyncio.current_task():
-                del self._opening[_name(partition)]
-            self._to_create.pop(partition, None)
+            if self._opening.get(partition.name) is asyncio.current_task():
+                del self._opening[partition.name]
+            self.unopened.discard(partition)
         if opened is not None and partition.opened_log is not opened:
             opened.abandon()
             if self._directories.is_online(partition.log_dir):  # it was deleted or reassigned meanwhile
-                self._set_aside(Path(partition.log_dir), _name(partition), opened)
+                self._set_aside(Path(partition.log_dir), partition.name, opened)
 
     def _max_openers(self) -> int:
         config = self._config()
@@ -571,7 +505,7 @@ class Replicas:
 
     async def _stop_opening(self) -> None:
         """Wait for the logs that threads are opening."""
-        self._to_create.clear()
+        self.unopened.clear()
         while self._opening:
             await asyncio.wait(self._opening.values())
         if self._openers is not None:
@@ -579,7 +513,7 @@ class Replicas:
 
     def _opener(self, partition: Partition) -> Callable[[], Log]:
         """Return a function that opens the log, in any thread."""
-        name = _name(partition)
+        name = partition.name
         directory = Path(partition.log_dir) / directory_name(name)
         leader_epoch = partition.leader_epoch if partition.is_leader else None
         open_log = self._opener_in(partition, partition.log_dir, directory, is_new=name not in self._found)
@@ -593,13 +527,13 @@ class Replicas:
         return open_and_lead
 
     def _was_opened(self, partition: Partition) -> None:
-        name = _name(partition)
+        name = partition.name
         self._found[name] = partition.log_dir
         self._directories.forget_choice(name)
-        self._to_create.pop(partition, None)
+        self.unopened.discard(partition)
 
     def _opener_in(self, partition: Partition, log_dir: str, directory: Path, *, is_new: bool) -> Callable[[], Log]:
-        name, topic_id, config = _name(partition), partition.topic_id, partition.log_config
+        name, topic_id, config = partition.name, partition.topic_id, partition.log_config
         checkpoints = self._checkpoints[log_dir]
         recovery_point = checkpoints.recovery_points.get(name, 0)
         log_start_offset = checkpoints.log_start_offsets.get(name, 0)
@@ -626,17 +560,38 @@ class Replicas:
 
         return open_log
 
-    def _create_soon(self, partition: Partition) -> None:
-        self._to_create[partition] = None
+    def _open_soon(self, partition: Partition, *, recovers: bool) -> None:
+        self.unopened.add(partition, recovers=recovers)
         self.wants_creation()
+
+    async def open_shorter(self) -> None:
+        """Open the logs that end before the recovery point of a clean shutdown, or that cannot be read.
+
+        Other logs are opened when they are first used. Opening reports what is wrong.
+        """
+        clean = [
+            each for each in self if (found := self._checkpoints.get(each.log_dir)) is not None and found.was_clean
+        ]
+        for start in range(0, len(clean), CHECKED_AT_ONCE):
+            some = [
+                (each, Path(each.log_dir) / directory_name(each.name), recovery_point)
+                for each in clean[start : start + CHECKED_AT_ONCE]
+                if each.opened_log is None
+                and not each.is_offline
+                and self._found.get(each.name) == each.log_dir
+                and (recovery_point := self._checkpoints[each.log_dir].recovery_points.get(each.name, 0))
+            ]
+            for partition in await asyncio.to_thread(_shorter, some):
+                if not partition.is_offline:  # false if it was deleted meanwhile
+                    self._open_soon(partition, recovers=True)
 
     async def create_next(self) -> bool:
         """Create or recover one of the waiting logs. Return False if none is waiting."""
-        partition = next(iter(self._to_create), None)
+        partition = self.unopened.first()
         if partition is None:
             return False
         await partition.open()
-        self._to_create.pop(partition, None)
+        self.unopened.discard(partition)
         return True
 
     # --- moving
@@ -657,7 +612,7 @@ class Replicas:
         if offline:
             raise StorageError(f"{partition} cannot be moved while {', '.join(offline)} is offline")
         _ = partition.log
-        name = TopicPartition(partition.topic, partition.partition_id)
+        name = partition.name
         unique = random_uuid(self._random).hex()
         self._checkpoints[log_dir].forget(name)
         try:
@@ -672,7 +627,7 @@ class Replicas:
 
     def discard_future(self, partition: Partition, log_dir: str, directory: Path) -> None:
         """Delete the future log of a cancelled move."""
-        name = TopicPartition(partition.topic, partition.partition_id)
+        name = partition.name
         self._checkpoints[log_dir].forget(name)
         try:
             self._rename_aside(directory, name, DirectoryState.DELETED)
@@ -681,7 +636,7 @@ class Replicas:
 
     def moved(self, partition: Partition, future: Log, log_dir: str) -> None:
         """Replace the current log by the future log, which already has the current one's directory name."""
-        old_dir, name = partition.log_dir, TopicPartition(partition.topic, partition.partition_id)
+        old_dir, name = partition.log_dir, partition.name
         old = partition.swap_log(future, log_dir)
         assert old is not None
         self._counts[old_dir] -= 1
@@ -725,14 +680,14 @@ class Replicas:
                     self._failed(partition, error)
                     raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
 
-    def _write_epochs_soon(self, opened: Log) -> None:
+    def _write_epochs_soon(self, partition: Partition) -> None:
         """Write the epochs of a log that this broker starts to lead, in a thread."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # nobody would have to wait
-            opened.write_epochs()
+            partition.log.write_epochs()
             return
-        self._unwritten_epochs[opened] = None
+        self._unwritten_epochs[partition] = None
         if len(self._unwritten_epochs) == 1:
             task = loop.create_task(self._write_epochs())
             self._tasks.add(task)
@@ -740,15 +695,16 @@ class Replicas:
 
     async def _write_epochs(self) -> None:
         while self._unwritten_epochs:
-            opened = next(iter(self._unwritten_epochs))
+            # Removed first: an epoch that begins while the file is written is written again.
+            partition, _ = self._unwritten_epochs.popitem()
+            opened = partition.opened_log
+            if opened is None or partition.is_offline:
+                continue
             try:
                 await asyncio.to_thread(opened.write_epochs)
             except StorageError as error:
-                for partition in self:
-                    if partition.opened_log is opened and not partition.is_offline:
-                        self._failed(partition, error)
-                        break
-            del self._unwritten_epochs[opened]
+                if opened is partition.opened_log and not partition.is_offline:  # false if it was moved or deleted
+                    self._failed(partition, error)
 
     def _flush_soon(self, partition: Partition, up_to_offset: int) -> None:
         task = asyncio.get_running_loop().create_task(self.flush(partition, up_to_offset))
@@ -781,22 +737,25 @@ class Replicas:
         """Write the changed checkpoints of every log dir durably. A dir that fails goes offline."""
         for path, checkpoints in self._checkpoints.items():
             if self._directories.is_online(path):
-                for partition in self:
-                    if partition.log_dir == path and partition.opened_log is not None and not partition.is_offline:
-                        name = TopicPartition(partition.topic, partition.partition_id)
-                        checkpoints.take(name, partition, partition.opened_log)
+                await in_slices(self._take_checkpoints(path, checkpoints))
                 for move in self.moves:
                     if move.log_dir == path and move.log is not None:
-                        name = TopicPartition(move.partition.topic, move.partition.partition_id)
+                        name = move.partition.name
                         checkpoints.take(name, move.partition, move.log)
                 try:
                     await asyncio.to_thread(checkpoints.write)
                 except StorageError as error:
                     self.fail_dir(path, error)
 
+    def _take_checkpoints(self, path: str, checkpoints: LogDirCheckpoints) -> Slices[None]:
+        for partition in list(self):
+            yield
+            if partition.log_dir == path and partition.opened_log is not None and not partition.is_offline:
+                checkpoints.take(partition.name, partition, partition.opened_log)
+
     async def stop(self, broker_epoch: int = -1) -> None:
         """Close every log and mark each log dir as cleanly shut down, unless a log in it was never recovered."""
-        unrecovered = set(self._to_create)
+        unrecovered = set(self.unopened)
         await self._stop_opening()
         if self._tasks:
             await asyncio.wait(self._tasks)
@@ -824,8 +783,17 @@ class Replicas:
                     self.fail_dir(path, error)
 
 
-def _name(partition: Partition) -> TopicPartition:
-    return TopicPartition(partition.topic, partition.partition_id)
+def _shorter(logs: Iterable[tuple[Partition, Path, int]]) -> list[Partition]:
+    """Return the partitions whose log in a directory ends before an offset, or cannot be read."""
+    found = []
+    for partition, directory, offset in logs:
+        try:
+            is_shorter = quick_end_of(directory).offset < offset
+        except StorageError:
+            is_shorter = True
+        if is_shorter:
+            found.append(partition)
+    return found
 
 
 async def _close(logs: Iterable[Log]) -> None:

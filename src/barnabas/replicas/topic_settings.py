@@ -51,6 +51,7 @@ def topic_settings(values: Mapping[str, Value], broker: ServerConfig | None = No
         log = replace(
             log,
             producer_id_expiration_ms=broker.get_int("producer.id.expiration.ms"),
+            max_producer_ids=broker.get_int("barnabas.producer.ids.max.per.partition"),
             transaction_partition_verification_enable=broker.get_bool("transaction.partition.verification.enable"),
         )
     return TopicSettings(rules, log, value("min.insync.replicas"), value("segment.jitter.ms"))

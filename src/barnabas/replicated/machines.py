@@ -17,14 +17,16 @@ from barnabas.batches import (
     BatchHeader,
     ControlType,
     Record,
-    build_batch,
     decode_end_txn_marker,
     decode_records,
     iterate_batches,
 )
+from barnabas.batches.builder import PayloadBuilder
 from barnabas.batches.format import Compression
-from barnabas.replicated.decision import KeyValue, Producer, Records, Result
-from barnabas.replicated.loop import Apply, Batch, Loop, Marker
+from barnabas.replicated.decision import KeyValue, Producer, Records
+from barnabas.replicated.loop import Apply, Batch, Decision, Loop, Marker
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, result_of, stepwise
 from barnabas.wire import ErrorCode, KafkaError, UnsupportedVersionError
 
 _log = logging.getLogger(__name__)
@@ -32,7 +34,6 @@ _log = logging.getLogger(__name__)
 Image = TypeVar("Image")
 R = TypeVar("R")
 
-LOAD_SLICE_S = 0.005
 LOAD_BYTES = 1 << 20
 
 
@@ -136,15 +137,22 @@ class Machine(Generic[Image]):
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self.loop.head
 
-    async def write(self, decide: Callable[[Image], Result[R]]) -> R:
+    async def write(self, decide: Decision[Image, R]) -> R:
         """Decide on the head, append, and return the response after the commit.
 
         A decision that raises changes nothing.
         """
         return await self.loop.write(decide)
 
-    def write_nowait(self, decide: Callable[[Image], Result[R]]) -> R:
-        """Decide and append. Return the response without waiting for the commit."""
+    async def write_soon(self, decide: Decision[Image, R], accepted: Callable[[R], None] = lambda response: None) -> R:
+        """Decide and append in slices. Return the response without waiting for the commit.
+
+        `accepted` is called with the response before any other decision.
+        """
+        return await self.loop.write_soon(decide, accepted)
+
+    def write_nowait(self, decide: Decision[Image, R]) -> R:
+        """Decide and append at once. Return the response without waiting for the commit."""
         return self.loop.write_nowait(decide)
 
     async def wait_head_committed(self) -> None:
@@ -153,6 +161,7 @@ class Machine(Generic[Image]):
 
     async def write_marker(self, producer: Producer, marker: Marker, transaction_version: int) -> None:
         """End a producer's transaction in the log and in the image, and return once that is committed."""
+        self.loop.finish_writing()
         self._check_leads()
         appended = self.log.append_marker(producer, marker, self.leader_epoch, transaction_version)
         batch = Batch(
@@ -161,23 +170,27 @@ class Machine(Generic[Image]):
         self.loop.appended(batch)
         await self.loop.wait_committed(appended.last_offset)
 
-    def append(self, epoch: int, records: Records, producer: Producer | None = None) -> int:
+    def append(self, epoch: int, records: Records, producer: Producer | None = None) -> Slices[int]:
+        """Encode the records in slices, and append them in one step."""
         now_ms = self._now_ms()
-        encoded = [
-            Record(
-                number,
-                now_ms,
-                wire.encode_record(record.key, 0),
-                None if record.value is None else wire.encode_record(record.value, version),
+        payload = PayloadBuilder()
+        for some in stepwise(enumerate(records)):
+            payload.add(
+                Record(
+                    number,
+                    now_ms,
+                    wire.encode_record(record.key, 0),
+                    None if record.value is None else wire.encode_record(record.value, version),
+                )
+                for number, (record, version) in some
             )
-            for number, (record, version) in enumerate(records)
-        ]
+            if some[-1][0] + 1 < len(records):
+                yield
         compression = self._coordinator.compression
         if producer is None:
-            batch = build_batch(encoded, compression=compression)
+            batch = payload.batch(compression=compression)
         else:
-            batch = build_batch(
-                encoded,
+            batch = payload.batch(
                 compression=compression,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
@@ -218,21 +231,24 @@ class Machine(Generic[Image]):
         self._coordinator.loaded(self)
 
     async def _replay(self) -> None:
-        clock = asyncio.get_running_loop().time
         await self.log.open()
         offset = self.log.log_start_offset
-        slice_end = clock() + LOAD_SLICE_S
         while data := await self.log.load(offset, LOAD_BYTES):
-            for position, header in iterate_batches(data):
-                batch = self._decode(data, position, header)
-                if batch is not None:
-                    self.loop.advance(self._coordinator.apply(self.loop.image, batch), header.last_offset)
-                offset = header.next_offset
-                if clock() > slice_end:
-                    await asyncio.sleep(0)
-                    slice_end = clock() + LOAD_SLICE_S
+            offset = await in_slices(self._replay_batches(data))
 
-    def _decode(self, data: bytes, position: int, header: BatchHeader) -> Batch | None:
+    def _replay_batches(self, data: bytes) -> Slices[int]:
+        """Apply batches of the log, and return the offset after them."""
+        offset = -1
+        for position, header in iterate_batches(data):
+            batch = yield from self._decode(data, position, header)
+            if batch is not None:
+                image = yield from result_of(self._coordinator.apply(self.loop.image, batch))
+                self.loop.advance(image, header.last_offset)
+            offset = header.next_offset
+            yield
+        return offset
+
+    def _decode(self, data: bytes, position: int, header: BatchHeader) -> Slices[Batch | None]:
         producer = Producer(header.producer_id, header.producer_epoch) if header.is_transactional else None
         place = (header.base_offset, header.last_offset, header.partition_leader_epoch, header.max_timestamp)
         decoded = decode_records(data, position, header)
@@ -241,7 +257,11 @@ class Machine(Generic[Image]):
             if marker is None or producer is None:
                 return None
             return Batch(*place, (), producer, Marker(marker.type is ControlType.COMMIT, marker.coordinator_epoch))
-        records = [found for record in decoded if (found := decode_key_value(record, self._coordinator.record_group))]
+        records: list[KeyValue] = []
+        for some in stepwise(decoded):
+            found = (decode_key_value(record, self._coordinator.record_group) for record in some)
+            records += [record for record in found if record is not None]
+            yield
         return Batch(*place, records, producer)
 
     def _advanced(self, high_watermark: int) -> None:
@@ -300,6 +320,12 @@ class Machines(Generic[Image]):
     def loaded(self) -> list[Machine[Image]]:
         """Return the machines that are loaded."""
         return [machine for machine in self._machines.values() if machine.is_loaded]
+
+    def states(self) -> dict[str, int]:
+        """Return the number of machines that are loaded, loading, and failed to load."""
+        machines = self._machines.values()
+        loaded, failed = sum(each.is_loaded for each in machines), sum(each.failure is not None for each in machines)
+        return {"loaded": loaded, "loading": len(machines) - loaded - failed, "failed": failed}
 
     async def wait_loaded(self) -> None:
         """Wait until no machine is loading."""

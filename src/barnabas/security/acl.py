@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from barnabas.steps import Slices, stepwise
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 WILDCARD = "*"
@@ -160,12 +161,15 @@ class AclFilter:
         )
 
 
-def validate_creations(entries: Iterable[AclEntry]) -> list[KafkaError | None]:
+def validate_creations(entries: Iterable[AclEntry]) -> Slices[list[KafkaError | None]]:
     """Return the error, or None, for each entry of one CreateAcls request.
 
     A value that only filters may have (ANY, MATCH) in one entry fails all of them, as in Kafka.
     """
-    errors = [validate_new(entry) for entry in entries]
+    errors: list[KafkaError | None] = []
+    for some in stepwise(entries):
+        errors += [validate_new(entry) for entry in some]
+        yield
     for error in errors:
         if error is not None and error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
             return [error] * len(errors)

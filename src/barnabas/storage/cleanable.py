@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple, Protocol, TypeVar
 
 from barnabas.storage.checkpoints import (
@@ -139,19 +140,22 @@ def group_segments(
 class CleanerOffsets:
     """The first dirty offsets of the logs in one log dir, in memory and in their checkpoint file.
 
-    With `is_lost` the file is not read, because it is damaged. The next change replaces it.
+    With `is_lost` the file is not read, because it is damaged. The next change replaces it. Changes write the file durably
+    and may be made in any thread.
     """
 
     def __init__(self, log_dir: Path, *, is_lost: bool = False) -> None:
         self._path = log_dir / CLEANER_OFFSET_CHECKPOINT
         self._offsets = {} if is_lost else read_offset_checkpoint(self._path)
+        self._lock = Lock()
 
     def get(self, partition: TopicPartition) -> int | None:
         return self._offsets.get(partition)
 
     def update(self, partition: TopicPartition, first_dirty_offset: int) -> None:
         """Set the offset after a cleaning, or to correct an invalid one."""
-        self._replace({**self._offsets, partition: first_dirty_offset})
+        with self._lock:
+            self._replace({**self._offsets, partition: first_dirty_offset})
 
     def truncate(self, partition: TopicPartition, offset: int) -> None:
         """Lower the offset after a truncation, because what is appended next is dirty."""
@@ -159,11 +163,13 @@ class CleanerOffsets:
             self.update(partition, offset)
 
     def remove(self, partition: TopicPartition) -> None:
-        self._replace({name: offset for name, offset in self._offsets.items() if name != partition})
+        with self._lock:
+            self._replace({name: offset for name, offset in self._offsets.items() if name != partition})
 
     def keep_only(self, partitions: Collection[TopicPartition]) -> None:
         """Remove the entries of logs that no longer exist."""
-        self._replace({name: offset for name, offset in self._offsets.items() if name in partitions})
+        with self._lock:
+            self._replace({name: offset for name, offset in self._offsets.items() if name in partitions})
 
     def _replace(self, offsets: dict[TopicPartition, int]) -> None:
         if offsets != self._offsets:

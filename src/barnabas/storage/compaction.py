@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from barnabas.batches import (
     BatchError,
@@ -29,7 +29,8 @@ from barnabas.batches import (
     decode_header,
     decode_payload,
 )
-from barnabas.batches.format import MAX_INT64, Buffer
+from barnabas.batches.compression import most_decompressed_bytes
+from barnabas.batches.format import HEADER_SIZE, MAX_INT64, Buffer
 from barnabas.batches.spans import RecordSpan, empty_batch, retain_records, walk_spans
 from barnabas.storage.aborted import AbortedTxn, TransactionIndex
 from barnabas.storage.batch_file import WholeBatch, walk_whole
@@ -39,6 +40,7 @@ from barnabas.storage.log import Log
 from barnabas.storage.producers import ProducerState
 from barnabas.storage.segment import CLEANED_SUFFIX, Segment, Written
 
+R = TypeVar("R")
 # A blocking function to call in a thread before the next step, or None to continue at any time.
 Step: TypeAlias = Callable[[], object] | None
 
@@ -53,6 +55,7 @@ _SLICE_RECORDS = 2000
 _BATCH_COST = 20
 _BYTES_COST = 256
 _WRITE_BYTES = 256 * 1024
+_SMALL_BYTES = 256 * 1024  # of a payload; a larger one is decompressed and compressed in a thread
 _READ_AHEAD_BYTES = 4 * 1024 * 1024
 
 
@@ -68,6 +71,10 @@ class CleanerStats:
     records_written: int = 0
     bytes_written: int = 0
     records_without_key: int = 0
+
+    def add(self, other: CleanerStats) -> None:
+        for name in CleanerStats.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class CleanedTransactions:
@@ -215,7 +222,7 @@ class Compaction:
     def _map_records(self, segment: Segment, batch: WholeBatch) -> Generator[Step, None, bool]:
         base_offset, first_dirty = batch.header.base_offset, self._dirty.first_dirty_offset
         offsets, max_entries = self._offsets, self._max_entries
-        payload = _open(segment, batch)
+        payload = yield from self._open(segment, batch)
         for spans in _slices(segment, batch, payload):
             for _, _, _, _, delta, key, _ in spans:
                 offset = base_offset + delta
@@ -249,6 +256,8 @@ class Compaction:
             target.seal()
             yield partial(target.flush, indexes=True)
             target.set_modified_ms(group[-1].log.modified_ms())
+            self._check_unchanged()
+            yield partial(log.prepare_replacement, target)
             self._check_unchanged()
             is_decided = True
             log.replace_segments(target, group)
@@ -296,7 +305,7 @@ class Compaction:
     def _retain(self, segment: Segment, batch: WholeBatch, is_empty_txn: bool) -> Generator[Step, None, Buffer | None]:
         """Return what remains of a batch: the same bytes, a smaller batch, or None."""
         header = batch.header
-        payload = _open(segment, batch)
+        payload = yield from self._open(segment, batch)
         kept: list[RecordSpan] = []
         for spans in _slices(segment, batch, payload):
             kept += spans if header.is_control else self._last_of_keys(header, spans)
@@ -313,7 +322,7 @@ class Compaction:
             horizon = horizon if horizon <= MAX_INT64 else None
         if horizon is None and len(kept) == header.records_count:
             return memoryview(batch.data)[batch.start : batch.start + header.size_in_bytes]
-        return retain_records(header, payload, kept, horizon)
+        return (yield from self._in_thread(partial(retain_records, header, payload, kept, horizon), len(payload)))
 
     def _last_of_keys(self, header: BatchHeader, spans: Sequence[RecordSpan]) -> list[RecordSpan]:
         base_offset, latest_offset = header.base_offset, self._latest_offset
@@ -348,6 +357,26 @@ class Compaction:
         yield partial(segment.log.read, _READ_AHEAD_BYTES, position)
         self._check_unchanged()
         return position + _READ_AHEAD_BYTES // 2
+
+    def _open(self, segment: Segment, batch: WholeBatch) -> Generator[Step, None, bytes]:
+        """Return the payload of a batch. It is decompressed in a thread if it may be large."""
+        start = batch.start + HEADER_SIZE
+        compressed = memoryview(batch.data)[start : batch.start + batch.header.size_in_bytes]
+        try:
+            size = most_decompressed_bytes(batch.header.compression, compressed)
+        except BatchError:
+            size = 0  # `_payload` raises it again, with the position
+        return (yield from self._in_thread(partial(_payload, segment, batch), size))
+
+    def _in_thread(self, do: Callable[[], R], size: int) -> Generator[Step, None, R]:
+        """Return the result of a function that works on so many bytes: called here if they are few."""
+        if size <= _SMALL_BYTES:
+            return do()
+        results: list[R] = []
+        yield lambda: results.append(do())
+        self._in_slice = 0
+        self._check_unchanged()
+        return results[0]
 
     def _pause(self) -> Generator[Step, None, None]:
         self._in_slice = 0
@@ -400,7 +429,7 @@ def _is_last_record(header: BatchHeader, last_records: dict[int, ProducerState])
     return header.is_control and header.producer_epoch == state.producer_epoch
 
 
-def _open(segment: Segment, batch: WholeBatch) -> bytes:
+def _payload(segment: Segment, batch: WholeBatch) -> bytes:
     """Check the checksum of a batch and return its payload, because a rewritten batch gets a new, valid checksum."""
     try:
         check_crc(batch.header, batch.data, batch.start)
@@ -428,7 +457,7 @@ def _control_type(segment: Segment, batch: WholeBatch) -> ControlType | None:
     """Return the type of a control batch's first record, or None if it has no records left."""
     if not batch.header.records_count:
         return None
-    payload = _open(segment, batch)
+    payload = _payload(segment, batch)
     try:
         return decode_control_key(walk_spans(payload, 0, 1)[0].key)
     except BatchError as error:

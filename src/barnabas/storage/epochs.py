@@ -101,12 +101,16 @@ class LeaderEpochs:
         kept = [entry for entry in self._entries if entry.start_offset < end_offset]
         self._replace(kept)
 
-    def truncate_from_start(self, start_offset: int) -> None:
-        """Remove the epochs that end before this offset. The epoch that contains it now starts there."""
-        later = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
-        if later:
-            first = EpochEntry(self._entries[later - 1].epoch, start_offset)
-            self._replace([first, *self._entries[later:]])
+    def truncate_from_start(self, start_offset: int, *, later: bool = False) -> None:
+        """Remove the epochs that end before this offset. The epoch that contains it now starts there.
+
+        With `later`, the file is written by the next `write_changes` or `flush`. Nothing is lost without it: a log that
+        is opened does the same.
+        """
+        following = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
+        if following:
+            first = EpochEntry(self._entries[following - 1].epoch, start_offset)
+            self._replace([first, *self._entries[following:]], later=later)
 
     def clear(self) -> None:
         self._replace([])
@@ -140,9 +144,13 @@ class LeaderEpochs:
             entries.pop()
         entries.append(entry)
 
-    def _replace(self, entries: list[EpochEntry]) -> None:
-        if entries != self._entries:
-            self._entries = entries
+    def _replace(self, entries: list[EpochEntry], *, later: bool = False) -> None:
+        if entries == self._entries:
+            return
+        self._entries = entries
+        if later:
+            self._unsaved = True
+        else:
             self._write()
 
     def _write(self, *, durable: bool = True) -> None:

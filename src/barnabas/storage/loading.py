@@ -327,6 +327,7 @@ class _ProducersOfSegments:
         if header.has_producer_id and not self._config.metadata:
             produced = producer_batch(header, header.base_offset, batch.data, batch.start)
             follow(self._producers, produced, segment.txn_index)
+            self._producers.keep_at_most(self._config.max_producer_ids)
 
     def end(self, segment: Segment, offset: int) -> None:
         self._recovered = segment

@@ -579,14 +579,14 @@ class Log:
             self._reload_producers()
 
     def advance_log_start_offset(self, offset: int) -> bool:
-        """Advance the log start offset without deleting files. Return whether it changed."""
+        """Advance the log start offset without writing or deleting files. Return whether it changed."""
         if offset > self.log_end_offset:
             raise OffsetOutOfRangeError(f"offset {offset} is after the end {self.log_end_offset} of {self.directory}")
         if offset <= self.log_start_offset:
             return False
         with self._writing():
             self.log_start_offset = offset
-            self.epochs.truncate_from_start(offset)
+            self.epochs.truncate_from_start(offset, later=True)
         self.producers.forget_replicated(offset)
         return True
 
@@ -601,10 +601,11 @@ class Log:
                 self._discard(segments[count - 1 :: -1], segments[count:])
         return count
 
-    def delete_by_retention(self, now_ms: int, high_watermark: int) -> Expired:
+    def delete_by_retention(self, now_ms: int, high_watermark: int, max_segments: int | None = None) -> Expired:
         """Remove the segments that retention allows to delete, and advance the log start offset.
 
-        If that is all of them, a new segment is created first. `delete_files` deletes their files.
+        If that is all of them, a new segment is created first. `delete_files` deletes their files. With `max_segments`,
+        the others are left for the next call.
         """
         segments = self._segments
         found = expired(
@@ -614,6 +615,7 @@ class Log:
             log_end_offset=self.log_end_offset,
             high_watermark=high_watermark,
             now_ms=now_ms,
+            max_segments=max_segments,
         )
         if found.segments:
             if found.segments == len(segments):
@@ -636,8 +638,14 @@ class Log:
             now_ms=now_ms,
         )
 
+    def prepare_replacement(self, cleaned: Segment) -> None:
+        """Give a durable segment that a compaction made the names with which a restart would use it. For any thread."""
+        with self._writing():
+            cleaned.change_suffix(SWAP_SUFFIX)
+            fsync_directory(self.directory)  # before the segments that it replaces are removed
+
     def replace_segments(self, cleaned: Segment, replaced: Sequence[Segment]) -> None:
-        """Replace segments by the durable segment that a compaction made from them.
+        """Replace segments by the one that was prepared for it.
 
         A crash at any point leaves either the new segment or the old ones.
         """
@@ -648,8 +656,6 @@ class Log:
             raise ValueError(f"cannot replace the segments from {cleaned.base_offset} on in {self.directory}")
         now_ms = self._clock()
         with self._writing():
-            cleaned.change_suffix(SWAP_SUFFIX)
-            fsync_directory(self.directory)  # before the segments that it replaces are removed
             self._segments = (*segments[:first], cleaned, *segments[behind:])
             self._names_changed = True
             for segment in replaced:
@@ -662,12 +668,19 @@ class Log:
 
     def delete_files(self, delay_ms: int = 0) -> int:
         """Delete the files of segments that were removed at least `delay_ms` ago, and return the number of segments."""
-        now_ms = self._clock()
-        due = [segment for taken_ms, segment in self._deleted if taken_ms + delay_ms <= now_ms]
+        due = self.take_deleted(delay_ms)
         for segment in due:
             segment.delete()
-        self._deleted = [pair for pair in self._deleted if pair[1] not in due]
         return len(due)
+
+    def take_deleted(self, delay_ms: int = 0) -> list[Segment]:
+        """Return the segments that were removed at least `delay_ms` ago. The caller deletes their files, in any thread."""
+        if not self._deleted:
+            return []
+        now_ms = self._clock()
+        due = [segment for taken_ms, segment in self._deleted if taken_ms + delay_ms <= now_ms]
+        self._deleted = [pair for pair in self._deleted if pair[0] + delay_ms > now_ms]
+        return due
 
     def rename(self, directory: Path) -> None:
         """Rename the directory within the same log dir."""
@@ -719,6 +732,7 @@ class Log:
                 segment.append(group.buffers, group.batches)
                 for produced in group.produced:
                     follow(self.producers, produced, segment.txn_index)
+                    self.producers.keep_at_most(self.config.max_producer_ids)
                 self.log_end_offset = last.last_offset + 1
         return AppendInfo(groups[0].batches[0].base_offset, self.log_end_offset - 1, max_timestamp, size, rolled)
 

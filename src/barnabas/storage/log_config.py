@@ -43,6 +43,7 @@ class LogConfig:
     # Broker settings.
     producer_id_expiration_ms: int = 24 * 60 * 60 * 1000
     transaction_partition_verification_enable: bool = True
+    max_producer_ids: int = 100_000
 
 
 def log_config(

@@ -11,21 +11,30 @@ import fcntl
 import json
 import os
 import re
+import struct
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, NoReturn, Self
 
 from barnabas.config import properties
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.config.values import ConfigError
-from barnabas.storage.checkpoints import TopicPartition
+from barnabas.storage.checkpoints import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    TopicPartition,
+    read_offset_checkpoint,
+)
 from barnabas.storage.errors import StorageError, disk_errors
 from barnabas.storage.files import FILE_MODE, fsync_directory, read_whole, write_atomically
+from barnabas.storage.partition_metadata import read_topic_id
 from barnabas.wire.primitives import Uuid
 
 META_PROPERTIES = "meta.properties"
@@ -211,6 +220,24 @@ def require_owner(log_dir: Path, meta: MetaProperties) -> None:
         )
 
 
+def check_owner(log_dirs: Sequence[Path], node_id: int) -> FormattedDirs:
+    """Read `meta.properties` of all log dirs of a node.
+
+    Raises StorageError unless all belong to this node, or none has files of Kafka.
+    """
+    found = check_log_dirs(log_dirs, node_id=node_id)
+    for log_dir, meta in found.formatted.items():
+        require_owner(log_dir, meta)
+    for log_dir in found.empty:
+        refuse_to_format(log_dir)
+    if found.formatted and found.empty:
+        raise StorageError(
+            f"{', '.join(map(str, found.empty))} was not formatted, but other log dirs were: "
+            "format it, or take it out of log.dirs"
+        )
+    return found
+
+
 def is_reserved_directory_id(directory_id: Uuid) -> bool:
     """Whether the id is one of the first hundred, which mean unassigned, lost, migrating or are reserved."""
     return int.from_bytes(directory_id) < _RESERVED_DIRECTORY_IDS
@@ -254,6 +281,33 @@ class DirectoryLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+_FLOCK = struct.Struct("hhqqi4x")  # of Linux: type, whence, start, length, process
+
+
+def lock_holder(log_dir: Path) -> int | None:
+    """Return the process that has the lock of a log dir, or None. Nothing is written or locked.
+
+    Only Linux can tell: elsewhere the answer is None.
+    """
+    with DirectoryLock._guard:
+        if log_dir.resolve() in DirectoryLock._held:
+            return os.getpid()
+        if not sys.platform.startswith("linux"):
+            return None
+        try:
+            descriptor = os.open(log_dir / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, *_, process = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+            return None if kind == fcntl.F_UNLCK else process
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
 
 # Clean shutdown
@@ -325,3 +379,57 @@ def directory_name(partition: TopicPartition, state: DirectoryState = DirectoryS
     if state is not DirectoryState.FUTURE:  # the topic must stay recognizable
         topic = topic[: MAX_DIRECTORY_NAME - len(suffix)]
     return topic + suffix
+
+
+# The content of a log dir
+
+
+class ScannedDir(NamedTuple):
+    """The small files of a log dir and its partitions, as found before anything is changed."""
+
+    was_clean: bool
+    clean_shutdown_epoch: int | None
+    recovery_points: dict[TopicPartition, int]
+    log_start_offsets: dict[TopicPartition, int]
+    high_watermarks: dict[TopicPartition, int]
+    partitions: tuple[tuple[PartitionDirectory, Uuid | None], ...]  # with the topic ids of those that are used
+
+
+def _raise(error: StorageError) -> NoReturn:
+    raise error
+
+
+def scan_log_dir(log_dir: Path, damaged: Callable[[StorageError], None] = _raise) -> ScannedDir:
+    """Read the checkpoints and topic ids of a log dir. `damaged` is called for each file that cannot be read."""
+
+    def offsets(name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offset_checkpoint(log_dir / name)
+        except StorageError as error:
+            damaged(error)
+            return {}
+
+    def topic_id(directory: PartitionDirectory) -> Uuid | None:
+        try:
+            return None if directory.state is DirectoryState.DELETED else read_topic_id(directory.path)
+        except StorageError as error:
+            damaged(error)
+            return None
+
+    epoch = None
+    try:
+        epoch = read_clean_shutdown_epoch(log_dir)
+    except StorageError as error:
+        damaged(error)
+    return ScannedDir(
+        had_clean_shutdown(log_dir),
+        epoch,
+        offsets(RECOVERY_POINT_CHECKPOINT),
+        offsets(LOG_START_OFFSET_CHECKPOINT),
+        offsets(HIGH_WATERMARK_CHECKPOINT),
+        tuple(
+            (directory, topic_id(directory))
+            for directory in list_partitions(log_dir).partitions
+            if directory.partition != CLUSTER_METADATA and directory.state is not DirectoryState.STRAY
+        ),
+    )

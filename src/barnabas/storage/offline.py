@@ -8,11 +8,19 @@ Segments and snapshots are treated alike, as files of batches. Use `batches.deco
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.batches import BatchHeader, CorruptBatchError, check_crc
+from barnabas.batches import (
+    BatchError,
+    BatchHeader,
+    CorruptBatchError,
+    check_crc,
+    check_record_lengths,
+    decode_payload,
+)
+from barnabas.batches.format import HEADER_SIZE, MAX_INT64
 from barnabas.storage.batch_file import walk_places, walk_whole
 from barnabas.storage.errors import CorruptLogError
 from barnabas.storage.files import File
@@ -81,6 +89,30 @@ def end_offset_of(directory: Path) -> int:
     return end
 
 
+class QuickEnd(NamedTuple):
+    """The offset after the last whole batch of a log, and the damage that follows it, if any."""
+
+    offset: int
+    damage: CorruptLogError | None = None
+
+
+def quick_end_of(directory: Path) -> QuickEnd:
+    """Find the end of a log without reading records: from the last index entry on. Checksums are not checked."""
+    offsets = segment_offsets(directory)
+    if not offsets:
+        return QuickEnd(0)
+    end = offsets[-1]
+    file = File(segment_path(directory, end, LOG_SUFFIX), writable=False)
+    try:
+        for place in walk_places(file, _position_before(directory, end, MAX_INT64), file.size()):
+            end = place.last_offset + 1
+    except CorruptLogError as damage:
+        return QuickEnd(end, damage)
+    finally:
+        file.let_go()
+    return QuickEnd(end)
+
+
 def read_partition(
     directory: Path, start_offset: int = 0, end_offset: int | None = None
 ) -> Iterator[OfflineBatch | Damage]:
@@ -99,6 +131,50 @@ def read_partition(
                 if item.header.last_offset < start_offset:
                     continue
             yield item
+
+
+class BatchFault(NamedTuple):
+    """A fault of a batch, or of the rest of a file: `base_offset` is None where no batch can be decoded."""
+
+    position: int
+    base_offset: int | None
+    reason: str
+
+
+def check_batches(path: Path, progressed: Callable[[int], None] = lambda position: None) -> Iterator[BatchFault]:
+    """Yield the faults of a segment or snapshot: checksums, offsets, and lengths of records.
+
+    `progressed` is called with the number of bytes checked.
+    """
+    name = path.name[:20]
+    last_offset = int(name) - 1 if path.name.partition(".")[0] == name and name.isdecimal() else -1
+    for item in read_batches(path):
+        if isinstance(item, Damage):
+            yield BatchFault(item.position, None, f"{item.reason}; {item.size} bytes are left")
+            progressed(item.position + item.size)
+            return
+        header = item.header
+        if header.base_offset <= last_offset:
+            yield BatchFault(item.position, header.base_offset, f"the batch should begin after offset {last_offset}")
+        if header.last_offset_delta < 0:
+            reason = f"the batch ends at offset {header.last_offset}, before it begins"
+            yield BatchFault(item.position, header.base_offset, reason)
+        wrong = item.error.replace("the batch at 0 ", "the batch ") if item.error else _fault_of_records(item)
+        if wrong is not None:
+            yield BatchFault(item.position, header.base_offset, wrong)
+        last_offset = max(last_offset, header.last_offset)
+        progressed(item.position + header.size_in_bytes)
+
+
+def _fault_of_records(batch: OfflineBatch) -> str | None:
+    header = batch.header
+    if header.records_count == 0 and header.size_in_bytes == HEADER_SIZE:
+        return None  # an empty batch that compaction keeps for the state of its producer
+    try:
+        check_record_lengths(bytes(decode_payload(batch.data, 0, header)), header.records_count)
+    except BatchError as error:
+        return str(error)
+    return None
 
 
 def read_offset_index(path: Path) -> Iterator[OffsetPosition]:

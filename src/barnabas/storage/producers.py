@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 from barnabas.batches import (
@@ -34,6 +35,8 @@ NO_OFFSET = -1
 NO_COORDINATOR_EPOCH = -1
 UNKNOWN_TRANSACTION_VERSION = -1
 _RETAINED_BATCHES = 5
+_MAX_FORGOTTEN = 4  # in one turn
+_COMPARED = 8  # producers among which the one to forget is chosen
 _MAX_EPOCH = 2**15 - 1
 
 
@@ -170,6 +173,9 @@ class Producers:
     def is_empty(self) -> bool:
         return not self._states and not self._unreplicated
 
+    def __len__(self) -> int:
+        return len(self._states)
+
     @property
     def states(self) -> tuple[ProducerState, ...]:
         """Every producer, in the iteration order of Kafka's hash map."""
@@ -299,6 +305,22 @@ class Producers:
             return unreplicated if first is None else min(first, unreplicated)
         return first
 
+    @property
+    def count(self) -> int:
+        return len(self._states)
+
+    def keep_at_most(self, count: int) -> None:
+        """Forget producers above that number, idle ones first, but none with an ongoing transaction.
+
+        A producer that was forgotten may go on: any sequence may be its next. Only duplicates of its last batches are
+        no longer found.
+        """
+        for _ in range(min(len(self._states) - count, _MAX_FORGOTTEN)):
+            oldest = [self._states.pop(producer_id) for producer_id in list(islice(self._states, _COMPARED))]
+            idle = [state for state in oldest if state.current_txn_first_offset == NO_OFFSET]
+            gone = min(idle, key=lambda state: state.last_data_offset, default=None)
+            self._states.update((state.producer_id, state) for state in oldest if state is not gone)
+
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Remove producers that have been idle for that long, except those with an ongoing transaction."""
         gone = [state.producer_id for state in self._states.values() if is_expired(state, now_ms, expiration_ms)]
@@ -372,7 +394,8 @@ def _check_marker(
     if marker is None:
         raise BatchError("a control batch without a marker")
     if transaction_version == UNKNOWN_TRANSACTION_VERSION:
-        raise ValueError("a marker needs a transaction version")
+        # Any client may send one without; Kafka's answer is that of an exception it does not expect.
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a marker needs a transaction version")
     if transaction_version < 2:
         _check_not_fenced(state, producer_epoch)
     elif producer_epoch <= state.producer_epoch:

@@ -47,13 +47,15 @@ def expired(
     log_end_offset: int,
     high_watermark: int,
     now_ms: int,
+    max_segments: int | None = None,
 ) -> Expired:
-    """Return how many segments to remove. There must be at least one segment."""
+    """Return how many segments to remove, at most `max_segments`. There must be at least one segment."""
+    considered = len(segments) if max_segments is None else min(max_segments, len(segments))
     next_offsets = [*(segment.base_offset for segment in segments[1:]), log_end_offset]
 
     def breaching(first: int, breaches: Callable[[int], bool]) -> int:
         number = first
-        while number < len(segments):
+        while number < considered:
             is_last = number + 1 == len(segments)
             if next_offsets[number] > high_watermark or (is_last and not segments[number].size):
                 break

@@ -239,7 +239,7 @@ class SnapshotReader:
                 raise CorruptLogError(self.path, position, "there is data after the end of the snapshot")
             if not header.is_control:
                 yield header, records
-            ended = header.is_control and _control_type(records[-1]) is ControlType.SNAPSHOT_FOOTER
+            ended = header.is_control and _is_footer(records)
         if not ended:
             raise CorruptLogError(self.path, self.size, "the snapshot has no footer", truncated=True)
 
@@ -258,8 +258,11 @@ class SnapshotReader:
             except BatchError as error:
                 raise CorruptLogError(self.path, last.position, str(error)) from error
         assert last is not None, "the head was read"
-        records = decode_records(last.data, last.start, last.header) if last.header.is_control else []
-        if not records or _control_type(records[-1]) is not ControlType.SNAPSHOT_FOOTER:
+        try:
+            records = decode_records(last.data, last.start, last.header) if last.header.is_control else []
+        except BatchError as error:
+            raise CorruptLogError(self.path, last.position, str(error)) from error
+        if not _is_footer(records):
             raise CorruptLogError(self.path, self.size, "the snapshot has no footer", truncated=True)
 
     def close(self) -> None:
@@ -371,6 +374,10 @@ def _head(
             raise ValueError("a snapshot with kraft.version 0 has no voters")
         head.append((ControlType.KRAFT_VOTERS, encode(voters, 0)))
     return head
+
+
+def _is_footer(records: Sequence[Record]) -> bool:
+    return bool(records) and _control_type(records[-1]) is ControlType.SNAPSHOT_FOOTER
 
 
 def _control_type(record: Record) -> ControlType:

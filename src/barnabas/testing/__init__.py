@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barnabas.testing.broker import AsyncBroker, Broker, BrokerError, Record
+    from barnabas.testing.broker import AsyncBroker, Broker, BrokerError, Record, Security
 
-__all__ = ["AsyncBroker", "Broker", "BrokerError", "Record"]
+__all__ = ["AsyncBroker", "Broker", "BrokerError", "Record", "Security"]
 
 if not TYPE_CHECKING:  # type checkers would accept any name
 

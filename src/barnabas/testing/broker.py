@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import ssl
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
@@ -17,11 +18,12 @@ from typing import Any, Self, TypeVar
 from barnabas.client.loop_thread import LoopThread
 from barnabas.testing.embedded import START_TIMEOUT_S, AsyncBroker, BrokerError
 from barnabas.testing.records import Record
+from barnabas.testing.security import Security
 from barnabas.testing.settings import Setting
 
 T = TypeVar("T")
 
-__all__ = ["AsyncBroker", "Broker", "BrokerError", "Record"]
+__all__ = ["AsyncBroker", "Broker", "BrokerError", "Record", "Security"]
 
 CALL_TIMEOUT_S = 40.0  # longer than any timeout in the loop
 
@@ -42,14 +44,19 @@ class Broker:
         data_dir: str | os.PathLike[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        metrics: bool = False,
+        security: Security | str | None = None,
     ) -> None:
         """Configure a broker.
 
         `topics` exist when the broker is ready: names, or names with numbers of partitions. Topics that are already in
         `data_dir` are not changed. `config` accepts every config of a server.properties. `data_dir` is kept afterwards;
-        without it, a temporary directory is used and removed. Port 0 means a free port.
+        without it, a temporary directory is used and removed. Port 0 means a free port. With `metrics`, the broker has
+        a `metrics_url`. `security` protects the broker: a `Security`, or only its protocol, such as "SASL_SSL".
         """
-        self._broker = AsyncBroker(topics, config=config, data_dir=data_dir, host=host, port=port)
+        self._broker = AsyncBroker(
+            topics, config=config, data_dir=data_dir, host=host, port=port, metrics=metrics, security=security
+        )
         self._thread: LoopThread | None = None
         self._lock = threading.RLock()  # held while it starts and stops
 
@@ -78,6 +85,11 @@ class Broker:
         return self._broker.listeners
 
     @property
+    def metrics_url(self) -> str:
+        """URL of the metrics in Prometheus' format. /healthz and /readyz are beside it."""
+        return self._broker.metrics_url
+
+    @property
     def cluster_id(self) -> str:
         return self._broker.cluster_id
 
@@ -85,6 +97,21 @@ class Broker:
     def data_dir(self) -> Path:
         """The data directory of the broker: the first of its log dirs."""
         return self._broker.data_dir
+
+    def client_config(self, user: str | None = None) -> dict[str, str]:
+        """Settings of a client of this broker, in the names of Java's clients and of `barnabas.client`.
+
+        `user` is one of its `Security`; the default is the first.
+        """
+        return self._broker.client_config(user)
+
+    def librdkafka_config(self, user: str | None = None) -> dict[str, str]:
+        """Like `client_config`, in the names of librdkafka, for confluent-kafka."""
+        return self._broker.librdkafka_config(user)
+
+    def ssl_context(self, user: str | None = None) -> ssl.SSLContext | None:
+        """The TLS context for a client of this broker, for aiokafka and kafka-python; None without TLS."""
+        return self._broker.ssl_context(user)
 
     def __repr__(self) -> str:
         return repr(self._broker).replace("AsyncBroker", "Broker", 1)

@@ -14,6 +14,8 @@ import atexit
 import logging
 import os
 import shutil
+import socket
+import ssl
 import tempfile
 import time
 import warnings
@@ -23,11 +25,14 @@ from types import TracebackType
 from typing import Self
 
 from barnabas.broker.node import Node, NodeError
+from barnabas.client.settings import load
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import reachable_text
+from barnabas.config.server import METRICS, METRICS_LISTENER
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import topics as decisions
 from barnabas.testing.records import Record, committed_records
+from barnabas.testing.security import Security
 from barnabas.testing.settings import Setting, Wanted, server_config, setting_texts, topic_partitions
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
@@ -59,8 +64,11 @@ class AsyncBroker:
         data_dir: str | os.PathLike[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        metrics: bool = False,
+        security: Security | str | None = None,
     ) -> None:
         """Like `Broker`."""
+        self._security = Security(security) if isinstance(security, str) else security
         self._topics = topic_partitions(topics)
         self._kept_dir = None if data_dir is None else Path(data_dir).absolute()
         self._temporary_dir: Path | None = None
@@ -72,7 +80,8 @@ class AsyncBroker:
         self._is_starting = False
         self._is_entered = False  # by `with` or `async with`
         try:
-            self._wanted = Wanted(setting_texts(config or {}), host, port)
+            given = {METRICS_LISTENER: ":0", **(config or {})} if metrics else config or {}
+            self._wanted = self._want(setting_texts(given), host, port)
             self._config = server_config(self._wanted, "data", {})
         except ConfigError as error:
             raise BrokerError(f"config: {error}") from None
@@ -82,6 +91,15 @@ class AsyncBroker:
             raise BrokerError("config: listeners and port exclude each other")
         for warning in self._config.warnings:
             warnings.warn(f"config: {warning}", stacklevel=3)
+
+    def _want(self, texts: dict[str, str], host: str, port: int) -> Wanted:
+        security = self._security
+        if security is None:
+            return Wanted(texts, host, port)
+        hosts = tuple(dict.fromkeys(("localhost", "127.0.0.1", "::1", socket.getfqdn(), host)))
+        is_authorizing = bool(texts.get("authorizer.class.name"))
+        own = security.server_settings(tuple(filter(None, hosts)), is_authorizing=is_authorizing)
+        return Wanted({**own, **texts}, host, port, security.protocol)
 
     # --- properties, valid from the first start until `close`
 
@@ -115,6 +133,14 @@ class AsyncBroker:
         return {e.listener_name: reachable_text(e.host, ports[e.listener_name]) for e in self._config.listeners}
 
     @property
+    def metrics_url(self) -> str:
+        """URL of the metrics in Prometheus' format. /healthz and /readyz are beside it."""
+        self._require_start()
+        if METRICS not in self._addresses:
+            raise BrokerError(f"the broker has no metrics: create it with metrics=True, or set {METRICS_LISTENER}")
+        return f"http://{reachable_text(*self._addresses[METRICS])}/metrics"
+
+    @property
     def cluster_id(self) -> str:
         self._require_start()
         return self._cluster_id
@@ -124,6 +150,23 @@ class AsyncBroker:
         """The data directory of the broker: the first of its log dirs."""
         self._require_start()
         return Path(self._config.log_dirs[0])
+
+    def client_config(self, user: str | None = None) -> dict[str, str]:
+        """Settings of a client of this broker, in the names of Java's clients and of `barnabas.client`.
+
+        `user` is one of its `Security`; the default is the first.
+        """
+        settings = {"bootstrap.servers": self.bootstrap_servers}
+        return settings if self._security is None else settings | self._security.client_config(user)
+
+    def librdkafka_config(self, user: str | None = None) -> dict[str, str]:
+        """Like `client_config`, in the names of librdkafka, for confluent-kafka."""
+        settings = {"bootstrap.servers": self.bootstrap_servers}
+        return settings if self._security is None else settings | self._security.librdkafka_config(user)
+
+    def ssl_context(self, user: str | None = None) -> ssl.SSLContext | None:
+        """The TLS context for a client of this broker, for aiokafka and kafka-python; None without TLS."""
+        return load(self.client_config(user)).connect_options().tls
 
     def __repr__(self) -> str:
         if not self._addresses:
@@ -240,6 +283,7 @@ class AsyncBroker:
             async with asyncio.timeout(START_TIMEOUT_S):
                 await node.start()
                 self._node, self._cluster_id, self._addresses = node, node.cluster_id, dict(node.addresses)
+                await self._create_users(node)
                 if is_first:  # after a restart, missing topics were deleted on purpose
                     await self._create_missing(node)
         except BaseException:
@@ -316,6 +360,22 @@ class AsyncBroker:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"{topic} has {len(records)} records after {timeout_s:g} s, not {count}: {records}")
             await asyncio.sleep(LOOK_AGAIN_S)
+
+    async def _create_users(self, node: Node) -> None:
+        security = self._security
+        if security is None or not security.has_sasl:
+            return
+        from barnabas.client.admin.users import ScramMechanism, ScramUpsertion, salted_upsertion
+        from barnabas.controller import scram
+        from barnabas.metadata.scram import ScramUser
+
+        mechanisms = [ScramMechanism.of(name) for name in security.mechanisms if name != "PLAIN"]
+        for mechanism in mechanisms:  # one after another, because a request has each user once
+            users = [each for each in security.users if ScramUser(mechanism, each) not in node.image.scram]
+            wanted = [salted_upsertion(ScramUpsertion(each, mechanism, security.users[each])) for each in users]
+            for user, error in (await node.controller.write(scram.alter, [], wanted)).items() if wanted else ():
+                if error is not None:
+                    raise BrokerError(f"security: could not create the user {user!r}: {error}")
 
     async def _create_missing(self, node: Node) -> None:
         for name, partitions in self._topics.items():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.config.endpoints import address_text
-from barnabas.config.server import EMBEDDED_DEFAULTS, load
+from barnabas.config.server import EMBEDDED_DEFAULTS, METRICS, METRICS_LISTENER, load
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import check_supported
 from barnabas.config.values import ConfigError, split_list
@@ -35,6 +35,7 @@ class Wanted(NamedTuple):
     settings: Mapping[str, str]
     host: str
     port: int
+    protocol: str = "PLAINTEXT"  # of the client listener, and its name
 
     @property
     def names_log_dirs(self) -> bool:
@@ -68,6 +69,8 @@ def server_config(wanted: Wanted, log_dirs: str, addresses: Mapping[str, tuple[s
             f"{each.listener_name}://{address_text(each.host, addresses[each.listener_name][1])}"
             for each in config.listeners
         )
+        if METRICS in addresses:
+            given[METRICS_LISTENER] = address_text(*addresses[METRICS])
         config = load(None, given)
     if not config.is_broker:
         raise ConfigError("process.roles", "A Broker needs the role broker: remove process.roles, or add broker to it")
@@ -78,7 +81,7 @@ def server_config(wanted: Wanted, log_dirs: str, addresses: Mapping[str, tuple[s
 def _listeners(wanted: Wanted) -> str:
     listeners = wanted.settings.get("listeners")
     if listeners is None:
-        listeners = f"PLAINTEXT://{address_text(wanted.host, wanted.port)}"
+        listeners = f"{wanted.protocol}://{address_text(wanted.host, wanted.port)}"
     names = [entry.partition("://")[0].strip().upper() for entry in split_list(listeners)]
     controllers = wanted.settings.get("controller.listener.names", EMBEDDED_DEFAULTS["controller.listener.names"])
     missing = [name.upper() for name in split_list(controllers) if name.upper() not in names]

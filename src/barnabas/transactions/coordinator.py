@@ -52,6 +52,9 @@ _log = logging.getLogger(__name__)
 R = TypeVar("R")
 
 TOMBSTONE_BATCH_BYTES: Final = 16_384
+MAX_IDS: Final = "barnabas.transactional.ids.max.count"
+MAX_OPEN: Final = "barnabas.transactions.max.open"
+LOG_INTERVAL_MS: Final = 60_000
 TRANSACTION_VERSION: Final = "transaction.version"
 
 # The error for the client when an append of the coordinator fails.
@@ -125,6 +128,8 @@ class TransactionCoordinator:
         self.producer_ids = producer_ids
         self._ask_broker = ask_broker
         self._markers = MarkerSender(config().node_id, image, write_markers, ask_broker, scheduler)
+        self.refused_total = 0  # requests that would have exceeded a limit
+        self._refusal_logged_ms = -LOG_INTERVAL_MS
         self._soft: dict[int, _SoftState] = {}
         self._timers: dict[str, Handle] = {}
         coordinator = Coordinator(TOPIC, "transaction", EMPTY_IMAGE, apply, self._loaded, self._unloaded)
@@ -217,8 +222,7 @@ class TransactionCoordinator:
     ) -> R:
         """Decide, append, call `note` with the response, and return it after the commit."""
         try:
-            response = machine.write_nowait(partial(self._decide, decision))
-            note(response)
+            response = await machine.write_soon(partial(self._decide, decision), note)
             async with asyncio.timeout(self._config().get_int("request.timeout.ms") / 1000):
                 await machine.wait_head_committed()
         except KafkaError as error:
@@ -226,6 +230,29 @@ class TransactionCoordinator:
         except TimeoutError:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None  # it may still be committed
         return response
+
+    # --- limits
+
+    @property
+    def transactional_id_count(self) -> int:
+        return sum(len(machine.head.transactions) for machine in self.machines.loaded())
+
+    @property
+    def open_count(self) -> int:
+        """The number of ongoing transactions."""
+        return sum(len(machine.head.ongoing) for machine in self.machines.loaded())
+
+    def _check_limit(self, count: int, setting: str) -> None:
+        """Raise COORDINATOR_NOT_AVAILABLE at a limit: producers retry it until their own timeout."""
+        limit = self._config().get_int(setting)
+        if count < limit:
+            return
+        self.refused_total += 1
+        now_ms = self._scheduler.now_ms()
+        if now_ms - self._refusal_logged_ms >= LOG_INTERVAL_MS:
+            self._refusal_logged_ms = now_ms
+            _log.warning("%s=%d is reached: new ones wait. Raise the setting if all are needed.", setting, limit)
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"This broker has reached {setting}.")
 
     # --- requests of producers
 
@@ -251,7 +278,10 @@ class TransactionCoordinator:
             is_2pc_enabled=config.get_bool("transaction.two.phase.commit.enable"),
             max_timeout_ms=config.get_int("transaction.max.timeout.ms"),
         )
-        if decide.takes_producer_id(self.machine_of(transactional_id).head, transactional_id):
+        head = self.machine_of(transactional_id).head
+        if transactional_id not in head.transactions:
+            self._check_limit(self.transactional_id_count, MAX_IDS)
+        if decide.takes_producer_id(head, transactional_id):
             await self.producer_ids.wait_available()
         machine = self.machine_of(transactional_id)
         epochs = self._soft[machine.partition_id].last_producer_epochs
@@ -277,6 +307,8 @@ class TransactionCoordinator:
     ) -> None:
         """Add partitions to a transaction. Raises KafkaError."""
         machine, wanted = self._asked(transactional_id), frozenset(partitions)
+        if transactional_id in machine.head.transactions and transactional_id not in machine.head.ongoing:
+            self._check_limit(self.open_count, MAX_OPEN)
         await self._write(
             machine,
             lambda situation: decide.add_partitions(

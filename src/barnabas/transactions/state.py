@@ -15,7 +15,7 @@ from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import KeyValue
 from barnabas.replicated.loop import Batch
 from barnabas.storage.checkpoints import TopicPartition
-from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire import ErrorCode, KafkaError, MalformedError
 from barnabas.wire.records.transaction import TransactionLogKey, TransactionLogValue
 
 TOPIC: Final = TRANSACTION_STATE_TOPIC
@@ -168,8 +168,11 @@ def by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
 
 
 def from_value(transactional_id: str, value: TransactionLogValue) -> Transaction:
-    """Return the transaction that a record describes."""
-    state = TransactionState(value.transaction_status)
+    """Return the transaction that a record describes. Raises MalformedError if its state is unknown."""
+    try:
+        state = TransactionState(value.transaction_status)
+    except ValueError:
+        raise MalformedError(f"{transactional_id} has the unknown state {value.transaction_status}") from None
     topics = [] if state is TransactionState.EMPTY else value.transaction_partitions or []
     return Transaction(
         transactional_id,

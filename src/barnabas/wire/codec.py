@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Generator
 from typing import Any
 
-from barnabas.wire.errors import EncodeError, MalformedError
+from barnabas.wire.errors import EncodeError, MalformedError, TooLongError
 from barnabas.wire.message import LAZY_DEFAULTS, Message, Struct
 from barnabas.wire.primitives import ZERO_UUID, Uuid, decode_unsigned_varint, encode_unsigned_varint
 from barnabas.wire.schema import FIXED_FORMATS, FIXED_SIZES, FieldSchema, MessageSchema, StructSchema
@@ -168,29 +168,32 @@ class _UnpackFormats(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
 
 
 def _read_tags(data: bytes | memoryview, position: int, count: int) -> tuple[dict[int, bytes], int]:
-    tags: dict[int, bytes] = {}
     if count > 127:
         count, position = decode_unsigned_varint(data, position - 1)
-    for _ in range(count):
-        tag, position = decode_unsigned_varint(data, position)
-        size, position = decode_unsigned_varint(data, position)
-        tags[tag], position = _read_tag(data, position, tag, size)
-    return tags, position
+    tags: dict[int, bytes] = {}
+    return tags, _read_some_tags(data, position, count, tags)
 
 
 def _read_tags_in_slices(
     data: bytes | memoryview, position: int, count: int
 ) -> Generator[None, None, tuple[dict[int, bytes], int]]:
-    tags: dict[int, bytes] = {}
     if count > 127:
         count, position = decode_unsigned_varint(data, position - 1)
-    for number in range(count):
+    tags: dict[int, bytes] = {}
+    while count > SLICE_ELEMENTS:
+        position = _read_some_tags(data, position, SLICE_ELEMENTS, tags)
+        count -= SLICE_ELEMENTS
+        yield
+    return tags, _read_some_tags(data, position, count, tags)
+
+
+def _read_some_tags(data: bytes | memoryview, position: int, count: int, tags: dict[int, bytes]) -> int:
+    """Add the next tagged fields to `tags`, and return the position after them."""
+    for _ in range(count):
         tag, position = decode_unsigned_varint(data, position)
         size, position = decode_unsigned_varint(data, position)
         tags[tag], position = _read_tag(data, position, tag, size)
-        if number % SLICE_ELEMENTS == SLICE_ELEMENTS - 1:
-            yield
-    return tags, position
+    return position
 
 
 def _read_tag(data: bytes | memoryview, position: int, tag: int, size: int) -> tuple[bytes, int]:
@@ -512,7 +515,7 @@ class _PackFormats(dict[Any, Callable[..., bytes]]):
             element, prefix = part
             length = next(lengths)
             if element == "s" and length > MAX_STRING_LENGTH:
-                raise struct.error(f"a string of {length} bytes is too long")
+                raise TooLongError(f"a string of {length} bytes is too long")
             if prefix is None:
                 prefix = "B" if length < 127 else f"{len(encode_unsigned_varint(length + 1))}s"
             fmt.append(f"{prefix}{16 * length}s" if element == "16s" else f"{prefix}{length}{element}")

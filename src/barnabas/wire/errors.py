@@ -6,6 +6,7 @@ is closed. `EncodeError` and `UnsupportedVersionError` are errors of the caller.
 
 from __future__ import annotations
 
+import struct
 from enum import IntEnum
 
 
@@ -373,6 +374,10 @@ class MalformedError(ValueError):
 
 class EncodeError(ValueError):
     """A value that cannot be written in this version. The message names the field and the version."""
+
+
+class TooLongError(struct.error):
+    """A string that is longer than any message may have, as a message about a name that is almost too long itself."""
 
 
 class UnsupportedVersionError(ValueError):

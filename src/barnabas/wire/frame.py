@@ -6,7 +6,7 @@ A frame is an int32 size and that many bytes: a request header and a request, or
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from barnabas.wire.api import Api
 from barnabas.wire.codec import sliced_writer, writer
@@ -20,7 +20,10 @@ _COMPACT_AFTER = 1 << 16
 
 
 LARGE_FRAME = 1 << 16
-FIRST_ROOM = 1 << 22
+FIRST_ROOM = 1 << 16
+MAX_PIECES = 512  # of a response; more are joined, so many at a time
+LARGE_PIECE_BYTES = 1 << 12
+GROWTH = 4
 SCRATCH_BYTES = 1 << 18
 
 Frame = bytes | memoryview
@@ -33,13 +36,16 @@ class FrameBuffer:
 
     A large frame gets its own buffer as soon as its size is known. The rest is received directly into it, so that its
     bytes are not copied again, and it is returned as a view. `scratch` receives everything else, and may be shared by
-    buffers in the same thread; it is not needed if only `feed` is used. An announced size is trusted up to `first_room`,
-    and beyond only as bytes arrive: then the buffer grows, and is copied.
+    buffers in the same thread; it is not needed if only `feed` is used. An announced size is trusted up to what
+    `first_room` returns when it is read. Beyond it, memory follows the bytes that arrive: a buffer that is full grows to
+    `GROWTH` times its size, and is copied.
     """
 
     __slots__ = ("_data", "_filled", "_first_room", "_large", "_large_size", "_position", "_scratch", "max_size")
 
-    def __init__(self, max_size: int, scratch: memoryview = _NO_SCRATCH, first_room: int = FIRST_ROOM) -> None:
+    def __init__(
+        self, max_size: int, scratch: memoryview = _NO_SCRATCH, first_room: Callable[[], int] = lambda: FIRST_ROOM
+    ) -> None:
         self.max_size = max_size
         self._first_room = first_room
         self._scratch = scratch
@@ -52,6 +58,34 @@ class FrameBuffer:
     def __len__(self) -> int:
         """The number of bytes that are buffered and not yet returned."""
         return len(self._data) - self._position + (self._filled if self._large is not None else 0)
+
+    @property
+    def allocated_bytes(self) -> int:
+        """The memory that this buffer holds, with the part of it that is still empty."""
+        return len(self._data) + (0 if self._large is None else len(self._large))
+
+    @property
+    def missing_bytes(self) -> int:
+        """The number of bytes that the frame being received still needs, 0 between frames."""
+        if self._large is not None:
+            return self._large_size - self._filled
+        left = len(self._data) - self._position
+        if left < 4:
+            return 4 - left if left else 0
+        return max(0, 4 + int(_SIZE.unpack_from(self._data, self._position)[0]) - left)
+
+    @property
+    def has_frame(self) -> bool:
+        """True if a whole frame is buffered."""
+        return len(self) > 0 and not self.missing_bytes
+
+    @property
+    def growth_bytes(self) -> int:
+        """The memory that the next call of `room` takes in addition."""
+        large = self._large
+        if large is None or self._filled < len(large) or self._filled == self._large_size:
+            return 0
+        return self._grown_bytes() - len(large)
 
     def room(self) -> memoryview:
         """Return the buffer for the next bytes. Pass their number to `received`."""
@@ -90,6 +124,7 @@ class FrameBuffer:
             return frame
         data, start = self._data, self._position + 4
         if start > len(data):
+            self._drop_returned()
             return None
         (size,) = _SIZE.unpack_from(data, start - 4)
         if size < 0 or size > self.max_size:
@@ -98,6 +133,8 @@ class FrameBuffer:
         if end > len(data):
             if size >= LARGE_FRAME:
                 self._begin_large(size, start)
+            else:
+                self._drop_returned()
             return None
         self._position = end
         if isinstance(data, bytes):
@@ -105,19 +142,33 @@ class FrameBuffer:
         with memoryview(data) as view:
             return bytes(view[start:end])
 
+    def clear(self) -> None:
+        """Drop everything that was received."""
+        self._data, self._position, self._large, self._filled = b"", 0, None, 0
+
+    def _drop_returned(self) -> None:
+        """Keep only what is not returned yet, because the next bytes may not arrive for a long time."""
+        if self._position:
+            left = len(self._data) - self._position
+            self._data = bytearray(memoryview(self._data)[self._position :]) if left else b""
+            self._position = 0
+
     def _begin_large(self, size: int, start: int) -> None:
-        self._large = memoryview(bytearray(min(size, self._first_room)))
         self._large_size = size
         self._filled = len(self._data) - start
+        self._large = memoryview(bytearray(min(size, max(self._first_room(), GROWTH * self._filled))))
         self._large[: self._filled] = self._data[start:]
         self._data, self._position = b"", 0
 
     def _large_room(self, large: memoryview) -> memoryview:
         if self._filled == len(large):
-            larger = memoryview(bytearray(min(self._large_size, 2 * len(large))))
+            larger = memoryview(bytearray(self._grown_bytes()))
             larger[: self._filled] = large
             self._large = large = larger
         return large[self._filled :]
+
+    def _grown_bytes(self) -> int:
+        return min(self._large_size, GROWTH * self._filled)
 
 
 def encode_response(api: Api, version: int, correlation_id: int, response: Message | bytes) -> list[bytes]:
@@ -139,7 +190,32 @@ def encode_response_in_slices(
         pieces.append(response)
     else:
         yield from sliced_writer(type(response), version)(response, pieces.append)
+        if len(pieces) > MAX_PIECES:
+            pieces = yield from _fewer(pieces)
     return _with_header(api, version, correlation_id, pieces)
+
+
+def _fewer(pieces: list[bytes]) -> Generator[None, None, list[bytes]]:
+    """Join small pieces, because whoever sends them walks over all of them at once. Records stay as they are."""
+    fewer: list[bytes] = [b""]
+    small: list[bytes] = []
+    for piece in pieces:
+        is_small = type(piece) is bytes and len(piece) < LARGE_PIECE_BYTES
+        if is_small:
+            small.append(piece)
+        if small and (not is_small or len(small) == MAX_PIECES):
+            fewer.append(b"".join(small))
+            small = []
+            yield
+        if not is_small:
+            fewer.append(piece)
+    fewer.append(b"".join(small))
+    return fewer
+
+
+def frame_size(pieces: list[bytes]) -> int:
+    """Return the size of a frame that `encode_response` returned, as its header has it."""
+    return int.from_bytes(pieces[0][:4])
 
 
 def _with_header(api: Api, version: int, correlation_id: int, pieces: list[bytes]) -> list[bytes]:

@@ -15,6 +15,8 @@ from barnabas.broker.context import Context
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicated.decision import Producer
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Breather, in_slices
+from barnabas.steps import Slices, stepwise
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -31,24 +33,28 @@ async def handle(context: Context, request: AddPartitionsToTxnRequest) -> AddPar
             producer_epoch=request.v3_and_below_producer_epoch,
             topics=request.v3_and_below_topics,
         )
-        rows = _rows(only, await _errors(context, only))
+        rows = await in_slices(_rows(only, await _errors(context, only)))
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows)
     context.require_on_cluster(AclOperation.CLUSTER_ACTION)
-    found = await asyncio.gather(*(_errors(context, each) for each in request.transactions))
-    return AddPartitionsToTxnResponse(
-        results_by_transaction=[
-            AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
-                transactional_id=each.transactional_id, topic_results=_rows(each, errors)
+    others_first = Breather()
+    results = []
+    for some in stepwise(request.transactions):
+        await others_first()
+        found = await asyncio.gather(*(_errors(context, each) for each in some))
+        for each, errors in zip(some, found, strict=True):
+            rows = await in_slices(_rows(each, errors))
+            results.append(
+                AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
+                    transactional_id=each.transactional_id, topic_results=rows
+                )
             )
-            for each, errors in zip(request.transactions, found, strict=True)
-        ]
-    )
+    return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
 async def _errors(context: Context, transaction: Transaction) -> Errors:
     """Add or verify the partitions and return the errors, empty if all succeeded."""
-    partitions = [TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-    if refused := _refused(context, transaction, partitions):
+    partitions = await in_slices(_partitions(transaction))
+    if refused := await in_slices(_refused(context, transaction, partitions)):
         return refused
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     coordinator = context.services.transactions
@@ -63,13 +69,24 @@ async def _errors(context: Context, transaction: Transaction) -> Errors:
     return {}
 
 
-def _refused(context: Context, transaction: Transaction, partitions: list[TopicPartition]) -> Errors:
+def _partitions(transaction: Transaction) -> Slices[list[TopicPartition]]:
+    """Return the partitions, each once."""
+    found: dict[TopicPartition, None] = {}
+    for topic in transaction.topics:
+        for index in topic.partitions:
+            found[TopicPartition(topic.name, index)] = None
+            yield
+    return list(found)
+
+
+def _refused(context: Context, transaction: Transaction, partitions: list[TopicPartition]) -> Slices[Errors]:
     """Return the errors of partitions that are not authorized or unknown. If there are any, none is added."""
     is_client = context.version < 4
     if is_client and not context.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     errors: Errors = {}
     for partition in partitions:
+        yield
         name = partition.topic
         topic = context.image.topics.get(name)
         if is_client and (name in INTERNAL_TOPICS or not context.may(AclOperation.WRITE, ResourceType.TOPIC, name)):
@@ -81,17 +98,19 @@ def _refused(context: Context, transaction: Transaction, partitions: list[TopicP
     return {**dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED), **errors}
 
 
-def _rows(transaction: Transaction, errors: Errors) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
+def _rows(
+    transaction: Transaction, errors: Errors
+) -> Slices[list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]]:
+    rows = []
+    for topic in transaction.topics:
+        row = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(name=topic.name)
+        for index in topic.partitions:
+            yield
+            code = errors.get(TopicPartition(topic.name, index), ErrorCode.NONE)
+            row.results_by_partition.append(
                 AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
-                    partition_index=index,
-                    partition_error_code=errors.get(TopicPartition(topic.name, index), ErrorCode.NONE),
+                    partition_index=index, partition_error_code=code
                 )
-                for index in topic.partitions
-            ],
-        )
-        for topic in transaction.topics
-    ]
+            )
+        rows.append(row)
+    return rows

@@ -8,12 +8,15 @@ but its first alteration takes effect. IP addresses may be given as host names t
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from ipaddress import ip_address
 
 from barnabas.broker.context import Context
 from barnabas.controller import quotas
 from barnabas.metadata.quotas import QuotaEntity
 from barnabas.security.acl import AclOperation
+from barnabas.slices import in_slices
+from barnabas.steps import mapped
 from barnabas.wire import KafkaError
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 
@@ -22,21 +25,23 @@ Entity = AlterClientQuotasResponse.EntityData
 
 
 async def handle(context: Context, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
-    alterations = [
-        quotas.QuotaAlteration(
-            {part.entity_type: part.entity_name for part in entry.entity},
-            [(op.key, None if op.remove else op.value) for op in entry.ops],
-        )
-        for entry in request.entries
-    ]
+    alterations = await in_slices(mapped(_alteration, request.entries))
     try:
         context.require_on_cluster(AclOperation.ALTER_CONFIGS)
         hosts = {parts[quotas.IP] for parts, _ in alterations if quotas.IP in parts}
         unknown_hosts = {host for host in hosts if host and not await _is_known(host)}
         found = await context.controller.write(quotas.alter, alterations, unknown_hosts, request.validate_only)
     except KafkaError as error:
-        return AlterClientQuotasResponse(entries=[_failed(entry, error) for entry in request.entries])
-    return AlterClientQuotasResponse(entries=[_entry(entity, error) for entity, error in found])
+        failed = partial(_failed, error)
+        return AlterClientQuotasResponse(entries=await in_slices(mapped(failed, request.entries)))
+    return AlterClientQuotasResponse(entries=await in_slices(mapped(lambda each: _entry(*each), found)))
+
+
+def _alteration(entry: AlterClientQuotasRequest.EntryData) -> quotas.QuotaAlteration:
+    return quotas.QuotaAlteration(
+        {part.entity_type: part.entity_name for part in entry.entity},
+        [(op.key, None if op.remove else op.value) for op in entry.ops],
+    )
 
 
 async def _is_known(host: str) -> bool:
@@ -50,7 +55,7 @@ async def _is_known(host: str) -> bool:
     return True
 
 
-def _failed(entry: AlterClientQuotasRequest.EntryData, error: KafkaError) -> Entry:
+def _failed(error: KafkaError, entry: AlterClientQuotasRequest.EntryData) -> Entry:
     entity = [Entity(entity_type=part.entity_type, entity_name=part.entity_name) for part in entry.entity]
     return Entry(error_code=error.code, error_message=error.code.message, entity=entity)
 

@@ -13,12 +13,15 @@ from barnabas.broker.context import Context
 from barnabas.broker.errors import shown_message
 from barnabas.controller import reassignments
 from barnabas.security.acl import AclOperation
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, mapped
 from barnabas.wire import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
 
+TopicRow = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 Row = AlterPartitionReassignmentsResponse.ReassignablePartitionResponse
 
 
@@ -26,19 +29,36 @@ async def handle(context: Context, request: AlterPartitionReassignmentsRequest) 
     context.require_on_cluster(AclOperation.ALTER)
     if not request.topics:
         return AlterPartitionReassignmentsResponse(error_message="")
-    wanted = [
-        (topic.name, [(each.partition_index, each.replicas) for each in topic.partitions]) for topic in request.topics
-    ]
+    wanted = await in_slices(_wanted(request))
     may_change_factor = request.allow_replication_factor_change
     altered = await context.controller.write(
         reassignments.alter, wanted, may_change_factor, timeout_ms=request.timeout_ms
     )
-    topic_of = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=may_change_factor,
         error_message=None,
-        responses=[topic_of(name=name, partitions=[_row(*each) for each in rows]) for name, rows in altered],
+        responses=await in_slices(_rows(altered)),
     )
+
+
+def _wanted(request: AlterPartitionReassignmentsRequest) -> Slices[list[tuple[str, list[reassignments.Target]]]]:
+    wanted = []
+    for topic in request.topics:
+        wanted.append((topic.name, (yield from mapped(_target, topic.partitions))))
+        yield
+    return wanted
+
+
+def _target(partition: AlterPartitionReassignmentsRequest.ReassignablePartition) -> reassignments.Target:
+    return partition.partition_index, partition.replicas
+
+
+def _rows(altered: reassignments.Altered) -> Slices[list[TopicRow]]:
+    rows = []
+    for name, partitions in altered:
+        rows.append(TopicRow(name=name, partitions=(yield from mapped(lambda each: _row(*each), partitions))))
+        yield
+    return rows
 
 
 def _row(index: int, error: KafkaError | None) -> Row:

@@ -12,6 +12,8 @@ from barnabas.broker.context import Context
 from barnabas.broker.errors import shown_message
 from barnabas.controller import scram
 from barnabas.security.acl import AclOperation
+from barnabas.slices import in_slices
+from barnabas.steps import mapped
 from barnabas.wire import KafkaError
 from barnabas.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -29,7 +31,7 @@ async def handle(context: Context, request: AlterUserScramCredentialsRequest) ->
     except KafkaError as error:
         names = {each.name for each in request.deletions} | {each.name for each in request.upsertions}
         errors = dict.fromkeys(sorted(names), error)
-    return AlterUserScramCredentialsResponse(results=[_row(name, error) for name, error in errors.items()])
+    return AlterUserScramCredentialsResponse(results=await in_slices(mapped(lambda each: _row(*each), errors.items())))
 
 
 def _row(name: str, error: KafkaError | None) -> Row:

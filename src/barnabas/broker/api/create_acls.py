@@ -15,27 +15,30 @@ from barnabas.broker.dispatch import Refused
 from barnabas.broker.errors import shown_message
 from barnabas.controller import acls
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 
 Row = CreateAclsResponse.AclCreationResult
 
 
-def handle(context: Context, request: CreateAclsRequest) -> Awaitable[CreateAclsResponse]:
+def handle(context: Context, request: CreateAclsRequest) -> Slices[Awaitable[CreateAclsResponse]]:
     for each in request.creations:
+        yield
         codes = (each.resource_type, each.resource_pattern_type, each.operation, each.permission_type)
         if 0 in codes:
             raise Refused(f"CreateAcls with UNKNOWN elements: {codes}")
     context.require_on_cluster(AclOperation.ALTER)
     if not context.services.authorizer.enabled:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return _create(context, [_entry(each) for each in request.creations])
+    return _create(context, (yield from mapped(_entry, request.creations)))
 
 
 async def _create(context: Context, entries: list[AclEntry]) -> CreateAclsResponse:
     timeout_ms = context.config.connections_max_idle_ms
     errors = await context.controller.write(acls.create, entries, timeout_ms=timeout_ms if timeout_ms >= 0 else None)
-    return CreateAclsResponse(results=[_row(error) for error in errors])
+    return CreateAclsResponse(results=await in_slices(mapped(_row, errors)))
 
 
 def _entry(creation: CreateAclsRequest.AclCreation) -> AclEntry:

@@ -4,7 +4,7 @@ Needs ALTER on the topic. `count` is the new total number of partitions. The con
 `assignments` does, with one entry for each. Every topic has its own row, without a message if it is unknown or not
 authorized. A duplicate name is INVALID_REQUEST. More than 10,000 new partitions in one request are refused, where Kafka
 adds the first 10,000 and answers UNKNOWN_SERVER_ERROR. A client above its controller_mutation_rate gets
-THROTTLING_QUOTA_EXCEEDED in version 3; before, its response is delayed.
+THROTTLING_QUOTA_EXCEEDED in version 3; before, its request is accepted. Either way its connection is then muted.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from barnabas.broker.mutation_throttle import MutationThrottle
 from barnabas.config.hash_order import hash_order
 from barnabas.controller import topics
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import mapped
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -28,12 +30,11 @@ async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePa
     twice = hash_order(name for name, count in times.items() if count > 1)
     rows = [Row(name=n, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.") for n in twice]
     wanted = {topic.name: topic for topic in request.topics if times[topic.name] == 1}
-    accepted = []
-    for name in hash_order(times):
-        if name in wanted and context.may(AclOperation.ALTER, ResourceType.TOPIC, name):
-            accepted.append(wanted[name])
-        elif name in wanted:
-            rows.append(Row(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    names = [name for name in hash_order(times) if name in wanted]
+    may = await in_slices(mapped(lambda name: context.may(AclOperation.ALTER, ResourceType.TOPIC, name), names))
+    accepted = [wanted[name] for name, allowed in zip(names, may, strict=True) if allowed]
+    refused = (name for name, allowed in zip(names, may, strict=True) if not allowed)
+    rows += [Row(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in refused]
     throttle = MutationThrottle(context, strict_from=STRICT_FROM)
     if accepted:
         try:

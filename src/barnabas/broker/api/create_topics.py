@@ -5,7 +5,7 @@ is INVALID_REQUEST. A topic with several errors gets the first in this order: na
 version 5 on, the response has the settings in force if the caller may describe them (otherwise topic_config_error_code
 is TOPIC_AUTHORIZATION_FAILED). Version 7 has the topic's id, even if the request only validates. More than 10,000
 partitions in one request are refused as a whole. A client above its controller_mutation_rate gets
-THROTTLING_QUOTA_EXCEEDED from version 6 on; before, its response is delayed.
+THROTTLING_QUOTA_EXCEEDED from version 6 on; before, its request is accepted. Either way its connection is then muted.
 
 Not done: create.topic.policy.class.name.
 """
@@ -20,6 +20,8 @@ from barnabas.config.hash_order import hash_order
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.controller import topics
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
@@ -31,14 +33,15 @@ _FIRST_WITH_CONFIGS = 5
 
 async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
     times = Counter(topic.name for topic in request.topics)
-    refused = _refused(context, times)
+    refused = await in_slices(_refused(context, times))
     accepted = [topic for topic in request.topics if topic.name not in refused]
+    describable = await in_slices(_describable(context, accepted))
     rows: list[Row] = []
     throttle = MutationThrottle(context, strict_from=STRICT_FROM)
     if accepted:
         try:
             created = await context.controller.write(
-                topics.create, accepted, _describable(context, accepted), request.validate_only, throttle.quota,
+                topics.create, accepted, describable, request.validate_only, throttle.quota,
                 timeout_ms=request.timeout_ms, accepted=throttle.accepted,
             )  # fmt: skip
             rows = created.answers
@@ -52,12 +55,13 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> Row:
     return Row(name=name, error_code=code, error_message=message)
 
 
-def _refused(context: Context, times: Counter[str]) -> dict[str, Row]:
+def _refused(context: Context, times: Counter[str]) -> Slices[dict[str, Row]]:
     """Return the rows of topics that are refused without asking the controller."""
     may_create_all = context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
     twice = [name for name, count in times.items() if count > 1]
     rows = {name: _failed(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in hash_order(twice)}
     for name in hash_order(name for name in times if name not in rows):
+        yield
         if name == CLUSTER_METADATA_TOPIC:
             text = f"Creation of internal topic {name} is prohibited."
             rows[name] = _failed(name, ErrorCode.INVALID_REQUEST, text)
@@ -66,8 +70,12 @@ def _refused(context: Context, times: Counter[str]) -> dict[str, Row]:
     return rows
 
 
-def _describable(context: Context, accepted: list[CreateTopicsRequest.CreatableTopic]) -> frozenset[str]:
+def _describable(context: Context, accepted: list[CreateTopicsRequest.CreatableTopic]) -> Slices[frozenset[str]]:
     if context.version < _FIRST_WITH_CONFIGS:
         return frozenset()
-    names = (topic.name for topic in accepted)
-    return frozenset(n for n in names if context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, n))
+    names: set[str] = set()
+    for topic in accepted:
+        if context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+            names.add(topic.name)
+        yield
+    return frozenset(names)

@@ -16,6 +16,8 @@ from barnabas.broker.dispatch import Refused
 from barnabas.broker.errors import shown_message
 from barnabas.controller import acls
 from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 
@@ -23,21 +25,22 @@ Row = DeleteAclsResponse.DeleteAclsFilterResult
 Match = DeleteAclsResponse.DeleteAclsMatchingAcl
 
 
-def handle(context: Context, request: DeleteAclsRequest) -> Awaitable[DeleteAclsResponse]:
+def handle(context: Context, request: DeleteAclsRequest) -> Slices[Awaitable[DeleteAclsResponse]]:
     for each in request.filters:
+        yield
         codes = (each.resource_type_filter, each.pattern_type_filter, each.operation, each.permission_type)
         if 0 in codes:
             raise Refused(f"DeleteAcls with UNKNOWN elements: {codes}")
     context.require_on_cluster(AclOperation.ALTER)
     if not context.services.authorizer.enabled:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return _delete(context, [_filter(each) for each in request.filters])
+    return _delete(context, (yield from mapped(_filter, request.filters)))
 
 
 async def _delete(context: Context, filters: list[AclFilter]) -> DeleteAclsResponse:
     timeout_ms = context.config.connections_max_idle_ms
     found = await context.controller.write(acls.delete, filters, timeout_ms=timeout_ms if timeout_ms >= 0 else None)
-    return DeleteAclsResponse(filter_results=[_row(each) for each in found])
+    return DeleteAclsResponse(filter_results=await in_slices(mapped(_row, found)))
 
 
 def _filter(given: DeleteAclsRequest.DeleteAclsFilter) -> AclFilter:

@@ -30,7 +30,10 @@ HIGH_WATERMARK = -1
 def handle(context: Context, request: DeleteRecordsRequest) -> Slices[DeleteRecordsResponse]:
     asked: dict[str, dict[int, int]] = {}
     for topic in request.topics:
-        asked.setdefault(topic.name, {}).update((each.partition_index, each.offset) for each in topic.partitions)
+        offsets = asked.setdefault(topic.name, {})
+        for each in topic.partitions:
+            offsets[each.partition_index] = each.offset
+            yield
     topics = []
     for name, offsets in asked.items():
         may = context.may(AclOperation.DELETE, ResourceType.TOPIC, name)

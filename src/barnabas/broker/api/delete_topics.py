@@ -4,8 +4,8 @@ Needs DELETE on the topic or on the cluster. Topics are given by name, or from v
 UNKNOWN_TOPIC_ID, an unknown name UNKNOWN_TOPIC_OR_PARTITION. A topic given twice, with both name and id, or with
 neither is INVALID_REQUEST and not deleted. A topic that the caller may not DESCRIBE gets the same row whether it exists
 or not. `delete.topic.enable=false` refuses everything. Rows of ids come before those of names (Kafka shuffles them
-all). A client above its controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 5 on; before, its response
-is delayed.
+all). A client above its controller_mutation_rate gets THROTTLING_QUOTA_EXCEEDED from version 5 on; before, its request
+is accepted. Either way its connection is then muted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from barnabas.broker.context import Context
 from barnabas.broker.mutation_throttle import MutationThrottle
 from barnabas.controller import topics
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
@@ -29,16 +31,19 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
     asked = request.topics if context.version >= 6 else [State(name=name) for name in request.topic_names]
     if not context.config.get_bool("delete.topic.enable"):
         code = ErrorCode.TOPIC_DELETION_DISABLED if context.version >= 3 else ErrorCode.INVALID_REQUEST
-        return _all_failed(asked, code)
-    rows, names, ids = _asked_for(asked)
+        return await in_slices(_all_failed(asked, code))
+    rows, names, ids = await in_slices(_asked_for(asked))
     if (names or ids) and request.timeout_ms <= 0:  # Kafka times out when it looks them up
-        return _all_failed(asked, ErrorCode.REQUEST_TIMED_OUT)
+        return await in_slices(_all_failed(asked, ErrorCode.REQUEST_TIMED_OUT))
     chosen: dict[Uuid, Row] = {}
     may_delete_all = context.may(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
-    rows += [_choose_by_id(context, topic_id, chosen, may_delete_all) for topic_id in ids]
+    rows += await in_slices(mapped(lambda topic_id: _choose_by_id(context, topic_id, chosen, may_delete_all), ids))
     given_ids = {topic.topic_id for topic in asked}
-    for name in names:
-        _choose_by_name(context, name, chosen, given_ids, may_delete_all, rows)
+    replaced: set[int] = set()
+    rows += await in_slices(
+        mapped(lambda name: _choose_by_name(context, name, chosen, given_ids, may_delete_all, replaced), names)
+    )
+    rows = [row for row in rows if id(row) not in replaced]
     throttle = MutationThrottle(context, strict_from=STRICT_FROM)
     if chosen:
         try:
@@ -46,27 +51,29 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
                 topics.delete, list(chosen), throttle.quota, timeout_ms=request.timeout_ms, accepted=throttle.accepted
             )
         except KafkaError as error:
-            return _all_failed(asked, error.code)
+            return await in_slices(_all_failed(asked, error.code))
         for topic_id, failure in deleted.answers.items():
             if failure is not None:
                 chosen[topic_id].error_code = failure.code
     return throttle.throttled(DeleteTopicsResponse(responses=rows))
 
 
-def _all_failed(asked: list[State], code: ErrorCode) -> DeleteTopicsResponse:
-    return DeleteTopicsResponse(responses=[Row(name=t.name, topic_id=t.topic_id, error_code=code) for t in asked])
+def _all_failed(asked: list[State], code: ErrorCode) -> Slices[DeleteTopicsResponse]:
+    rows = yield from mapped(lambda t: Row(name=t.name, topic_id=t.topic_id, error_code=code), asked)
+    return DeleteTopicsResponse(responses=rows)
 
 
 def _failed(name: str | None, topic_id: Uuid, code: ErrorCode, message: str | None = None) -> Row:
     return Row(name=name, topic_id=topic_id, error_code=code, error_message=message or code.message)
 
 
-def _asked_for(asked: list[State]) -> tuple[list[Row], list[str], list[Uuid]]:
+def _asked_for(asked: list[State]) -> Slices[tuple[list[Row], list[str], list[Uuid]]]:
     """Return the rows that fail at once, and the names and ids that were given exactly once."""
     rows = []
     names, ids = Counter[str](), Counter[Uuid]()
     invalid = ErrorCode.INVALID_REQUEST
     for topic in asked:
+        yield
         if topic.name is None and topic.topic_id == ZERO_UUID:
             rows.append(_failed(None, ZERO_UUID, invalid, "Neither topic name nor id were specified."))
         elif topic.name is None:
@@ -98,20 +105,20 @@ def _choose_by_name(
     chosen: dict[Uuid, Row],
     given_ids: Container[Uuid],
     may_delete_all: bool,
-    rows: list[Row],
-) -> None:
+    replaced: set[int],
+) -> Row:
+    """Return the row of a name. The row of an id that the name has too is put into `replaced`, by its identity."""
     topic = context.image.topics.get(name)
     if not may_delete_all and not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-        rows.append(_failed(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    elif topic is None:
-        rows.append(_failed(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-    elif not may_delete_all and not context.may(AclOperation.DELETE, ResourceType.TOPIC, name):
-        rows.append(_failed(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    elif topic.topic_id in given_ids:
+        return _failed(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if topic is None:
+        return _failed(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not may_delete_all and not context.may(AclOperation.DELETE, ResourceType.TOPIC, name):
+        return _failed(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if topic.topic_id in given_ids:
         if topic.topic_id in chosen:
-            rows.remove(chosen.pop(topic.topic_id))
+            replaced.add(id(chosen.pop(topic.topic_id)))
         text = "The provided topic name maps to an ID that was already supplied."
-        rows.append(_failed(name, topic.topic_id, ErrorCode.INVALID_REQUEST, text))
-    else:
-        row = chosen[topic.topic_id] = Row(name=name, topic_id=topic.topic_id)
-        rows.append(row)
+        return _failed(name, topic.topic_id, ErrorCode.INVALID_REQUEST, text)
+    row = chosen[topic.topic_id] = Row(name=name, topic_id=topic.topic_id)
+    return row

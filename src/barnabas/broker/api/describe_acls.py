@@ -7,11 +7,10 @@ SECURITY_DISABLED. Resources, and the entries of each, are sorted (Kafka: in the
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from barnabas.broker.context import Context
 from barnabas.broker.dispatch import Refused
 from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.steps import Slices, mapped, stepwise
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
@@ -19,7 +18,7 @@ Resource = DescribeAclsResponse.DescribeAclsResource
 Description = DescribeAclsResponse.AclDescription
 
 
-def handle(context: Context, request: DescribeAclsRequest) -> DescribeAclsResponse:
+def handle(context: Context, request: DescribeAclsRequest) -> Slices[DescribeAclsResponse]:
     codes = (request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type)
     if 0 in codes:
         raise Refused(f"DescribeAcls with UNKNOWN elements: {codes}")
@@ -36,8 +35,18 @@ def handle(context: Context, request: DescribeAclsRequest) -> DescribeAclsRespon
         AclOperation(request.operation),
         AclPermissionType(request.permission_type),
     )
-    found = sorted({entry for entry in context.image.acls.by_id.values() if selects.matches(entry)})
-    return DescribeAclsResponse(resources=[_resource(list(entries)) for _, entries in groupby(found, key=_pattern)])
+    found: set[AclEntry] = set()
+    for some in stepwise(context.image.acls.by_id.values()):
+        found.update(entry for entry in some if selects.matches(entry))
+        yield
+    by_pattern: dict[tuple[int, str, int], list[AclEntry]] = {}
+    for some in stepwise(found):
+        for entry in some:
+            by_pattern.setdefault(_pattern(entry), []).append(entry)
+        yield
+    return DescribeAclsResponse(
+        resources=(yield from mapped(lambda pattern: _resource(sorted(by_pattern[pattern])), sorted(by_pattern)))
+    )
 
 
 def _pattern(entry: AclEntry) -> tuple[int, str, int]:

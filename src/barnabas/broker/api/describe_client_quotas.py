@@ -15,6 +15,7 @@ from barnabas.broker.errors import shown_message
 from barnabas.controller.quotas import CLIENT_ID, ENTITY_TYPES, IP, USER, in_order
 from barnabas.metadata.quotas import QuotaEntity
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.steps import Slices, mapped, stepwise
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 
@@ -25,7 +26,7 @@ Value = DescribeClientQuotasResponse.ValueData
 _EXACT, _DEFAULT, _ANY = range(3)
 
 
-def handle(context: Context, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+def handle(context: Context, request: DescribeClientQuotasRequest) -> Slices[DescribeClientQuotasResponse]:
     try:
         if not context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -41,8 +42,13 @@ def handle(context: Context, request: DescribeClientQuotasRequest) -> DescribeCl
         return exact.items() <= parts.items() and any_name <= parts.keys()
 
     found = context.image.quotas
-    entities = sorted(filter(fits, found), key=repr)  # a name may be None
-    return DescribeClientQuotasResponse(entries=[_entry(entity, found[entity]) for entity in entities])
+    shown: dict[str, QuotaEntity] = {}
+    for some in stepwise(found):
+        shown.update((repr(entity), entity) for entity in some if fits(entity))
+        yield
+    entities = (shown[text] for text in sorted(shown))  # not by the entities: a name may be None
+    entries = yield from mapped(lambda entity: _entry(entity, found[entity]), entities)
+    return DescribeClientQuotasResponse(entries=entries)
 
 
 def _read_filter(

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from barnabas.broker.context import Context
 from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.member import ClassicMember
 from barnabas.groups.classic.state import State
 from barnabas.groups.image import group_not_found
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
@@ -22,14 +24,15 @@ NOT_FOUND_FROM = 6
 Row = DescribeGroupsResponse.DescribedGroup
 
 
-def handle(context: Context, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+def handle(context: Context, request: DescribeGroupsRequest) -> Slices[DescribeGroupsResponse]:
     refused, rows = [], []
     for group_id in request.groups:
+        yield
         if not context.may(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
             refused.append(Row(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
             continue
         try:
-            row = _described(context, group_id)
+            row = yield from _described(context, group_id)
         except KafkaError as error:
             row = _failed(context, group_id, error)
         if request.include_authorized_operations and context.version >= OPERATIONS_FROM and not row.error_code:
@@ -47,27 +50,29 @@ def _failed(context: Context, group_id: str, error: KafkaError) -> Row:
     return row
 
 
-def _described(context: Context, group_id: str) -> Row:
+def _described(context: Context, group_id: str) -> Slices[Row]:
     group = context.services.groups.committed_group(group_id)
     if group is None:
         raise group_not_found(group_id)
     if not isinstance(group, ClassicGroup):
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
-    is_stable = group.state is State.STABLE
-    return Row(
+    is_stable, name = group.state is State.STABLE, group.protocol_name
+
+    def member_row(member: ClassicMember) -> DescribeGroupsResponse.DescribedGroupMember:
+        return DescribeGroupsResponse.DescribedGroupMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata(name) if is_stable else b"",
+            member_assignment=member.assignment,
+        )
+
+    row = Row(
         group_id=group_id,
         group_state=group.state,
         protocol_type=group.protocol_type or "",
-        protocol_data=(group.protocol_name or "") if is_stable else "",
-        members=[
-            DescribeGroupsResponse.DescribedGroupMember(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
-                member_assignment=member.assignment,
-            )
-            for member in group.members
-        ],
+        protocol_data=(name or "") if is_stable else "",
     )
+    row.members = yield from mapped(member_row, list(group.members))  # members may come and go meanwhile
+    return row

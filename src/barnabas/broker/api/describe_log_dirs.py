@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Mapping
 
 from barnabas.broker.context import Context
 from barnabas.replicas.log_directories import DirectoryUsage, StoredPartition
 from barnabas.replicas.partition import Partition as Replica
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, stepwise
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.errors import StorageError
 from barnabas.wire import ErrorCode
@@ -41,11 +44,18 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
             usages[path] = await asyncio.to_thread(directories.usage, path)
         except StorageError as error:
             context.services.replicas.fail_dir(path, error)
-    wanted = None
-    if request.topics is not None:
-        wanted = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
-    held = _held(context, wanted)
-    begun = {each.partition for usage in usages.values() for each in usage.partitions if not each.is_future}
+    return DescribeLogDirsResponse(results=await in_slices(_rows(context, request, usages)))
+
+
+def _rows(context: Context, request: DescribeLogDirsRequest, usages: Mapping[str, DirectoryUsage]) -> Slices[list[Row]]:
+    directories = context.services.log_directories
+    wanted = yield from _wanted(request)
+    held = yield from _held(context, wanted)
+    begun: set[TopicPartition] = set()
+    for usage in usages.values():
+        for some in stepwise(usage.partitions):
+            begun.update(each.partition for each in some if not each.is_future)
+            yield
     version = context.image.metadata_version
     shows_cordoned = version is not None and version.is_cordoned_log_dirs_supported
     rows = []
@@ -56,12 +66,14 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
         usage = usages[path]
         found: defaultdict[str, list[Partition]] = defaultdict(list)
         for stored in usage.partitions:
+            yield
             if wanted is None or stored.partition in wanted:
                 lag = _lag(context, held.get(stored.partition), stored)
                 found[stored.partition.topic].append(
                     _row(stored.partition, stored.size_in_bytes, lag, stored.is_future)
                 )
         for partition, replica in held.items():
+            yield
             if replica.log_dir == path and partition not in begun:
                 found[partition.topic].append(_row(partition, 0, 0, False))
         rows.append(
@@ -73,16 +85,36 @@ async def handle(context: Context, request: DescribeLogDirsRequest) -> DescribeL
                 is_cordoned=shows_cordoned and directories.is_cordoned(path),
             )
         )
-    return DescribeLogDirsResponse(results=rows)
+    return rows
 
 
-def _held(context: Context, wanted: set[TopicPartition] | None) -> dict[TopicPartition, Replica]:
+def _wanted(request: DescribeLogDirsRequest) -> Slices[set[TopicPartition] | None]:
+    """Return the requested partitions, or None for all."""
+    if request.topics is None:
+        return None
+    wanted: set[TopicPartition] = set()
+    for topic in request.topics:
+        for some in stepwise(topic.partitions):
+            wanted.update(TopicPartition(topic.topic, index) for index in some)
+            yield
+    return wanted
+
+
+def _held(context: Context, wanted: set[TopicPartition] | None) -> Slices[dict[TopicPartition, Replica]]:
     """Return the replicas of this node, or the wanted ones among them."""
     replicas = context.services.replicas
+    held: dict[TopicPartition, Replica] = {}
     if wanted is None:
-        return {TopicPartition(each.topic, each.partition_id): each for each in replicas}
-    found = ((each, replicas.get(each.topic, each.partition)) for each in wanted)
-    return {each: replica for each, replica in found if replica is not None}
+        for some in stepwise(list(replicas)):
+            held.update((each.name, each) for each in some)
+            yield
+        return held
+    for each in wanted:
+        replica = replicas.get(each.topic, each.partition)
+        if replica is not None:
+            held[each] = replica
+        yield
+    return held
 
 
 def _lag(context: Context, replica: Replica | None, stored: StoredPartition) -> int:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from barnabas.broker.context import Context
 from barnabas.broker.encoded_topics import DESCRIBE_TOPIC_PARTITIONS, TopicsView
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.config.topic_names import is_valid
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, encode
 from barnabas.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -29,7 +31,9 @@ Cursor = DescribeTopicPartitionsResponse.Cursor
 _LIST_AT = 4  # the topics follow the throttle time
 
 
-def handle(context: Context, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse | bytes:
+def handle(
+    context: Context, request: DescribeTopicPartitionsRequest
+) -> Slices[DescribeTopicPartitionsResponse | bytes]:
     cursor = request.cursor
     start = "" if cursor is None else cursor.topic_name
     if cursor is not None and cursor.partition_index < 0:
@@ -40,14 +44,15 @@ def handle(context: Context, request: DescribeTopicPartitionsRequest) -> Describ
         names = sorted({topic.name for topic in request.topics if topic.name >= start})
         if cursor is not None and start not in names:
             return _failed(request, ErrorCode.INVALID_REQUEST)
-        refused = [name for name in names if not _may_describe(context, name)]
-        allowed = [name for name in names if name not in refused] if refused else names
+        may = yield from mapped(partial(_may_describe, context), names)
+        refused = [name for name, is_allowed in zip(names, may, strict=True) if not is_allowed]
+        allowed = [name for name, is_allowed in zip(names, may, strict=True) if is_allowed]
         if cursor is None and "" in allowed:
             return _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
         allowed = _all_from(context, start)
     view = context.services.encoded_topics.view(DESCRIBE_TOPIC_PARTITIONS, context.listener.name, context.image.brokers)
-    rows, next_cursor = _page(context, request, view, allowed)
+    rows, next_cursor = yield from _page(context, request, view, allowed)
     rows += [view.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name) + view.ending() for name in refused]
     body = encode(DescribeTopicPartitionsResponse(next_cursor=next_cursor), context.version)
     return b"".join((body[:_LIST_AT], view.length(len(rows)), *rows, body[_LIST_AT + 1 :]))
@@ -72,13 +77,14 @@ def _all_from(context: Context, start: str) -> Iterator[str]:
 
 def _page(
     context: Context, request: DescribeTopicPartitionsRequest, view: TopicsView, names: Iterable[str]
-) -> tuple[list[bytes], Cursor | None]:
+) -> Slices[tuple[list[bytes], Cursor | None]]:
     """Return the topics of this response, and the cursor of the next one."""
     topics, cursor = context.image.topics, request.cursor
     left = max(min(request.response_partition_limit, context.config.get_int("max.request.partition.size.limit")), 1)
     operations = context.authorized_operations(ResourceType.TOPIC, "") if context.may_everything else None
     rows: list[bytes] = []
     for name in names:
+        yield
         if left == 0:
             return rows, Cursor(topic_name=name)
         if operations is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from barnabas.broker.context import Context
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.steps import Slices
 from barnabas.transactions.state import by_topic
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
@@ -16,9 +17,10 @@ from barnabas.wire.messages.describe_transactions import DescribeTransactionsReq
 Row = DescribeTransactionsResponse.TransactionState
 
 
-def handle(context: Context, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+def handle(context: Context, request: DescribeTransactionsRequest) -> Slices[DescribeTransactionsResponse]:
     rows = []
     for transactional_id in request.transactional_ids:
+        yield
         try:
             rows.append(_describe(context, transactional_id))
         except KafkaError as error:

@@ -13,6 +13,7 @@ from barnabas.broker.context import Context
 from barnabas.config.hash_order import hash_order
 from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -23,7 +24,9 @@ Row = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 Credential = DescribeUserScramCredentialsResponse.CredentialInfo
 
 
-def handle(context: Context, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
+def handle(
+    context: Context, request: DescribeUserScramCredentialsRequest
+) -> Slices[DescribeUserScramCredentialsResponse]:
     asked = [user.name for user in request.users or ()]
     if not context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
         code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -31,9 +34,8 @@ def handle(context: Context, request: DescribeUserScramCredentialsRequest) -> De
         return DescribeUserScramCredentialsResponse(error_code=code, error_message=None, results=rows)
     times = Counter(asked or sorted({user.name for user in context.image.scram}))
     twice = {name for name in times if asked and times[name] > 1}
-    return DescribeUserScramCredentialsResponse(
-        results=[_duplicate(name) if name in twice else _row(context, name) for name in hash_order(times)]
-    )
+    rows = yield from mapped(lambda name: _duplicate(name) if name in twice else _row(context, name), hash_order(times))
+    return DescribeUserScramCredentialsResponse(results=rows)
 
 
 def _duplicate(name: str) -> Row:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from barnabas.broker.context import Context
 from barnabas.controller import elections
 from barnabas.security.acl import AclOperation
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, mapped
 from barnabas.wire import KafkaError
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
@@ -26,13 +28,16 @@ async def handle(context: Context, request: ElectLeadersRequest) -> ElectLeaders
     elected = await context.controller.write(
         elections.elect, request.election_type, wanted, timeout_ms=request.timeout_ms
     )
-    result = ElectLeadersResponse.ReplicaElectionResult
-    return ElectLeadersResponse(
-        replica_election_results=[
-            result(topic=name, partition_result=[_row(index, error) for index, error in partitions])
-            for name, partitions in elected
-        ]
-    )
+    return ElectLeadersResponse(replica_election_results=await in_slices(_rows(elected)))
+
+
+def _rows(elected: elections.Elected) -> Slices[list[ElectLeadersResponse.ReplicaElectionResult]]:
+    rows = []
+    for name, partitions in elected:
+        results = yield from mapped(lambda each: _row(*each), partitions)
+        rows.append(ElectLeadersResponse.ReplicaElectionResult(topic=name, partition_result=results))
+        yield
+    return rows
 
 
 def _row(index: int, error: KafkaError | None) -> Row:

@@ -21,9 +21,9 @@ from typing import NamedTuple, cast
 
 from barnabas.broker.context import Context
 from barnabas.replicas import reading
-from barnabas.replicas.fetch_sessions import Fetch, PartitionData, Rows, Wanted
+from barnabas.replicas.fetch_sessions import PAUSE_EVERY, Fetch, PartitionData, Rows, Wanted
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.reading import PAUSE_EVERY, Found, Isolation, Limits, StoredRecords
+from barnabas.replicas.reading import Found, Isolation, Limits, StoredRecords
 from barnabas.replicas.waiting import WaitingFetch
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.slices import Slices, in_slices
@@ -33,7 +33,8 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 Topic = FetchResponse.FetchableTopicResponse
 
-READ_AT_ONCE_BYTES = 1 << 16
+READ_AT_ONCE_BYTES = 1 << 16  # of one partition
+MAX_READ_AT_ONCE_BYTES = 1 << 20  # of one response
 _FIRST_WITH_REPLICA_STATE = 15
 _FIRST_WITH_LEADERS = 16
 _FIRST_WITH_FOLLOWER_FETCHING = 11
@@ -74,7 +75,7 @@ def _fetch(context: Context, request: FetchRequest) -> Slices[FetchResponse | Aw
         replica_id=replica_id,
         only_leader=replica_id >= 0 or (replica_id == reading.CONSUMER and version < _FIRST_WITH_FOLLOWER_FETCHING),
     )
-    fetch = services.fetch_sessions.begin(
+    fetch = yield from services.fetch_sessions.begin(
         request,
         version,
         services.monotonic_ms(),
@@ -117,12 +118,14 @@ def _readable(context: Context, partitions: Iterable[Wanted], is_follower: bool)
     refused: Rows = []
     allowed: dict[str, bool] = {}
     replicas, topics = context.services.replicas, context.image.topics
-    if is_follower and not context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
-        return [], [(wanted, _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for wanted in partitions]
+    may_follow = is_follower and context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
     for number, wanted in enumerate(list(partitions)):
         if number % PAUSE_EVERY == PAUSE_EVERY - 1:
             yield
         topic = wanted.topic
+        if is_follower and not may_follow:
+            refused.append((wanted, _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+            continue
         if topic is None:
             unknown.append((wanted, _refused(wanted, ErrorCode.UNKNOWN_TOPIC_ID)))
             continue
@@ -149,6 +152,7 @@ def _refused(wanted: Wanted, code: ErrorCode) -> PartitionData:
 def _answer(asked: Asked, found: list[Found]) -> Slices[FetchResponse]:
     rows: Rows = []
     is_incremental = asked.fetch.is_incremental
+    left_bytes = MAX_READ_AT_ONCE_BYTES
     for number, each in enumerate(found):
         if number % PAUSE_EVERY == PAUSE_EVERY - 1:
             yield
@@ -162,11 +166,15 @@ def _answer(asked: Asked, found: list[Found]) -> Slices[FetchResponse]:
             and each.log_start_offset == wanted.told_log_start_offset
         ):
             continue  # nothing new: the usual case in a session with many partitions
-        rows.append((wanted, _row(asked, each)))
-    return _respond(asked, rows + asked.refused)
+        row = _row(asked, each, left_bytes)
+        if not isinstance(row.records, StoredRecords):
+            left_bytes -= len(row.records or b"")
+        rows.append((wanted, row))
+    return (yield from _respond(asked, rows + asked.refused))
 
 
-def _row(asked: Asked, found: Found) -> PartitionData:
+def _row(asked: Asked, found: Found, left_bytes: int) -> PartitionData:
+    """Return the row of a partition. Records are read now if they are small and at most `left_bytes`."""
     row = PartitionData(
         partition_index=found.wanted.partition,
         high_watermark=found.high_watermark,
@@ -192,15 +200,17 @@ def _row(asked: Asked, found: Found) -> PartitionData:
                 for each in reading.aborted_transactions(found)
             ]
         if found.batches is not None:
-            row.records = cast(bytes, _records(asked, found.partition, found.batches))
+            row.records = cast(bytes, _records(asked, found.partition, found.batches, left_bytes))
     except StorageError as error:
         _fail(asked, found, row, error)
     return row
 
 
-def _records(asked: Asked, partition: Partition, batches: FileRange) -> bytes | bytearray | StoredRecords:
+def _records(
+    asked: Asked, partition: Partition, batches: FileRange, left_bytes: int
+) -> bytes | bytearray | StoredRecords:
     """Return small cached batches as bytes. All others are read while they are sent."""
-    data = batches.read_cached() if batches.size <= READ_AT_ONCE_BYTES else None
+    data = batches.read_cached() if batches.size <= min(READ_AT_ONCE_BYTES, left_bytes) else None
     return StoredRecords(asked.context.services.replicas, partition, batches) if data is None else data
 
 
@@ -217,17 +227,28 @@ def _fail(asked: Asked, found: Found, row: PartitionData, error: StorageError) -
     row.aborted_transactions, row.records = None, b""
 
 
-def _respond(asked: Asked, rows: Rows) -> FetchResponse:
+def _respond(asked: Asked, rows: Rows) -> Slices[FetchResponse]:
     context = asked.context
-    answer = asked.fetch.answer(rows, context.services.monotonic_ms())
+    answer = yield from asked.fetch.answer(rows, context.services.monotonic_ms())
     response = FetchResponse(error_code=answer.error_code, session_id=answer.session_id)
     topics = response.responses
     topic: Topic | None = None
-    for wanted, row in answer.rows:
+    traffic = context.services.replicas.traffic.others
+    for number, (wanted, row) in enumerate(answer.rows, 1):
+        if number % PAUSE_EVERY == 0:
+            yield
         if topic is None or topic.topic_id != wanted.topic_id or topic.topic != (wanted.topic or ""):
             topic = Topic(topic=wanted.topic or "", topic_id=wanted.topic_id)
             topics.append(topic)
+            traffic = context.services.replicas.traffic.get(wanted.topic or "")
         topic.partitions.append(row)
+        traffic.fetch_requests += 1
+        if asked.limits.is_follower:
+            traffic.replication_bytes_out += len(row.records or b"")
+        else:
+            traffic.bytes_out += len(row.records or b"")
+        if row.error_code:
+            traffic.failed_fetch_requests += 1
         if row.error_code in _LED_ELSEWHERE and context.version >= _FIRST_WITH_LEADERS:
             _tell_leader(asked, wanted, row, response)
     return response

@@ -9,12 +9,14 @@ for a share partition the response names a broker that does not have one yet.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from barnabas.broker.context import Context
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.replicated.placement import partition_for
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -33,10 +35,10 @@ class Found(NamedTuple):
     port: int = -1
 
 
-def handle(context: Context, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def handle(context: Context, request: FindCoordinatorRequest) -> Slices[FindCoordinatorResponse]:
     keys = request.coordinator_keys if context.version >= BATCHES_FROM else [request.key]
     try:
-        found = [_find(context, request.key_type, key) for key in keys]
+        found = yield from mapped(partial(_find, context, request.key_type), keys)
     except KafkaError as error:
         found = [Found(error.code)] * len(keys)
         message = error.code.message
@@ -48,11 +50,13 @@ def handle(context: Context, request: FindCoordinatorRequest) -> FindCoordinator
         return FindCoordinatorResponse(
             error_code=one.error, error_message=told, node_id=one.node_id, host=one.host, port=one.port
         )
-    rows = [
-        Row(key=key, node_id=one.node_id, host=one.host, port=one.port, error_code=one.error, error_message=message)
-        for key, one in zip(keys, found, strict=True)
-    ]
+    rows = yield from mapped(lambda each: _row(*each, message), zip(keys, found, strict=True))
     return FindCoordinatorResponse(coordinators=rows)
+
+
+def _row(key: str, found: Found, message: str | None) -> Row:
+    error, node_id, host, port = found
+    return Row(key=key, node_id=node_id, host=host, port=port, error_code=error, error_message=message)
 
 
 def _find(context: Context, key_type: int, key: str) -> Found:

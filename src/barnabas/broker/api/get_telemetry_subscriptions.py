@@ -9,6 +9,7 @@ only if barnabas.telemetry.receiver is set.
 from __future__ import annotations
 
 from barnabas.broker.context import Context
+from barnabas.steps import Slices
 from barnabas.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
@@ -17,9 +18,9 @@ from barnabas.wire.messages.get_telemetry_subscriptions import (
 _ACCEPTED_COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy, best first
 
 
-def handle(context: Context, request: GetTelemetrySubscriptionsRequest) -> GetTelemetrySubscriptionsResponse:
+def handle(context: Context, request: GetTelemetrySubscriptionsRequest) -> Slices[GetTelemetrySubscriptionsResponse]:
     client_metrics = context.services.client_metrics
-    instance_id, instance = client_metrics.get(context, request.client_instance_id)
+    instance_id, instance = yield from client_metrics.get(context, request.client_instance_id)
     return GetTelemetrySubscriptionsResponse(
         client_instance_id=instance_id,
         subscription_id=instance.subscription_id,

@@ -12,6 +12,8 @@ import logging
 from barnabas.broker.context import Context
 from barnabas.groups.classic.requests import Leaver
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
@@ -26,18 +28,23 @@ async def handle(context: Context, request: LeaveGroupRequest) -> LeaveGroupResp
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     if context.version >= SEVERAL_FROM:
-        leavers = [Leaver(each.member_id, each.group_instance_id) for each in request.members]
+        leavers = await in_slices(mapped(lambda each: Leaver(each.member_id, each.group_instance_id), request.members))
     else:
         leavers = [Leaver(request.member_id, None)]
-    for each in request.members:
-        _log.info("group %s: %s leaves: %s", request.group_id, each.member_id or each.group_instance_id, each.reason)
+    await in_slices(_log_reasons(request))
     errors = await context.services.groups.leave(request.group_id, leavers)
     if context.version < SEVERAL_FROM:
         return LeaveGroupResponse(error_code=errors[0])
-    rows = [
-        LeaveGroupResponse.MemberResponse(
-            member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=error
-        )
-        for leaver, error in zip(leavers, errors, strict=True)
-    ]
+    rows = await in_slices(mapped(lambda each: _row(*each), zip(leavers, errors, strict=True)))
     return LeaveGroupResponse(members=rows)
+
+
+def _log_reasons(request: LeaveGroupRequest) -> Slices[None]:
+    for each in request.members:
+        _log.info("group %s: %s leaves: %s", request.group_id, each.member_id or each.group_instance_id, each.reason)
+        yield
+
+
+def _row(leaver: Leaver, error: ErrorCode) -> LeaveGroupResponse.MemberResponse:
+    member_id, instance_id = leaver
+    return LeaveGroupResponse.MemberResponse(member_id=member_id, group_instance_id=instance_id, error_code=error)

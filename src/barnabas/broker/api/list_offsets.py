@@ -23,7 +23,6 @@ from typing import NamedTuple
 from barnabas.broker.context import Context
 from barnabas.replicas import reading
 from barnabas.replicas.partition import Partition
-from barnabas.replicas.reading import PAUSE_EVERY
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.slices import Slices
 from barnabas.storage import FoundOffset, StorageError
@@ -65,20 +64,20 @@ def handle(
     searches: list[Search] = []
     counts: Counter[tuple[str, int]] = Counter()
     for topic in request.topics:
-        for number, each in enumerate(topic.partitions):
+        for each in topic.partitions:
             counts[topic.name, each.partition_index] += 1
-            if number % PAUSE_EVERY == PAUSE_EVERY - 1:
-                yield
+            yield
     for topic in request.topics:
         if not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            rows = [Row(partition_index=each.partition_index, error_code=code) for each in topic.partitions]
+            rows = []
+            for each in topic.partitions:
+                rows.append(Row(partition_index=each.partition_index, error_code=code))
+                yield
             refused.append(Topic(name=topic.name, partitions=rows))
             continue
         answered = topics.setdefault(topic.name, Topic(name=topic.name))
-        for number, each in enumerate(topic.partitions):
-            if number % PAUSE_EVERY == PAUSE_EVERY - 1:
-                yield
+        for each in topic.partitions:
             row = Row(partition_index=each.partition_index)
             count = counts.pop((topic.name, each.partition_index), 0)
             if not count:
@@ -89,9 +88,7 @@ def handle(
             elif each.timestamp < 0 and context.version < FIRST_VERSIONS.get(each.timestamp, context.version + 1):
                 row.error_code = ErrorCode.UNSUPPORTED_VERSION
             else:
-                partition = context.services.replicas.get(topic.name, each.partition_index)
-                if partition is not None and partition.opened_log is None:
-                    yield partition.opening()
+                yield context.services.replicas.opening_of(topic.name, each.partition_index)
                 _look_up(context, request, topic.name, each, row, searches)
     response = ListOffsetsResponse(topics=[*topics.values(), *refused])
     return _search(context, searches, response) if searches else response

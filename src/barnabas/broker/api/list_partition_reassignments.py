@@ -10,6 +10,7 @@ from barnabas.broker.context import Context
 from barnabas.controller import reassignments
 from barnabas.metadata.topics import TopicPartition
 from barnabas.security.acl import AclOperation
+from barnabas.steps import Slices, mapped
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -18,15 +19,16 @@ from barnabas.wire.messages.list_partition_reassignments import (
 Row = ListPartitionReassignmentsResponse.OngoingPartitionReassignment
 
 
-def handle(context: Context, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
+def handle(context: Context, request: ListPartitionReassignmentsRequest) -> Slices[ListPartitionReassignmentsResponse]:
     context.require_on_cluster(AclOperation.DESCRIBE)
     asked = request.topics
     wanted = None if asked is None else [(topic.name, topic.partition_indexes) for topic in asked]
     topic_of = ListPartitionReassignmentsResponse.OngoingTopicReassignment
-    topics = [
-        topic_of(name=partitions[0].topic.name, partitions=[_row(each) for each in partitions])
-        for partitions in reassignments.ongoing(context.image, wanted)
-    ]
+    ongoing = yield from reassignments.ongoing(context.image, wanted)
+    topics = []
+    for partitions in ongoing:
+        rows = yield from mapped(_row, partitions)
+        topics.append(topic_of(name=partitions[0].topic.name, partitions=rows))
     return ListPartitionReassignmentsResponse(error_message=None, topics=topics)
 
 

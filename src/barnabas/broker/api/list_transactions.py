@@ -8,36 +8,45 @@ that the caller may DESCRIBE are listed, sorted by name (Kafka: in the order of 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from barnabas.broker.context import Context
 from barnabas.groups import regular_expressions
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.steps import Slices
 from barnabas.transactions.state import SHOWN, Transaction
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 
-def handle(context: Context, request: ListTransactionsRequest) -> ListTransactionsResponse:
+def handle(context: Context, request: ListTransactionsRequest) -> Slices[ListTransactionsResponse]:
     coordinator = context.services.transactions
     transactions = coordinator.all()
     if request.transactional_id_pattern:
         transactions = _matching(request.transactional_id_pattern, transactions)
     now_ms = coordinator.now_ms()
-    found = [
-        ListTransactionsResponse.TransactionState(
-            transactional_id=each.transactional_id,
-            producer_id=each.producer_id,
-            transaction_state=each.state.shown,
-        )
-        for each in transactions
-        if _is_wanted(each, request, now_ms)
-        and context.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
-    ]
+    producer_ids = frozenset(request.producer_id_filters)
+    found = []
+    for each in transactions:
+        yield
+        if _is_wanted(each, request, producer_ids, now_ms) and context.may(
+            AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id
+        ):
+            found.append(
+                ListTransactionsResponse.TransactionState(
+                    transactional_id=each.transactional_id,
+                    producer_id=each.producer_id,
+                    transaction_state=each.state.shown,
+                )
+            )
     found.sort(key=lambda row: row.transactional_id)
     unknown = [state for state in dict.fromkeys(request.state_filters) if state not in SHOWN]
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
 
 
-def _is_wanted(transaction: Transaction, request: ListTransactionsRequest, now_ms: int) -> bool:
-    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
+def _is_wanted(
+    transaction: Transaction, request: ListTransactionsRequest, producer_ids: Collection[int], now_ms: int
+) -> bool:
+    if producer_ids and transaction.producer_id not in producer_ids:
         return False
     if request.state_filters and transaction.state.shown not in request.state_filters:
         return False

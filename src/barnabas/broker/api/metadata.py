@@ -21,6 +21,7 @@ from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.config.topic_names import is_valid
 from barnabas.metadata.topics import Topic
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.steps import Slices
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, encode
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 
@@ -28,12 +29,13 @@ _IDS_FROM = 12
 _CLUSTER_OPERATIONS = range(8, 11)
 
 
-def handle(context: Context, request: MetadataRequest) -> MetadataResponse | bytes:
+def handle(context: Context, request: MetadataRequest) -> Slices[MetadataResponse | bytes]:
     try:
         view = context.services.encoded_topics.view(
             metadata_form(context.version), context.listener.name, context.image.brokers
         )
-        return _with_topics(_response(context, request), context.version, _topics(context, request, view))
+        topics = yield from _topics(context, request, view)
+        return _with_topics(_response(context, request), context.version, topics)
     except KafkaError as error:
         return _failed(request, error.code)
 
@@ -77,15 +79,18 @@ def _with_topics(response: MetadataResponse, version: int, topics: bytes) -> byt
     return b"".join((body[:start], topics, body[end:]))
 
 
-def _topics(context: Context, request: MetadataRequest, view: TopicsView) -> bytes:
+def _topics(context: Context, request: MetadataRequest, view: TopicsView) -> Slices[bytes]:
     if request.topics is None or (context.version == 0 and not request.topics):
-        return _all(context, request, view)
+        return (yield from _all(context, request, view))
     has_ids = any(topic.name is None or topic.topic_id != ZERO_UUID for topic in request.topics)
     if has_ids and context.version < _IDS_FROM:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
     names = dict.fromkeys(topic.name for topic in request.topics)
-    rows = [*_by_id(context, request, view, ids)] if ids else [*_by_name(context, request, view, names)]
+    rows: list[bytes] = []
+    for row in _by_id(context, request, view, ids) if ids else _by_name(context, request, view, names):
+        rows.append(row)
+        yield
     return b"".join((view.length(len(rows)), *rows))
 
 
@@ -99,13 +104,15 @@ def _may_describe(context: Context, name: str) -> bool:
     return context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
 
 
-def _all(context: Context, request: MetadataRequest, view: TopicsView) -> bytes:
+def _all(context: Context, request: MetadataRequest, view: TopicsView) -> Slices[bytes]:
     topics = context.image.topics
     if context.may_everything:
-        return view.all(topics, _operations(context, request, ""))
-    rows = [
-        _row(context, request, view, topics.by_id[topics.ids[n]]) for n in topics.names if _may_describe(context, n)
-    ]
+        return (yield from view.all(topics, _operations(context, request, "")))
+    rows = []
+    for name in topics.names:
+        yield
+        if _may_describe(context, name):
+            rows.append(_row(context, request, view, topics.by_id[topics.ids[name]]))
     return b"".join((view.length(len(rows)), *rows))
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from barnabas.broker.context import Context
 from barnabas.broker.offset_topics import TopicRows, touchable
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import in_slices
+from barnabas.steps import Slices
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
@@ -25,31 +27,30 @@ TopicRow = OffsetCommitResponse.OffsetCommitResponseTopic
 async def handle(context: Context, request: OffsetCommitRequest) -> OffsetCommitResponse:
     rows = TopicRows(_topic_row, _partition_row)
     if not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
-        for topic in request.topics:
-            rows.add_all(topic, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        await in_slices(rows.add_all(request.topics, ErrorCode.GROUP_AUTHORIZATION_FAILED))
         return OffsetCommitResponse(topics=rows.rows)
-    named = _named(context, request.topics, rows)
-    request.topics = touchable(context, named, rows)
+    named = await in_slices(_named(context, request.topics, rows))
+    request.topics = await in_slices(touchable(context, named, rows))
     if not request.topics:
         return OffsetCommitResponse(topics=rows.rows)
     try:
         committed = await context.services.groups.commit_offsets(request, context.version)
     except KafkaError as error:
-        for topic in request.topics:
-            rows.add_all(topic, error.code)
+        await in_slices(rows.add_all(request.topics, error.code))
         return OffsetCommitResponse(topics=rows.rows)
-    return OffsetCommitResponse(topics=rows.merge(committed.topics))
+    return OffsetCommitResponse(topics=await in_slices(rows.merge(committed.topics)))
 
 
-def _named(context: Context, topics: list[Topic], rows: TopicRows[TopicRow]) -> list[Topic]:
+def _named(context: Context, topics: list[Topic], rows: TopicRows[TopicRow]) -> Slices[list[Topic]]:
     """Return the topics with both name and id, a zero id if the name is unknown. Unknown ids are added to `rows`."""
     known = context.image.topics
     named = []
     for topic in topics:
+        yield
         if context.version < IDS_FROM:
             topic.topic_id = known.ids.get(topic.name, ZERO_UUID)
         elif topic.topic_id not in known.by_id:
-            rows.add_all(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+            yield from rows.add_all([topic], ErrorCode.UNKNOWN_TOPIC_ID)
             continue
         else:
             topic.name = known.by_id[topic.topic_id].name

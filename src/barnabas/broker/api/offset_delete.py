@@ -11,6 +11,7 @@ from __future__ import annotations
 from barnabas.broker.context import Context
 from barnabas.broker.offset_topics import TopicRows, touchable
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import in_slices
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
@@ -21,11 +22,11 @@ async def handle(context: Context, request: OffsetDeleteRequest) -> OffsetDelete
     if not context.may(AclOperation.DELETE, ResourceType.GROUP, request.group_id):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     rows = TopicRows(_topic_row, _partition_row)
-    request.topics = touchable(context, request.topics, rows)
+    request.topics = await in_slices(touchable(context, request.topics, rows))
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     deleted = await context.services.groups.delete_offsets(request)
-    return OffsetDeleteResponse(topics=rows.merge(deleted.topics))
+    return OffsetDeleteResponse(topics=await in_slices(rows.merge(deleted.topics)))
 
 
 def _topic_row(topic: OffsetDeleteRequest.OffsetDeleteRequestTopic) -> TopicRow:

@@ -13,6 +13,8 @@ from collections.abc import Awaitable
 
 from barnabas.broker.context import Context
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Breather, in_slices
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
@@ -27,15 +29,26 @@ TopicRow = OffsetFetchResponse.OffsetFetchResponseTopics
 PartitionRow = OffsetFetchResponse.OffsetFetchResponsePartitions
 
 
-def handle(context: Context, request: OffsetFetchRequest) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
+def handle(
+    context: Context, request: OffsetFetchRequest
+) -> Slices[OffsetFetchResponse | Awaitable[OffsetFetchResponse]]:
     groups = request.groups if context.version >= BATCHES_FROM else [_only_group(request)]
     if request.require_stable:
         return _stable(context, groups)
-    return _response(context, [_one(context, group) for group in groups])
+    rows = []
+    for group in groups:
+        rows.append((yield from _one(context, group)))
+        yield
+    return (yield from _response(context, rows))
 
 
 async def _stable(context: Context, groups: list[Group]) -> OffsetFetchResponse:
-    return _response(context, [await _one_stable(context, group) for group in groups])
+    others_first = Breather()
+    rows = []
+    for group in groups:
+        await others_first()
+        rows.append(await _one_stable(context, group))
+    return await in_slices(_response(context, rows))
 
 
 def _only_group(request: OffsetFetchRequest) -> Group:
@@ -46,29 +59,30 @@ def _only_group(request: OffsetFetchRequest) -> Group:
     )
 
 
-def _one(context: Context, group: Group) -> GroupRow:
+def _one(context: Context, group: Group) -> Slices[GroupRow]:
     asked = group.topics
     try:
-        refused = _prepare(context, group)
-        return _finish(context, group, context.services.groups.fetch_offsets(group), refused)
+        refused = yield from _prepare(context, group)
+        found = yield from context.services.groups.fetch_offsets(group)
+        return (yield from _finish(context, group, found, refused))
     except KafkaError as error:
-        return _failed(context, group.group_id, asked, error.code)
+        return (yield from _failed(context, group.group_id, asked, error.code))
 
 
 async def _one_stable(context: Context, group: Group) -> GroupRow:
     asked = group.topics
     try:
-        refused = _prepare(context, group)
+        refused = await in_slices(_prepare(context, group))
         found = await context.services.groups.fetch_stable_offsets(group)
-        return _finish(context, group, found, refused)
+        return await in_slices(_finish(context, group, found, refused))
     except KafkaError as error:
         # Consumers before 3.9 would not retry otherwise.
         is_unavailable = error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
         code = ErrorCode.NOT_COORDINATOR if is_unavailable else error.code
-        return _failed(context, group.group_id, asked, code)
+        return await in_slices(_failed(context, group.group_id, asked, code))
 
 
-def _prepare(context: Context, group: Group) -> list[TopicRow]:
+def _prepare(context: Context, group: Group) -> Slices[list[TopicRow]]:
     """Remove unknown and unauthorized topics from the request and return their rows."""
     if not context.may(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -76,61 +90,73 @@ def _prepare(context: Context, group: Group) -> list[TopicRow]:
         return []
     refused, topics = [], []
     for topic in group.topics:
+        yield
         if context.version >= IDS_FROM:
             known = context.image.topics.by_id.get(topic.topic_id)
             if known is None:
-                refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+                refused.append((yield from _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)))
                 continue
             topic.name = known.name
         if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             topics.append(topic)
         else:
-            refused.append(_refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            refused.append((yield from _refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
     group.topics = topics
     return refused
 
 
-def _finish(context: Context, group: Group, row: GroupRow, refused: list[TopicRow]) -> GroupRow:
+def _finish(context: Context, group: Group, row: GroupRow, refused: list[TopicRow]) -> Slices[GroupRow]:
     if group.topics is not None:
         row.topics += refused
         return row
-    row.topics = [t for t in row.topics if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, t.name)]
+    found, row.topics = row.topics, []
+    for topic in found:
+        if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            row.topics.append(topic)
+        yield
     if context.version >= IDS_FROM:  # a deleted topic has no id and is left out
         for topic in row.topics:
+            yield
             topic.topic_id = context.image.topics.ids.get(topic.name, ZERO_UUID)
         row.topics = [topic for topic in row.topics if topic.topic_id != ZERO_UUID]
     return row
 
 
-def _refused(topic: Topic, code: ErrorCode) -> TopicRow:
-    rows = [PartitionRow(partition_index=i, committed_offset=-1, error_code=code) for i in topic.partition_indexes]
+def _refused(topic: Topic, code: ErrorCode) -> Slices[TopicRow]:
+    def row(index: int) -> PartitionRow:
+        return PartitionRow(partition_index=index, committed_offset=-1, error_code=code)
+
+    rows = yield from mapped(row, topic.partition_indexes)
     return TopicRow(name=topic.name, topic_id=topic.topic_id, partitions=rows)
 
 
-def _failed(context: Context, group_id: str, topics: list[Topic] | None, code: ErrorCode) -> GroupRow:
+def _failed(context: Context, group_id: str, topics: list[Topic] | None, code: ErrorCode) -> Slices[GroupRow]:
     if context.version >= GROUP_ERRORS_FROM:
         return GroupRow(group_id=group_id, error_code=code)
-    return GroupRow(group_id=group_id, topics=[_refused(topic, code) for topic in topics or ()])
+    rows = []
+    for topic in topics or ():
+        row = yield from _refused(topic, code)
+        rows.append(row)
+        yield
+    return GroupRow(group_id=group_id, topics=rows)
 
 
-def _response(context: Context, rows: list[GroupRow]) -> OffsetFetchResponse:
+def _response(context: Context, rows: list[GroupRow]) -> Slices[OffsetFetchResponse]:
     if context.version >= BATCHES_FROM:
         return OffsetFetchResponse(groups=rows)
     (row,) = rows
-    topics = [
-        OffsetFetchResponse.OffsetFetchResponseTopic(
-            name=topic.name,
-            partitions=[
-                OffsetFetchResponse.OffsetFetchResponsePartition(
-                    partition_index=each.partition_index,
-                    committed_offset=each.committed_offset,
-                    committed_leader_epoch=each.committed_leader_epoch,
-                    metadata=each.metadata,
-                    error_code=each.error_code,
-                )
-                for each in topic.partitions
-            ],
-        )
-        for topic in row.topics
-    ]
+    topics = []
+    for topic in row.topics:
+        partitions = yield from mapped(_in_old_form, topic.partitions)
+        topics.append(OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
     return OffsetFetchResponse(error_code=row.error_code, topics=topics)
+
+
+def _in_old_form(row: PartitionRow) -> OffsetFetchResponse.OffsetFetchResponsePartition:
+    return OffsetFetchResponse.OffsetFetchResponsePartition(
+        partition_index=row.partition_index,
+        committed_offset=row.committed_offset,
+        committed_leader_epoch=row.committed_leader_epoch,
+        metadata=row.metadata,
+        error_code=row.error_code,
+    )

@@ -33,7 +33,10 @@ def handle(context: Context, request: OffsetForLeaderEpochRequest) -> Slices[Off
             topics.append(Topic(topic=topic.topic, partitions=rows))
         else:
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            rows = [Row(partition=asked.partition, error_code=code) for asked in topic.partitions]
+            rows = []
+            for asked in topic.partitions:
+                rows.append(Row(partition=asked.partition, error_code=code))
+                yield
             refused.append(Topic(topic=topic.topic, partitions=rows))
     return OffsetForLeaderEpochResponse(topics=topics + refused)
 

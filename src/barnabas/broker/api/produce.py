@@ -66,24 +66,14 @@ class Uncommitted(NamedTuple):
     offset: int
 
 
-class Unopened(NamedTuple):
-    """A partition whose log is being opened, and its batch, to be appended afterwards."""
-
-    opening: Awaitable[None]
-    name: str
-    data: ProduceRequest.PartitionProduceData
-    header: BatchHeader | None
-    row: Row
-
-
-def handle(context: Context, request: ProduceRequest) -> Awaitable[Answer] | Slices[Answer | Awaitable[Answer]]:
-    if is_transactional(request):
+def handle(context: Context, request: ProduceRequest) -> Slices[Answer | Awaitable[Answer]]:
+    if (yield from is_transactional(request)):
         return _handle_transactional(context, request)
-    return _handle(context, request, NOTHING_VERIFIED, ())
+    return (yield from _handle(context, request, NOTHING_VERIFIED, ()))
 
 
 async def _handle_transactional(context: Context, request: ProduceRequest) -> Answer:
-    headers = decode_headers(request)
+    headers = await in_slices(decode_headers(request))
     try:
         verified = await verify(context, request, headers)
     except KafkaError as error:
@@ -99,47 +89,45 @@ def _handle(
 ) -> Slices[Answer | Awaitable[Answer]]:
     """Append the batches. `headers` are those already decoded, in the order of the request."""
     decoded = iter(headers)
-    replicas = context.services.replicas
     topics: list[Topic] = []
-    unopened: list[Unopened] = []
     uncommitted: list[Uncommitted] = []
     for topic_data in request.topic_data:
         rows: list[Row] = []
         name, error = _name(context, topic_data.name, topic_data.topic_id)
+        traffic = context.services.replicas.traffic.get(name)
         for data in topic_data.partition_data:
             row = Row(index=data.index, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1)
             rows.append(row)
             header = next(decoded, None)
             if error is not None:
                 row.error_code = error
-            else:
-                partition = replicas.get(name, data.index)
-                opening = None if partition is None else partition.opening()
-                if opening is not None:
-                    unopened.append(Unopened(opening, name, data, header, row))
-                    continue
-                yield from _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
                 yield
+            else:
+                yield context.services.replicas.opening_of(name, data.index)
+                yield from _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
+            traffic.produce_requests += 1
+            if row.error_code:
+                traffic.failed_produce_requests += 1
+                traffic.bytes_rejected += len(data.records or b"")
             data.records = None  # a view of the whole frame, which must not stay in memory while the response waits
         topics.append(Topic(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=rows))
-    for opening, name, data, header, row in unopened:
-        yield opening
-        yield from _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
-        data.records = None
-    return _respond(context, request, ProduceResponse(responses=topics), uncommitted)
+    return (yield from _respond(context, request, ProduceResponse(responses=topics), uncommitted))
 
 
 def _respond(
     context: Context, request: ProduceRequest, response: ProduceResponse, uncommitted: list[Uncommitted]
-) -> Answer | Awaitable[Answer]:
-    failed = [
-        ErrorCode(row.error_code) for topic in response.responses for row in topic.partition_responses if row.error_code
-    ]
-    if failed and context.version >= FIRST_WITH_LEADERS:
-        _tell_leaders(context, response)
+) -> Slices[Answer | Awaitable[Answer]]:
+    failed = None
+    for topic in response.responses:
+        for row in topic.partition_responses:
+            yield
+            if row.error_code:
+                failed = failed or ErrorCode(row.error_code)
+                if context.version >= FIRST_WITH_LEADERS:
+                    _tell_leader(context, response, topic, row)
     if request.acks == 0:
-        if failed:
-            raise _refused(context, failed[0])
+        if failed is not None:
+            raise _refused(context, failed)
         return None
     if uncommitted:
         return _wait(context, response, uncommitted, request)
@@ -244,23 +232,24 @@ def _exists(context: Context, name: str, index: int) -> bool:
     return topic is not None and 0 <= index < len(topic.partitions)
 
 
-def _tell_leaders(context: Context, response: ProduceResponse) -> None:
-    """Add the current leaders of partitions that this broker does not lead, which saves clients a Metadata request."""
-    for topic in response.responses:
-        known = context.image.topics.by_id.get(topic.topic_id) or context.image.topics.get(topic.name)
-        for row in topic.partition_responses:
-            if row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and known is not None:
-                partition = known.partitions[row.index]
-                row.current_leader.leader_id = partition.leader
-                row.current_leader.leader_epoch = partition.leader_epoch
-                broker = context.image.brokers.get(partition.leader)
-                endpoint = None if broker is None else broker.listeners.get(context.listener.name)
-                if broker is not None and endpoint is not None:
-                    node = ProduceResponse.NodeEndpoint(
-                        node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
-                    )
-                    if node not in response.node_endpoints:
-                        response.node_endpoints.append(node)
+def _tell_leader(context: Context, response: ProduceResponse, topic: Topic, row: Row) -> None:
+    """Add the current leader of a partition that this broker does not lead, which saves clients a Metadata request."""
+    if row.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return
+    known = context.image.topics.by_id.get(topic.topic_id) or context.image.topics.get(topic.name)
+    if known is None:
+        return
+    partition = known.partitions[row.index]
+    row.current_leader.leader_id = partition.leader
+    row.current_leader.leader_epoch = partition.leader_epoch
+    broker = context.image.brokers.get(partition.leader)
+    endpoint = None if broker is None else broker.listeners.get(context.listener.name)
+    if broker is not None and endpoint is not None:
+        node = ProduceResponse.NodeEndpoint(
+            node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
+        )
+        if node not in response.node_endpoints:
+            response.node_endpoints.append(node)
 
 
 async def _wait(

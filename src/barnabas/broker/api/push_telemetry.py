@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from barnabas.broker.client_metrics import Push
 from barnabas.broker.context import Context
+from barnabas.steps import Slices
 from barnabas.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 
 
-def handle(context: Context, request: PushTelemetryRequest) -> PushTelemetryResponse:
+def handle(context: Context, request: PushTelemetryRequest) -> Slices[PushTelemetryResponse]:
     push = Push(
         request.client_instance_id,
         request.subscription_id,
@@ -22,5 +23,5 @@ def handle(context: Context, request: PushTelemetryRequest) -> PushTelemetryResp
         request.compression_type,
         request.metrics,
     )
-    context.services.client_metrics.push(context, push)
+    yield from context.services.client_metrics.push(context, push)
     return PushTelemetryResponse()

@@ -1,18 +1,18 @@
 """RenewDelegationToken (39), versions 1 and 2.
 
-A caller on a plaintext listener is not authenticated: the response is DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Not done:
-tokens on listeners that authenticate.
+A caller on a plaintext listener is not authenticated: the response is DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+Not done: tokens. An authenticated caller gets DELEGATION_TOKEN_AUTH_DISABLED, as from a Kafka without
+`delegation.token.secret.key`.
 """
 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.wire import ErrorCode
 from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 
 _NO_TIME = -1
 
 
 def handle(context: Context, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
-    code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    code = context.token_refusal
     return RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=_NO_TIME)

@@ -1,15 +1,25 @@
 """SaslAuthenticate (36), versions 0 to 2.
 
-A plaintext listener has no authentication: the response is ILLEGAL_SASL_STATE. Not done: SASL listeners.
+Passes one message of the mechanism and returns its answer. After the last one, version 1 has the time after which the
+client must log in again (`connections.max.reauth.ms`). A failed login is SASL_AUTHENTICATION_FAILED, and the connection
+closes. Without a login under way, as on a plaintext listener, the response is ILLEGAL_SASL_STATE.
 """
 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.wire import ErrorCode
+from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
 def handle(context: Context, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
-    text = "SaslAuthenticate request received after successful authentication"
-    return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=text)
+    login = context.login
+    if login is None:
+        text = "SaslAuthenticate request received after successful authentication"
+        return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=text)
+    try:
+        answer = login.exchange.evaluate(bytes(request.auth_bytes))
+    except KafkaError as error:
+        return SaslAuthenticateResponse(error_code=error.code, error_message=error.message)
+    lifetime_ms = login.session_lifetime_ms if context.version >= 1 else 0
+    return SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms)

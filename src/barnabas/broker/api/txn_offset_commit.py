@@ -15,6 +15,7 @@ from barnabas.groups.errors import response_error
 from barnabas.groups.shards import TOPIC
 from barnabas.replicated.decision import Producer
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import in_slices
 from barnabas.storage import TopicPartition
 from barnabas.transactions.coordinator import Operation, operation_of_txn_offset_commit
 from barnabas.wire import ErrorCode, KafkaError
@@ -34,10 +35,9 @@ async def handle(context: Context, request: TxnOffsetCommitRequest) -> TxnOffset
     elif not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
     if code:
-        for topic in request.topics:
-            rows.add_all(topic, code)
+        await in_slices(rows.add_all(request.topics, code))
         return TxnOffsetCommitResponse(topics=rows.rows)
-    request.topics = touchable(context, request.topics, rows)
+    request.topics = await in_slices(touchable(context, request.topics, rows))
     if not request.topics:
         return TxnOffsetCommitResponse(topics=rows.rows)
     try:
@@ -46,10 +46,9 @@ async def handle(context: Context, request: TxnOffsetCommitRequest) -> TxnOffset
         code = error.code
         if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.version < KNOWS_LOADING_FROM:
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        for topic in request.topics:
-            rows.add_all(topic, code)
+        await in_slices(rows.add_all(request.topics, code))
         return TxnOffsetCommitResponse(topics=rows.rows)
-    return TxnOffsetCommitResponse(topics=rows.merge(committed.topics))
+    return TxnOffsetCommitResponse(topics=await in_slices(rows.merge(committed.topics)))
 
 
 async def _commit(context: Context, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:

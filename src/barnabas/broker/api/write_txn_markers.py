@@ -13,34 +13,58 @@ from barnabas.broker.txn_markers import write_markers
 from barnabas.replicated.decision import Producer
 from barnabas.replicated.loop import Marker
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.slices import Breather, in_slices
+from barnabas.steps import Slices
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.transactions.markers import EndedTransaction
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+Row = WriteTxnMarkersResponse.WritableTxnMarkerResult
 
 
 async def handle(context: Context, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
     if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         context.require_on_cluster(AclOperation.CLUSTER_ACTION)
     errors: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    others_first = Breather()
     for marker in request.markers:
-        partitions = [TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes]
+        await others_first()
+        partitions = await in_slices(_partitions(marker))
         ended = EndedTransaction(
             Producer(marker.producer_id, marker.producer_epoch),
             Marker(marker.transaction_result, marker.coordinator_epoch),
             marker.transaction_version,
         )
         if partitions:
-            written = await write_markers(context.services, list(dict.fromkeys(partitions)), ended)
+            written = await write_markers(context.services, partitions, ended)
             errors.setdefault(marker.producer_id, {}).update(written)
-    return WriteTxnMarkersResponse(markers=[_row(producer_id, each) for producer_id, each in errors.items()])
+    return WriteTxnMarkersResponse(markers=await in_slices(_rows(errors)))
 
 
-def _row(producer_id: int, errors: dict[TopicPartition, ErrorCode]) -> WriteTxnMarkersResponse.WritableTxnMarkerResult:
+def _partitions(marker: WriteTxnMarkersRequest.WritableTxnMarker) -> Slices[list[TopicPartition]]:
+    """Return the partitions, each once."""
+    found: dict[TopicPartition, None] = {}
+    for topic in marker.topics:
+        for index in topic.partition_indexes:
+            found[TopicPartition(topic.name, index)] = None
+            yield
+    return list(found)
+
+
+def _rows(errors: dict[int, dict[TopicPartition, ErrorCode]]) -> Slices[list[Row]]:
+    rows = []
+    for producer_id, of_producer in errors.items():
+        rows.append((yield from _row(producer_id, of_producer)))
+    return rows
+
+
+def _row(producer_id: int, errors: dict[TopicPartition, ErrorCode]) -> Slices[Row]:
     topics: dict[str, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = {}
     for (topic, index), code in errors.items():
+        yield
         row = topics.setdefault(topic, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(name=topic))
         row.partitions.append(
             WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
         )
-    return WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=producer_id, topics=list(topics.values()))
+    return Row(producer_id=producer_id, topics=list(topics.values()))

@@ -23,7 +23,7 @@ from barnabas.cli.node.child_processes import Children
 from barnabas.cli.node.ready_file import ready_facts
 from barnabas.cli.node.running import Restartable, RunningNode, run_node
 from barnabas.config.definitions import ConfigError
-from barnabas.config.server import load, on_port
+from barnabas.config.server import METRICS, METRICS_LISTENER, load, on_port
 from barnabas.config.server_config import ServerConfig
 from barnabas.demo.clock import SetBackClock
 from barnabas.wire import KafkaError
@@ -39,6 +39,7 @@ _SETTINGS: Final = {
 }
 """The authorizer is on so that there are ACLs to show; ANONYMOUS is a super user so that no client is rejected. Internal topics
 are as small as the shop allows."""
+METRICS_PORT: Final = 9404
 
 
 @click.command(short_help="Run a node with example data, and write a report on it.")
@@ -52,7 +53,8 @@ are as small as the shop allows."""
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="Port for clients; 0 picks a free one. If given, the controller's port is also a free one.  [default: 9092]",
+    help="Port for clients; 0 picks a free one. If given, the ports of the controller and of metrics are free ones.  "
+    "[default: 9092; metrics: 9404]",
 )
 @click.option(
     "--lake",
@@ -122,8 +124,10 @@ def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_l
 # --- the node
 
 
-def _config(data: Path, port: int | None) -> ServerConfig:
-    overrides = {**_SETTINGS, "log.dirs": str(data)}
+def _config(data: Path, port: int | None, metrics_port: int | None = None) -> ServerConfig:
+    if metrics_port is None:
+        metrics_port = METRICS_PORT if port is None else 0
+    overrides = {**_SETTINGS, "log.dirs": str(data), METRICS_LISTENER: f":{metrics_port}"}
     return load(None, overrides if port is None else on_port(port, None, overrides))
 
 
@@ -131,9 +135,10 @@ def _node(data: Path, port: int | None, addresses: Mapping[str, tuple[str, int]]
     from barnabas.broker.node import Node  # only commands that run a node import the broker
     from barnabas.broker.surroundings import Surroundings
 
+    metrics_port = None
     if port is not None and addresses:
-        port = addresses["PLAINTEXT"][1]
-    return Node(_config(data, port), Surroundings(now_ms=clock.now_ms))
+        port, metrics_port = addresses["PLAINTEXT"][1], addresses[METRICS][1]
+    return Node(_config(data, port, metrics_port), Surroundings(now_ms=clock.now_ms))
 
 
 # --- the shop

@@ -45,7 +45,7 @@ def lake() -> None:
     Examples:
       barnabas lake run /var/lib/kafka/data --lake lake
       barnabas lake run node1/data node2/data node3/data --lake lake --follow
-      barnabas lake run --bootstrap-controller localhost:9093 --lake lake
+      barnabas lake run -b localhost:9092 --lake lake
       barnabas lake sql "select name, valid_from_time from topics where valid_to_offset is null" --lake lake
       barnabas lake as-of 2026-01-31T12:00 configs --lake lake
       barnabas lake as-of 5000 partitions --lake lake -o json
@@ -111,8 +111,8 @@ def run(
     """Read new records into the lake.
 
     SOURCE is the log dir of a node (with meta.properties), or the directory of a metadata log; give several for several nodes.
-    With --bootstrap-controller, the metadata log is read from the running quorum. Without either, the sources of the last run
-    are read.
+    With -b or --bootstrap-controller, the metadata log is read from the running controllers, which are found through the
+    brokers. Without any of these, the sources of the last run are read.
 
     Only committed metadata is read. If the cluster has several voters, give the log dirs of a majority, which tell what is
     committed.

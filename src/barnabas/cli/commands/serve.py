@@ -15,7 +15,7 @@ from barnabas.cli.terminal.parsing import moment_or_none
 from barnabas.cli.terminal.repeated_options import unique_keys
 from barnabas.config.definitions import ConfigError
 from barnabas.config.properties import loads
-from barnabas.config.server import EMBEDDED_DEFAULTS, load, on_port, parse_override
+from barnabas.config.server import EMBEDDED_DEFAULTS, METRICS_LISTENER, load, on_port, parse_override
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import check_supported
 from barnabas.metadata.as_of import AsOf
@@ -56,6 +56,12 @@ from barnabas.metadata.as_of import AsOf
     "milliseconds since 1970, or an age such as 1h). Records of topics are served in full.",
 )
 @click.option(
+    "--metrics",
+    metavar="[HOST]:PORT",
+    help="Serve metrics in Prometheus' format and health checks over HTTP at this address; :0 picks a free port of "
+    "127.0.0.1. The same as barnabas.metrics.listener.",
+)
+@click.option(
     "--log-level",
     default="info",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -69,6 +75,7 @@ def serve(
     ready_file: Path | None,
     read_only: tuple[Path, ...],
     as_of: AsOf | None,
+    metrics: str | None,
     log_level: str,
 ) -> None:
     """Run a node with the settings of a Kafka server.properties.
@@ -82,6 +89,7 @@ def serve(
       barnabas serve --override listeners=PLAINTEXT://:19092,CONTROLLER://:19093
       barnabas serve config/server.properties
       barnabas serve --port 0 --ready-file ready.properties --override log.dirs=data-of-this-test
+      barnabas serve --metrics :9404
       barnabas serve --read-only /backup/kafka-logs --as-of 2026-01-31T12:30:00Z
     """
     logging.basicConfig(
@@ -89,6 +97,10 @@ def serve(
     )
     if as_of is not None and not read_only:
         raise click.UsageError("--as-of can only be used with --read-only.")
+    if metrics is not None:
+        if read_only:
+            raise click.UsageError("--metrics cannot be used with --read-only.")
+        overrides = (*overrides, f"{METRICS_LISTENER}={metrics}")
     if ready_file is not None:
         prepare_ready_file(ready_file)
     if read_only:

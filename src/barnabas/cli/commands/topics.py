@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -43,6 +43,8 @@ _TOPICS = click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complet
 _SOME_TOPICS = click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=complete_topic)
 _COLORS = {"offline": "red", "under-min-isr": "red", "under-replicated": "yellow"}
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> re.Pattern[str] | None:
     try:
@@ -69,6 +71,18 @@ def _configs(ctx: click.Context, param: click.Parameter, value: tuple[str, ...])
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", ctx, param)
         found.append((name.strip(), setting.strip()))
     return unique_keys(found, "--config")
+
+
+def _config_option(text: str) -> Callable[[F], F]:
+    return click.option(
+        "--config",
+        "configs",
+        multiple=True,
+        callback=_configs,
+        metavar="NAME=VALUE",
+        shell_complete=complete_topic_config,
+        help=text,
+    )
 
 
 def _assignments(ctx: click.Context, param: click.Parameter, value: str | None) -> list[list[int]] | None:
@@ -520,15 +534,7 @@ def plan_partitions(
     help="Number of replicas per partition.  [default: default.replication.factor of the cluster]",
 )
 @_ASSIGNMENT
-@click.option(
-    "--config",
-    "configs",
-    multiple=True,
-    callback=_configs,
-    metavar="NAME=VALUE",
-    shell_complete=complete_topic_config,
-    help="Topic setting; may be repeated.",
-)
+@_config_option("Topic setting; may be repeated.")
 @click.option("--if-not-exists", is_flag=True, help="Ignore topics that exist already.")
 @never_asks_option
 @dry_run_option
@@ -707,15 +713,7 @@ def delete(
 )
 @click.option("--partitions", type=click.IntRange(1), help="Number of partitions.  [default: as SOURCE]")
 @click.option("--replication-factor", type=click.IntRange(1, 32767), help="Number of replicas.  [default: as SOURCE]")
-@click.option(
-    "--config",
-    "configs",
-    multiple=True,
-    callback=_configs,
-    metavar="NAME=VALUE",
-    shell_complete=complete_topic_config,
-    help="Setting of TARGET that differs from SOURCE; may be repeated.",
-)
+@_config_option("Setting of TARGET that differs from SOURCE; may be repeated.")
 @click.option("--existing", is_flag=True, help="Copy records into a topic that exists; its settings stay.")
 @click.option(
     "--compression-type",

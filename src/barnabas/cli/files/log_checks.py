@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from barnabas.batches import BatchError, check_record_lengths, decode_payload
-from barnabas.batches.format import HEADER_SIZE
-from barnabas.cli.files.log_files import FileKind, Problem, error_of, file_kind, open_file
+from barnabas.cli.files.log_files import FileKind, Problem, file_kind, open_file
 from barnabas.storage.errors import StorageError
-from barnabas.storage.offline import Damage, OfflineBatch, check_indexes, read_batches
+from barnabas.storage.offline import check_batches, check_indexes
 from barnabas.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX
 
 Progressed = Callable[[int], None]
@@ -26,7 +24,9 @@ def check(path: Path, progressed: Progressed) -> Iterator[Problem]:
     """
     kind = file_kind(path)
     if kind in (FileKind.SEGMENT, FileKind.SNAPSHOT):
-        yield from _check_batches(path, kind, progressed)
+        for position, base_offset, reason in check_batches(path, progressed):
+            offset = "" if base_offset is None else f", offset {base_offset}"
+            yield Problem(path, f"byte {position}{offset}", reason)
         if kind is FileKind.SEGMENT and path.suffix == LOG_SUFFIX:
             for suffix in INDEX_SUFFIXES:
                 if path.with_suffix(suffix).exists():
@@ -50,37 +50,6 @@ def _problems_in(path: Path) -> Iterator[Problem]:
                 yield item
     except StorageError as error:
         yield Problem(path, "", str(error).removeprefix(f"{path} "))
-
-
-def _check_batches(path: Path, kind: FileKind, progressed: Progressed) -> Iterator[Problem]:
-    last_offset = int(path.name[:20]) - 1 if kind is FileKind.SEGMENT else -1
-    for item in read_batches(path):
-        if isinstance(item, Damage):
-            yield Problem(path, f"byte {item.position}", f"{item.reason}; {item.size} bytes are left")
-            progressed(item.position + item.size)
-            return
-        header = item.header
-        where = f"byte {item.position}, offset {header.base_offset}"
-        if header.base_offset <= last_offset:
-            yield Problem(path, where, f"the batch should begin after offset {last_offset}")
-        if header.last_offset_delta < 0:
-            yield Problem(path, where, f"the batch ends at offset {header.last_offset}, before it begins")
-        wrong = error_of(item) or _fault_of_records(item)
-        if wrong is not None:
-            yield Problem(path, where, wrong)
-        last_offset = max(last_offset, header.last_offset)
-        progressed(item.position + header.size_in_bytes)
-
-
-def _fault_of_records(batch: OfflineBatch) -> str | None:
-    header = batch.header
-    if header.records_count == 0 and header.size_in_bytes == HEADER_SIZE:
-        return None  # an empty batch that compaction keeps for the state of its producer
-    try:
-        check_record_lengths(bytes(decode_payload(batch.data, 0, header)), header.records_count)
-    except BatchError as error:
-        return str(error)
-    return None
 
 
 def _check_indexes(path: Path) -> Iterator[Problem]:

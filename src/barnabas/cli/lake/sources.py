@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from barnabas.cli.connection.connecting import through_controllers
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
 from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import note
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from barnabas.lake.keeping.feeds import Feed
     from barnabas.lake.keeping.store import Writer
 
-_ON_THE_COMMAND_LINE = ("--bootstrap-controller", "-X")
+_ON_THE_COMMAND_LINE = ("--bootstrap-controller", "--bootstrap-server", "-X")
 _ADDRESSES = (BOOTSTRAP_SERVERS, BOOTSTRAP_CONTROLLERS)
 
 
@@ -40,7 +41,7 @@ def chosen_feeds(writer: Writer, named: Named, connection: Connection) -> list[F
     found = _found(named, connection)
     if not found and not known:
         raise click.UsageError(
-            "Missing argument 'SOURCE...', or option '--bootstrap-controller' (a quorum) or '--observe' (a cluster)."
+            "Missing argument 'SOURCE...', or the address of a running cluster with '-b' or '--bootstrap-controller'."
         )
     feeds: list[Feed] = []
     for cluster in found or known:
@@ -75,17 +76,16 @@ def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
 
     # Client settings may be passwords, so they are not recorded: each run needs them again.
     options = {name: value for name, value in named.options.items() if not name.lower().startswith("kafka.")}
-    setting = connection.settings.get(BOOTSTRAP_CONTROLLERS)
-    is_live = setting is not None and setting.origin in _ON_THE_COMMAND_LINE
-    if named.paths and is_live and not named.observe:
-        raise click.UsageError("SOURCE and --bootstrap-controller cannot both be given.")
+    given = {name for name in _ADDRESSES if name in connection.settings and _is_on_the_command_line(connection, name)}
+    if named.paths and given and not named.observe:
+        raise click.UsageError("SOURCE and an address cannot both be given, except with --observe.")
     found: dict[str, dict[str, Any]] = {}
     if named.paths:
         for feed in find_feeds(named.paths, (*STREAMS, TRAFFIC), named.options, named.cluster_id):
             source = found.setdefault(feed.cluster_id, {"paths": [], "options": options})
             source["paths"] = sorted({*source["paths"], *feed.paths})
-    elif is_live:
-        controllers = connection.values()[BOOTSTRAP_CONTROLLERS]
+    elif BOOTSTRAP_CONTROLLERS in given or (given and not named.observe):
+        controllers = through_controllers(connection).values()[BOOTSTRAP_CONTROLLERS]
         cluster = cluster_behind(_client(connection, {BOOTSTRAP_CONTROLLERS: controllers}))
         found[cluster] = {"controllers": controllers, "options": options}
     if named.observe:
@@ -93,6 +93,11 @@ def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
         addresses = {name: values[name] for name in _ADDRESSES if name in values}
         found.setdefault(cluster_behind(_client(connection, addresses)), {})["observes"] = addresses
     return found
+
+
+def _is_on_the_command_line(connection: Connection, name: str) -> bool:
+    """True if the address is of this command. Those of profiles and variables are only for what asks for a cluster."""
+    return connection.settings[name].origin in _ON_THE_COMMAND_LINE
 
 
 def _feeds_of(

@@ -15,6 +15,7 @@ from typing import Protocol
 import click
 
 from barnabas.config.endpoints import reachable_text
+from barnabas.config.server import METRICS
 from barnabas.config.server_config import ServerConfig
 
 
@@ -57,6 +58,8 @@ def ready_facts(node: Announced) -> Mapping[str, str]:
     places = {e.listener_name: reachable_text(e.host, node.addresses[e.listener_name][1]) for e in config.listeners}
     clients = [name for name in places if name not in config.controller_listener_names]
     facts = {"bootstrap.servers": places[clients[0]]} if clients else {}
+    if METRICS in node.addresses:
+        facts["metrics.url"] = f"http://{reachable_text(*node.addresses[METRICS])}/metrics"
     return facts | {
         "cluster.id": node.cluster_id,
         "node.id": str(config.node_id),

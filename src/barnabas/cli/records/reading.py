@@ -19,7 +19,7 @@ from barnabas.cli.records.output import Filter, Shown, row_of
 from barnabas.cli.records.writing import split_settings
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, Progress, columns, note
-from barnabas.cli.terminal.watch import interrupted
+from barnabas.cli.terminal.watch import cancelled_by_sigterm, interrupted, terminated
 from barnabas.operations.partitions import Selection, find_partitions
 from barnabas.operations.quantities import bytes_text
 from barnabas.wire.errors import KafkaError
@@ -138,12 +138,12 @@ def consume(
             reading = _Reading(consumer, stop, wanted, show, offsets)
             is_interrupted = False
             try:
-                with show:
+                with show, cancelled_by_sigterm() as is_terminated:
                     try:
                         if group is None:
                             await reading.fix_ends(await _place(consumer, keys, begin))
                         await reading.run()
-                    except asyncio.CancelledError:  # Ctrl-C: what was read is shown and committed
+                    except asyncio.CancelledError:  # Ctrl-C or SIGTERM: what was read is shown and committed
                         is_interrupted = True
                 if offsets is not None:
                     offsets.flushed()
@@ -151,6 +151,8 @@ def consume(
                 if offsets is not None:
                     await offsets.commit()
             reading.note_limit()
+            if is_terminated():
+                terminated()
             if is_interrupted:
                 interrupted(is_normal=stop.follow)
 

@@ -414,6 +414,10 @@ class Output:
         if self.is_for_people:
             self.write(("\n" if self._has_written else "") + (_paint(text, "cyan") if self.color else text))
 
+    def painted(self, text: str, color: str) -> str:
+        """Return the text in a colour, if colours are used."""
+        return _paint(text, color) if self.color else text
+
     def write(self, text: str, end: str = "\n") -> None:
         """Write text unchanged; it is buffered until `flush` or until there are enough lines."""
         self._pieces.append(text + end)

@@ -7,14 +7,17 @@ the time of their sample. Ctrl-C is the normal end of `--watch` and `--follow`, 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import click
 
-from barnabas.cli.terminal.exit_codes import EXIT_OK
+from barnabas.cli.terminal.exit_codes import EXIT_OK, EXIT_TERMINATED
 from barnabas.cli.terminal.output import Output, note
 
 watch_option = click.option(
@@ -40,6 +43,31 @@ async def watched(output: Output, every_s: float | None, show: Callable[[], Awai
             await asyncio.sleep(every_s)
     except asyncio.CancelledError:  # only Ctrl-C cancels the task of a command
         interrupted(is_normal=True)
+
+
+@contextmanager
+def cancelled_by_sigterm() -> Iterator[Callable[[], bool]]:
+    """Make SIGTERM cancel the task of the command, as Ctrl-C does. Yield a function that returns whether it arrived."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    if task is None or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    came: list[bool] = []
+
+    def end() -> None:
+        came.append(True)
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, end)
+    try:
+        yield lambda: bool(came)
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+def terminated() -> NoReturn:
+    """End the command after SIGTERM."""
+    raise click.exceptions.Exit(EXIT_TERMINATED)
 
 
 def interrupted(*, is_normal: bool) -> NoReturn:

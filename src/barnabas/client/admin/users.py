@@ -216,7 +216,7 @@ async def _alter(
             if isinstance(each, ScramDeletion)
         ],
         upsertions=await asyncio.to_thread(
-            lambda: list(map(_upsertion, upsertions))
+            lambda: list(map(salted_upsertion, upsertions))
         ),  # hashing takes milliseconds each
     )
     by_user = {each.user: each for each in alterations}
@@ -246,7 +246,7 @@ def _is_done(alteration: ScramAlteration, found: tuple[ScramCredentialInfo, ...]
     return None if present.get(alteration.mechanism) == alteration.iterations else False
 
 
-def _upsertion(given: ScramUpsertion) -> AlterUserScramCredentialsRequest.ScramCredentialUpsertion:
+def salted_upsertion(given: ScramUpsertion) -> AlterUserScramCredentialsRequest.ScramCredentialUpsertion:
     salt = secrets.token_bytes(_SALT_BYTES) if given.salt is None else given.salt
     return AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
         name=given.user,

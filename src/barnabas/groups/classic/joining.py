@@ -81,7 +81,7 @@ def _join_new(group: ClassicGroup, request: Join, member_id: str, now: Moment, a
         if known_id is not None:
             return _replace_static(group, request, known_id, member_id, now, answer)
     elif request.needs_known_member_id:
-        group.members.pending[member_id] = group.due(now.steady_ms + request.session_timeout_ms)
+        group.members.expect(member_id, group.due(now.steady_ms + request.session_timeout_ms))
         answer(join_failed(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         return None
     return _add_and_rebalance(group, request, member_id, now, answer)

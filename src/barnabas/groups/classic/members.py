@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from barnabas.groups.classic.member import ClassicMember
 from barnabas.groups.classic.protocols import SupportedProtocols
 from barnabas.groups.classic.requests import AnswerJoin, Join, Protocols, join_failed, sync_failed
+from barnabas.groups.image import MEMBER_BYTES
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.sync_group import SyncGroupResponse
@@ -15,11 +16,11 @@ from barnabas.wire.messages.sync_group import SyncGroupResponse
 class Members:
     """Members by id, and everything that is derived from them.
 
-    Its one rule: instance ids, the leader, the supported protocols and the number of members that wait to join always
-    agree with `by_id`. So members are changed only by methods of this class.
+    Its one rule: instance ids, the leader, the supported protocols, the number of members that wait to join and their
+    memory always agree with `by_id` and `pending`. So members are changed only by methods of this class.
     """
 
-    __slots__ = ("awaiting_join", "by_id", "leader_id", "pending", "pending_sync", "protocols", "static")
+    __slots__ = ("awaiting_join", "by_id", "held_bytes", "leader_id", "pending", "pending_sync", "protocols", "static")
 
     def __init__(self, leader_id: str | None = None) -> None:
         self.by_id: dict[str, ClassicMember] = {}
@@ -29,6 +30,7 @@ class Members:
         self.protocols = SupportedProtocols()
         self.awaiting_join = 0  # members at the join barrier
         self.pending_sync: set[str] = set()  # members that have not reached the sync barrier yet
+        self.held_bytes = 0  # about the memory of members and pending members, without assignments
 
     def __len__(self) -> int:
         return len(self.by_id)
@@ -41,18 +43,29 @@ class Members:
     def add(self, member: ClassicMember, answer: AnswerJoin | None = None) -> None:
         """Add a member, which waits to join if it has a callback. The first member becomes the leader."""
         self.by_id[member.member_id] = member
+        self.held_bytes += _bytes_of(member)
         if member.group_instance_id is not None:
             self.static[member.group_instance_id] = member.member_id
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.protocols.add(member.protocols)
         self.await_join(member, answer)
-        self.pending.pop(member.member_id, None)
+        self._stop_expecting(member.member_id)
+
+    def expect(self, member_id: str, deadline_ms: float) -> None:
+        """Add a pending member, which has to join with this id before the deadline."""
+        self.pending[member_id] = deadline_ms
+        self.held_bytes += MEMBER_BYTES + len(member_id)
+
+    def _stop_expecting(self, member_id: str) -> None:
+        if self.pending.pop(member_id, None) is not None:
+            self.held_bytes -= MEMBER_BYTES + len(member_id)
 
     def remove(self, member_id: str) -> None:
         """Remove a member or a pending member. Requests it waits for fail with UNKNOWN_MEMBER_ID."""
         member = self.by_id.pop(member_id, None)
         if member is not None:
+            self.held_bytes -= _bytes_of(member)
             self.protocols.remove(member.protocols)
             self.answer_join(member, join_failed(ErrorCode.UNKNOWN_MEMBER_ID))
             self.answer_sync(member, sync_failed(ErrorCode.UNKNOWN_MEMBER_ID))
@@ -60,7 +73,7 @@ class Members:
                 self.static.pop(member.group_instance_id, None)
         if member_id == self.leader_id:
             self.leader_id = next(iter(self.by_id), None)
-        self.pending.pop(member_id, None)
+        self._stop_expecting(member_id)
         self.pending_sync.discard(member_id)
 
     def update(self, member: ClassicMember, request: Join, answer: AnswerJoin) -> None:
@@ -73,6 +86,7 @@ class Members:
     ) -> None:
         """Replace the protocols and timeouts of a member."""
         self.protocols.remove(member.protocols)
+        self.held_bytes += protocols_bytes(protocols) - protocols_bytes(member.protocols)
         member.protocols = protocols
         self.protocols.add(protocols)
         member.rebalance_timeout_ms = rebalance_timeout_ms
@@ -84,6 +98,7 @@ class Members:
         self.answer_join(old, join_failed(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
         self.answer_sync(old, sync_failed(ErrorCode.FENCED_INSTANCE_ID))
         member = self.by_id[new_id] = old.renamed(new_id)
+        self.held_bytes += len(new_id) - len(old.member_id)
         if old.member_id in self.pending_sync:
             self.pending_sync.remove(old.member_id)
             self.pending_sync.add(new_id)
@@ -158,3 +173,11 @@ class Members:
         for member in self:
             self.answer_join(member, join_failed(code, member.member_id))
             self.answer_sync(member, sync_failed(code))
+
+
+def protocols_bytes(protocols: Protocols) -> int:
+    return sum(len(name) + len(metadata) for name, metadata in protocols)
+
+
+def _bytes_of(member: ClassicMember) -> int:
+    return MEMBER_BYTES + len(member.member_id) + len(member.client_id) + protocols_bytes(member.protocols)

@@ -83,7 +83,7 @@ def _replay_group(
     image: GroupsImage, key: GroupMetadataKey, value: GroupMetadataValue | None, place: RecordPosition
 ) -> GroupsImage:
     if value is None:
-        return image._replace(groups=image.groups.delete(key.group)) if key.group in image.groups else image
+        return image.with_group(key.group, None)
     timestamp_ms = value.current_state_timestamp
     group = GroupMetadata(
         value.generation,
@@ -93,7 +93,7 @@ def _replay_group(
         None if timestamp_ms == NO_TIMESTAMP else timestamp_ms,
         tuple(_member(member) for member in value.members),
     )
-    return image._replace(groups=image.groups.set(key.group, group))
+    return image.with_group(key.group, group)
 
 
 def _member(member: GroupMetadataValue.MemberMetadata) -> MemberMetadata:

@@ -16,10 +16,11 @@ from barnabas.lake.facts.schema import Kind, key_text
 from barnabas.metadata.brokers import Broker, Controller, Endpoint, VersionRange
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.quotas import QuotaEntity
-from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramCredential, ScramUser
+from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
 from barnabas.metadata.tokens import DelegationToken
 from barnabas.metadata.topics import RECOVERED, RECOVERING, Partition
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+from barnabas.security.sasl.scram import ScramCredential
 from barnabas.wire.primitives import Uuid
 
 _ENDPOINTS: Final = "array<struct<name: string, host: string, port: int, security_protocol: int>>"

@@ -1,7 +1,8 @@
 """SASL mechanisms as exchanges of bytes: the first message, and the answers to challenges. No I/O, randomness or clock.
 
 One file per mechanism. `ClientMechanism` is the client side; its user transports the bytes and knows when the server
-has accepted the login. Passwords never appear in a repr or in an error.
+has accepted the login. `ServerMechanism` is the server side, and `exchange` the order of the messages around it. Passwords
+never appear in a repr or in an error.
 """
 
 from __future__ import annotations
@@ -37,4 +38,24 @@ class ClientMechanism(Protocol):
 
     def answer(self, challenge: bytes) -> bytes | None:
         """Return the next message, or None if there is none. Raises `SaslError`."""
+        ...
+
+
+class InvalidCredentialsError(Exception):
+    """The server rejects a login. The client does not learn the reason, which could tell whether the user exists."""
+
+
+class ServerMechanism(Protocol):
+    """One login: `evaluate` each message of the client until `is_complete`."""
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    @property
+    def authorization_id(self) -> str:
+        """The name of the user, once the exchange is complete."""
+        ...
+
+    def evaluate(self, message: bytes) -> bytes:
+        """Return the answer. Raises `InvalidCredentialsError`, or `SaslError` with a text for the client."""
         ...

@@ -1,8 +1,9 @@
-"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677), client side.
+"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677).
 
 Both sides prove that they know the password without sending it. As in Kafka, names and passwords are plain UTF-8
 without normalization, and the login is not bound to a TLS channel. The caller passes the nonce, which must be new each
-time.
+time. A server knows a credential derived from the password. For an unknown user it makes one up, so that the exchange
+fails where it fails for a wrong password.
 """
 
 from __future__ import annotations
@@ -11,14 +12,27 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Mapping
-from typing import Final
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
-from barnabas.security.sasl import SaslError
+from barnabas.security.sasl import InvalidCredentialsError, SaslError
+from barnabas.security.sasl.plain import OTHER_AUTHORIZATION_ID
 
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 1 << 20  # a server that asks for more may only want to consume CPU time
+
+DEFAULT_ITERATIONS: Final = 4096
+_FAKE_SALT_BYTES: Final = 32
+
+_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"  # without `,` and `=`, except in escapes
+_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
+_NONCE: Final = r"[\x21-\x2b\x2d-\x7e]+"
+_BASE64: Final = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
+_EXTENSIONS: Final = rf"(?:,[A-Za-z]+={_VALUE})*"
+_CLIENT_FIRST: Final = rf"n,(?:a=({_NAME}))?,((?:m={_VALUE},)?n=({_NAME}),r=({_NONCE})({_EXTENSIONS}))"
+_CLIENT_FINAL: Final = rf"(c={_BASE64},r=({_NONCE}){_EXTENSIONS}),p=({_BASE64})"
 
 _HEADER: Final = "n,,"  # no channel binding, no authorization identity
 _CHANNEL: Final = "c=biws"  # the header again, in base64
@@ -111,3 +125,109 @@ def _iterations(text: str) -> int:
             f"the server asks for {text or 'no'} iterations ({MIN_ITERATIONS} to {MAX_ITERATIONS} are accepted)"
         )
     return iterations
+
+
+class ScramCredential(NamedTuple):
+    """What a server keeps of a password: enough to check a login, not enough to log in."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential(iterations={self.iterations})"
+
+
+def fake_credential(name: str, user: str, secret: bytes) -> ScramCredential:
+    """Return a credential for a user who does not exist. It is the same each time, as that of a real user is.
+
+    >>> credential = fake_credential("SCRAM-SHA-256", "nobody", b"random")
+    >>> credential == fake_credential("SCRAM-SHA-256", "nobody", b"random")
+    True
+    """
+    digest = HASHES[name]
+    salt, stored_key, server_key = (
+        hmac.digest(secret, b"\0".join((purpose, digest.encode(), user.encode())), digest)
+        for purpose in (b"salt", b"stored key", b"server key")
+    )
+    return ScramCredential(salt[:_FAKE_SALT_BYTES], stored_key, server_key, DEFAULT_ITERATIONS)
+
+
+class ScramServer:
+    """The server side of SCRAM. `credential_of` returns None for an unknown user; `secret` makes up credentials for these.
+
+    Extensions are ignored, except that a login with a delegation token is a login of an unknown user.
+    """
+
+    def __init__(
+        self, name: str, credential_of: Callable[[str], ScramCredential | None], *, nonce: str, secret: bytes
+    ) -> None:
+        self.name = name
+        self._hash = HASHES[name]
+        self._credential_of = credential_of
+        self._nonce = nonce
+        self._secret = secret
+        self._credential: ScramCredential | None = None
+        self._is_known = False
+        self._user = ""
+        self._said = b""
+        self._is_complete = False
+
+    @property
+    def is_complete(self) -> bool:
+        return self._is_complete
+
+    @property
+    def authorization_id(self) -> str:
+        return self._user if self._is_complete else ""
+
+    def evaluate(self, message: bytes) -> bytes:
+        if self._is_complete:
+            raise InvalidCredentialsError("a message after the last one")
+        if self._credential is None:
+            return self._first(message)
+        return self._final(message, self._credential)
+
+    def _first(self, message: bytes) -> bytes:
+        match = re.fullmatch(_CLIENT_FIRST, _text(message))
+        if match is None:
+            raise InvalidCredentialsError("the first message is not a SCRAM message")
+        authorization_id, bare, name, nonce, extensions = match.groups()
+        self._user = name.replace("=2C", ",").replace("=3D", "=")
+        credential = None if ",tokenauth=true" in extensions.lower() else self._credential_of(self._user)
+        self._is_known = credential is not None
+        if (authorization_id or self._user) != self._user:
+            raise SaslError(OTHER_AUTHORIZATION_ID)
+        if credential is None:
+            credential = fake_credential(self.name, self._user, self._secret)
+        elif credential.iterations < MIN_ITERATIONS:
+            raise InvalidCredentialsError(f"{credential.iterations} iterations are fewer than {MIN_ITERATIONS}")
+        self._credential = credential
+        self._nonce = nonce + self._nonce
+        answer = f"r={self._nonce},s={base64.b64encode(credential.salt).decode()},i={credential.iterations}".encode()
+        self._said = bare.encode() + b"," + answer
+        return answer
+
+    def _final(self, message: bytes, credential: ScramCredential) -> bytes:
+        match = re.fullmatch(_CLIENT_FINAL, _text(message))
+        if match is None:
+            raise InvalidCredentialsError("the last message is not a SCRAM message")
+        without_proof, nonce, proof = match[1], match[2], base64.b64decode(match[3])
+        if not hmac.compare_digest(nonce, self._nonce):
+            raise InvalidCredentialsError("the nonce is not that of this login")
+        said = b",".join((self._said, without_proof.encode()))
+        signature = hmac.digest(credential.stored_key, said, self._hash)
+        client_key = bytes(key ^ sign for key, sign in zip(proof, signature, strict=False))
+        is_equal = hmac.compare_digest(hashlib.new(self._hash, client_key).digest(), credential.stored_key)
+        if not is_equal or not self._is_known:
+            raise InvalidCredentialsError("the proof is wrong")
+        self._is_complete = True
+        return b"v=" + base64.b64encode(hmac.digest(credential.server_key, said, self._hash))
+
+
+def _text(message: bytes) -> str:
+    try:
+        return message.decode("ascii")
+    except UnicodeDecodeError:
+        raise InvalidCredentialsError("the message is not text") from None

@@ -1,0 +1,44 @@
+"""Connections, bytes and throttling by listener."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from barnabas.broker.metrics.exposition import Exposition, counter, gauge, labels
+from barnabas.broker.metrics.observed import Observed
+from barnabas.slices import Slices
+
+COUNT = gauge("kafka_server_socket_server_metrics_connection_count", "Open connections.", "listener")
+CREATED = counter(
+    "kafka_server_socket_server_metrics_connection_creation_total", "Connections that were accepted.", "listener"
+)
+CLOSED = counter(
+    "kafka_server_socket_server_metrics_connection_close_total",
+    "Connections that were closed, by what closed them: client, error, idle, limit or stop.",
+    *("listener", "reason"),
+)
+INCOMING = counter("kafka_server_socket_server_metrics_incoming_byte_total", "Bytes received from clients.", "listener")
+OUTGOING = counter("kafka_server_socket_server_metrics_outgoing_byte_total", "Bytes sent to clients.", "listener")
+MUTES = counter(
+    "barnabas_connection_mutes_total", "Times that a connection was muted because its client was throttled.", "listener"
+)
+MUTED_MS = counter(
+    "barnabas_connection_muted_milliseconds_total", "Throttle times for which connections were muted.", "listener"
+)
+METRICS = (COUNT, CREATED, CLOSED, INCOMING, OUTGOING, MUTES, MUTED_MS)
+REASONS = ("client", "error", "idle", "limit", "stop")
+
+
+def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[None]:
+    for endpoint in list(node.server.endpoints):
+        name, counters = endpoint.listener.name, endpoint.counters
+        text = labels(listener=name)
+        out.add(COUNT, counters.open, text)
+        out.add(CREATED, counters.accepted, text)
+        for reason in dict.fromkeys((*REASONS, *counters.closed)):
+            out.add(CLOSED, counters.closed[reason], labels(listener=name, reason=reason))
+        out.add(INCOMING, counters.incoming_bytes, text)
+        out.add(OUTGOING, counters.outgoing_bytes, text)
+        out.add(MUTES, counters.mutes, text)
+        out.add(MUTED_MS, counters.muted_ms, text)
+        yield

@@ -1,0 +1,75 @@
+"""The node's own connections to other nodes, and to its own controller, with the protection of the listener they go to.
+
+As in Kafka, the client side of a listener uses the settings of that listener: its trust and key store, and the user name
+and password in the JAAS line of the mechanism between brokers or for controllers.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import NamedTuple
+
+from barnabas.broker.listener_security import CLIENT_AUTH, jaas_text, tls_values
+from barnabas.client.connection import Connection
+from barnabas.client.handshake import Login, Options, connect
+from barnabas.client.jaas import parse_jaas
+from barnabas.client.settings import begin_login
+from barnabas.client.tls import client_context
+from barnabas.config.endpoints import Address
+from barnabas.config.server_config import ServerConfig
+from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
+from barnabas.security.sasl import ClientMechanism
+
+
+class OwnConnections(NamedTuple):
+    """Opens connections to one listener. Without TLS and login, nothing is sent before the first request.
+
+    Key and trust stores are read for each connection, so that a replaced certificate is used.
+    """
+
+    tls: Callable[[], ssl.SSLContext] | None = None
+    login: Login | None = None
+    principal: str = str(ANONYMOUS)  # as the other side sees it, in words if it depends on a certificate
+
+    async def open(
+        self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
+    ) -> Connection:
+        """Connect and log in. The certificate must have `host_name`, or else the host. Raises what `connect` raises."""
+        if self.tls is None and self.login is None:
+            return await Connection.open(host, port, client_id, timeout_ms=timeout_ms)
+        tls = None if self.tls is None else self.tls()
+        return await connect(Address(host, port), Options(client_id, tls, self.login, timeout_ms, host_name))
+
+
+NOT_PROTECTED = OwnConnections()
+
+
+def to_controllers(config: ServerConfig, random_nonce: Callable[[], str]) -> OwnConnections:
+    """Return the connections to the first controller listener. Raises `ConfigError`."""
+    name = config.controller_listener_names[0]
+    mechanism = config.get_str("sasl.mechanism.controller.protocol") or ""
+    return _to_listener(config, name, mechanism, random_nonce)
+
+
+def _to_listener(
+    config: ServerConfig, listener_name: str, mechanism: str, random_nonce: Callable[[], str]
+) -> OwnConnections:
+    protocol = config.listener_security_protocol_map[listener_name]
+    login: Login | None = None
+    principal = str(ANONYMOUS)
+    if protocol.startswith("SASL_"):
+        credentials = parse_jaas(jaas_text(config, listener_name, mechanism), mechanism)
+
+        principal = str(KafkaPrincipal(USER_TYPE, credentials.username))
+
+        def login() -> ClientMechanism:
+            return begin_login(mechanism, credentials, random_nonce())
+
+    if not protocol.endswith("SSL"):
+        return OwnConnections(None, login, principal)
+    if login is None and config.for_listener(listener_name, CLIENT_AUTH) != "none":
+        principal = "the name in its certificate"
+    values = tls_values(config, listener_name)
+    client_context(values)  # an error is found before the node starts
+    return OwnConnections(lambda: client_context(values), login, principal)
