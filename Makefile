@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests tools bench
 ROUNDS ?= 5
+TARGET ?=
+SECONDS ?= 60
+MINUTES ?= 60
+SEED ?= $(shell date +%s)
 WORKERS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 JAVA_PACKAGE := openjdk-17-jre-headless
 # Recipe lines with $(MAKE) run even under `make -n`. Under another name they do not.
 THIS_MAKE := $(MAKE)
 
-.PHONY: help install lake dev java compile run test fuzz lint fmt generate bench interop clean
+.PHONY: help install lake dev java compile run test fuzz lint fmt generate bench interop soak clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,8 +60,11 @@ test: java lint ## All checks and tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not spark'
 	$(BIN)/python -m pytest -n 2 --dist loadscope -m spark tests/lake
 
-fuzz: dev ## The property tests with new cases, ROUNDS times
-	@for round in $$(seq $(ROUNDS)); do BARNABAS_FUZZ=1 $(BIN)/python -m pytest -n auto -q -m 'hypothesis' || exit 1; done
+fuzz: dev ## New cases: the property tests ROUNDS times, then each target for SECONDS; or only TARGET=codec
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[fuzz]' 2>/dev/null || \
+	  echo "atheris cannot be installed here: mutations are not guided by coverage"
+	@[ -n '$(TARGET)' ] || for round in $$(seq $(ROUNDS)); do BARNABAS_FUZZ=1 $(BIN)/python -m pytest -n auto -q -m 'hypothesis' || exit 1; done
+	nice -n 15 $(BIN)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS)
 
 lint: dev ## Style, types and layers
 	$(BIN)/ruff check $(SOURCES)
@@ -81,6 +88,9 @@ bench: dev compile ## Measure barnabas beside its peers in one run
 interop: dev ## Apache Kafka 4.3.1 and its tools against barnabas (needs Java 17 and Maven)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[pipelines]'
 	BARNABAS_INTEROP=1 $(BIN)/python -m pytest tests/interop
+
+soak: dev ## Six client libraries at work for MINUTES, with kills; SEED repeats what is sent (Java and Go take part if installed)
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --json soak.json
 
 clean: ## Remove what was made here, except ./data, ./lake and ./report
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
