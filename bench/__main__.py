@@ -1,8 +1,12 @@
-"""`python -m bench [SECTION ...] [--check]`: run the sections, print one table, keep it in results/latest.json."""
+"""`python -m bench [SECTION ...] [--check]`: run the sections, print one table, keep it in results/latest.json.
+
+Without names, all sections run except those that take very long: `stalls` (see `bench.stalls`).
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -26,6 +30,12 @@ def _lake_scale() -> list[Row]:
     return lake_scale.run()
 
 
+def _stalls() -> list[Row]:
+    from bench import stalls
+
+    return stalls.run(int(os.environ.get("BENCH_STALLS_ROUNDS", stalls.ROUNDS)))
+
+
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "codec": codec.run,
     "server": server.run,
@@ -35,13 +45,16 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "clients": clients.run,
     "lake": _lake,
     "lake-scale": _lake_scale,
+    "stalls": _stalls,
 }
+ONLY_BY_NAME = {"stalls"}
+HELP = f"{', '.join(SECTIONS)}; by default all except {', '.join(ONLY_BY_NAME)}"
 RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=sys.modules["bench"].__doc__)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}; all by default")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=HELP)
     parser.add_argument("--check", action="store_true", help="exit with 1 when a target is missed or a section failed")
     arguments = parser.parse_args()
     unknown = set(arguments.sections) - set(SECTIONS)
@@ -49,7 +62,7 @@ def main() -> int:
         parser.error(f"no section is called {', '.join(sorted(unknown))}")
     rows: list[Row] = []
     notes: list[str] = []
-    for name in arguments.sections or SECTIONS:
+    for name in arguments.sections or [each for each in SECTIONS if each not in ONLY_BY_NAME]:
         started = time.monotonic()
         print(f"{name} ...", file=sys.stderr, flush=True)
         try:

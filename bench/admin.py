@@ -9,26 +9,21 @@ partitions itself, see `big_cluster`; up to 10,000, the nodes hold them all.
 from __future__ import annotations
 
 import contextlib
-import socket
-import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
 
 from tools.apache_kafka import KAFKA_JVM, VERSION, ApacheKafka, Barnabas, Node
 
-from barnabas import wire
-from barnabas.wire import APIS, Message
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
-from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
-from bench import big_cluster, load
+from bench import big_cluster
+from bench.connection import Client
 from bench.table import Row, from_rounds
 from bench.timing import alternating
 
@@ -56,45 +51,6 @@ LOG_DIRS_VERSION = 4
 TIMEOUT_MS = 100_000
 POLL_S = 0.002
 TICK_S = 0.01  # the kernel counts processor time in these
-
-
-class Client:
-    """One connection with one request in flight; `ask` gives the whole answer as bytes and the seconds it took."""
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self._socket = load.connect(node.address)
-
-    def ask(self, request: Message, version: int) -> tuple[bytes, float]:
-        frame = _frame(request, version)
-        started = time.perf_counter()
-        self._socket.sendall(frame)
-        answer = self._receive(struct.unpack(">i", self._receive(4))[0])
-        return bytes(answer), time.perf_counter() - started
-
-    def call(self, request: Message, version: int) -> tuple[Any, float]:
-        """The answer decoded, which is not in the time."""
-        answer, seconds = self.ask(request, version)
-        api = APIS[request.schema().key or 0]
-        return wire.decode(api.response, version, answer[4 + api.response_header_version(version) :]), seconds
-
-    def _receive(self, size: int) -> bytearray:
-        data = bytearray(size)
-        view = memoryview(data)
-        while view:
-            count = self._socket.recv_into(view)
-            if not count:
-                raise ConnectionError("the node closed the connection")
-            view = view[count:]
-        return data
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
 
 
 def run() -> list[Row]:
@@ -276,14 +232,6 @@ def _kafka(directory: Path) -> ApacheKafka:
 
 
 # --- requests
-
-
-def _frame(request: Message, version: int) -> bytes:
-    key = request.schema().key or 0
-    api = APIS[key]
-    header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=1, client_id="bench")
-    body = wire.encode(header, api.request_header_version(version)) + wire.encode(request, version)
-    return struct.pack(">i", len(body)) + body
 
 
 def _create(client: Client, prefix: str, count: int) -> float:

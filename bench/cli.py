@@ -16,6 +16,7 @@ from tools.apache_kafka import KAFKA_JVM, VERSION, Barnabas, java_command, tool_
 
 from barnabas.batches import Record, build_batch
 from bench import admin, big_cluster
+from bench.connection import Client
 from bench.table import Row, from_rounds
 from bench.timing import alternating
 
@@ -39,7 +40,7 @@ def run() -> list[Row]:
 
 
 def short_ones() -> list[Row]:
-    with Barnabas() as node, admin.Client(node) as client:
+    with Barnabas() as node, Client(node) as client:
         for number in range(TOPICS // 200):
             admin._create(client, f"described-{number}", 200)
         admin._wait_logs(client, TOPICS * admin.PARTITIONS)  # a node that is still beginning them answers late
