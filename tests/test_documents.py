@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
+import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tools.apache_kafka import free_ports
 
+from tests.command_line import Process, invoke
 from tests.documents import ROOT, Example, a_shop, examples, run
 
 COMING_FROM = (ROOT / "docs" / "coming-from.md").read_text()
 ASKS = (ROOT / "docs" / "asks.md").read_text()
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
+SECURITY = (ROOT / "docs" / "security.md").read_text()
 
 
 def test_what_barnabas_types_instead_of_other_tools_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,3 +107,33 @@ def test_every_ask_has_an_answer() -> None:
 def test_the_python_of_the_asks_runs() -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```", ASKS, re.MULTILINE | re.DOTALL)
     exec(compile(block, "asks.md", "exec"), {})
+
+
+def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second, *_ = (
+        block.splitlines() for block in re.findall(r"^```\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
+    )
+    create, serve = (shlex.split(line)[1:] for line in first)
+    export, *commands = second
+    (port,) = free_ports(1)
+    assert invoke(*create, "--port", port).exit_code == 0
+    name, _, value = export.removeprefix("export ").partition("=")
+    printed = []
+    with Process(*serve, merged=True) as node:
+        node.until("reach it with")
+        for line in commands:
+            said, _, command = line.rpartition(" | ")
+            stdin = f"{shlex.split(said)[1]}\n" if said else ""
+            done = invoke(*shlex.split(command)[1:], stdin=stdin, env={name: value})
+            assert done.exit_code == 0, f"{line}\n{done.output}"
+            printed.append(done.stdout)
+    assert "orders" not in printed[1] and "orders" in printed[-1]
+
+
+def test_the_code_of_the_security_page_works() -> None:
+    (code,) = re.findall(r"^```python\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
+    values: dict[str, Any] = {}
+    exec(code, values)
+    assert values["java_names"]["sasl.username"] == "alice" and "ssl.ca.pem" in values["of_librdkafka"]
+    assert isinstance(values["tls"], ssl.SSLContext)

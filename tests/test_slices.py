@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from barnabas import slices
-from barnabas.slices import Slices, begin, in_slices
+from barnabas.slices import Breather, Queue, Slices, begin, in_slices, waited
 
 
 def counting(steps: int, done: list[int], name: int = 0) -> Slices[str]:
@@ -110,5 +110,105 @@ def test_work_can_wait_for_an_awaitable_without_keeping_the_turn() -> None:
         assert not work.done()
         event.set()
         assert await work == "after the event"
+
+    asyncio.run(scenario())
+
+
+def test_sliced_work_gets_the_result_and_the_error_of_what_it_waits_for() -> None:
+    async def later(number: int) -> int:
+        await asyncio.sleep(0)
+        return 1 // number
+
+    def work(number: int) -> Slices[int]:
+        return (yield from waited(later(number)))
+
+    async def scenario() -> None:
+        assert await in_slices(work(1)) == 1
+        with pytest.raises(ZeroDivisionError):
+            await in_slices(work(0))
+
+    asyncio.run(scenario())
+
+
+def test_a_coroutine_with_a_long_loop_gives_way_when_its_turn_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "TURN_S", 0)
+
+    async def scenario() -> None:
+        done: list[int] = []
+
+        async def work() -> str:
+            others_first = Breather()
+            for number in range(100):
+                await others_first()
+                done.append(number)
+            return "result"
+
+        counts = await turns_beside(asyncio.ensure_future(work()), done)
+        assert max(counts) <= 1 and len(done) == 100
+
+    asyncio.run(scenario())
+
+
+def test_work_in_a_queue_begins_when_the_one_before_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario() -> None:
+        done: list[int] = []
+        queue = Queue()
+        works = [queue.add(counting(25, done, name)) for name in range(3)]
+        assert (len(done), works[0].is_done) == (10, False)
+        assert [await work.wait() for work in works] == ["result"] * 3
+        assert done == [0] * 25 + [1] * 25 + [2] * 25
+        assert queue.add(counting(3, done)).is_done
+
+    asyncio.run(scenario())
+
+
+def test_a_caller_that_cannot_wait_finishes_what_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario() -> None:
+        done: list[int] = []
+        queue = Queue()
+        first, second = queue.add(counting(25, done, 1)), queue.add(counting(25, done, 2))
+        queue.finish_begun()
+        assert (first.is_done, second.is_done, done) == (True, False, [1] * 25)
+        assert await first.wait() == "result"
+        queue.finish()
+        assert second.result == "result" and done == [1] * 25 + [2] * 25
+
+    asyncio.run(scenario())
+
+
+def test_the_error_of_queued_work_is_for_who_waits_and_the_next_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    def failing() -> Slices[str]:
+        yield from counting(25, [])
+        raise ValueError("no")
+
+    async def scenario() -> None:
+        queue = Queue()
+        bad, good = queue.add(failing()), queue.add(counting(25, []))
+        with pytest.raises(ValueError, match="no"):
+            await bad.wait()
+        assert await good.wait() == "result"
+
+    asyncio.run(scenario())
+
+
+def test_queued_work_is_done_even_if_nobody_waits_for_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario() -> None:
+        done: list[int] = []
+        queue = Queue()
+        work = queue.add(counting(1000, done))
+        waiting = asyncio.ensure_future(work.wait())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        while not work.is_done:
+            await asyncio.sleep(0)
+        assert len(done) == 1000
 
     asyncio.run(scenario())

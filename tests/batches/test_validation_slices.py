@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Generator
 
 import pytest
 
@@ -20,6 +19,7 @@ from barnabas.batches.format import MAGIC
 from barnabas.batches.reader import CHUNK_LENGTHS, CHUNK_RECORDS
 from barnabas.batches.validation import MAX_RECORD_ERRORS, must_open, validate_in_slices
 from barnabas.wire import ErrorCode
+from tests.counting import counted
 
 NOW_MS = 1_700_000_000_000
 COUNT = 200_000
@@ -46,18 +46,6 @@ def batch_of(count: int, compression: Compression, *, base_timestamp: int = 2, m
     return encode_batch(header, KEYLESS * count, compression)
 
 
-def finished(
-    work: Generator[None, None, ValidBatch | InvalidBatch],
-) -> tuple[ValidBatch | InvalidBatch, int]:
-    pauses = 0
-    while True:
-        try:
-            next(work)
-            pauses += 1
-        except StopIteration as end:
-            return end.value, pauses
-
-
 @pytest.mark.parametrize("compression", list(Compression))
 def test_records_are_decoded_a_few_hundred_at_a_time_and_not_kept(compression: Compression) -> None:
     batch = batch_of(COUNT, compression)
@@ -65,7 +53,7 @@ def test_records_are_decoded_a_few_hundred_at_a_time_and_not_kept(compression: C
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        _, pauses = finished(validate_in_slices(batch, rules, partition="t-0", now_ms=NOW_MS))
+        _, pauses = counted(validate_in_slices(batch, rules, partition="t-0", now_ms=NOW_MS))
         used = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
@@ -76,7 +64,7 @@ def test_records_are_decoded_a_few_hundred_at_a_time_and_not_kept(compression: C
 def test_lengths_are_checked_a_few_thousand_at_a_time() -> None:
     batch = batch_of(COUNT, Compression.NONE, base_timestamp=1)
     rules = AppendRules(max_message_bytes=len(batch))
-    valid, pauses = finished(validate_in_slices(batch, rules, partition="t-0", now_ms=NOW_MS))
+    valid, pauses = counted(validate_in_slices(batch, rules, partition="t-0", now_ms=NOW_MS))
     assert isinstance(valid, ValidBatch)
     assert pauses >= COUNT // CHUNK_LENGTHS
 
@@ -84,7 +72,7 @@ def test_lengths_are_checked_a_few_thousand_at_a_time() -> None:
 def test_a_response_lists_so_many_errors_and_counts_all() -> None:
     batch = batch_of(COUNT, Compression.GZIP)
     rules = AppendRules(compacted=True)
-    found, _ = finished(validate_in_slices(batch, rules, partition="t-0", now_ms=NOW_MS))
+    found, _ = counted(validate_in_slices(batch, rules, partition="t-0", now_ms=NOW_MS))
     assert isinstance(found, InvalidBatch)
     assert found.error_code is ErrorCode.INVALID_RECORD
     assert len(found.record_errors) == MAX_RECORD_ERRORS

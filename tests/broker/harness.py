@@ -94,6 +94,7 @@ class MemoryNode(NodeServices):
         surroundings = Surroundings(
             now_ms=lambda: self.now_ms,
             monotonic_ms=lambda: self.now_ms,
+            monotonic_ns=lambda: self.now_ms * 1_000_000,
             random_for=lambda purpose: Random(SEEDS[purpose]),
         )
         receiver = config.get_str("barnabas.telemetry.receiver") or ""

@@ -9,6 +9,7 @@ from barnabas.config import server
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
+from barnabas.steps import at_once
 from barnabas.wire import KafkaError, Message
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.records.metadata import ConfigRecord
@@ -33,7 +34,7 @@ class Node:
 
     def commit(self, *records: Message) -> None:
         old, self.image = self.image, image(*records, before=self.image)
-        self.dynamic.image_changed(old, self.image, records)
+        at_once(self.dynamic.image_changed(old, self.image, records))
 
 
 def test_a_node_starts_with_what_was_set_before_over_its_file() -> None:

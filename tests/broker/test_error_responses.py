@@ -9,8 +9,10 @@ from barnabas.broker.errors import error_response
 from barnabas.broker.served import served_apis, served_versions
 from barnabas.wire import APIS, ApiKey, ErrorCode
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest
+from barnabas.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from tests.broker.harness import MemoryNode
 from tests.broker.reading_node import fetch
 from tests.wire.golden import vectors_of
 
@@ -56,3 +58,14 @@ def test_what_is_not_known_of_a_log_is_minus_one_beside_an_error() -> None:
     deletion = DeleteRecordsRequest(topics=[DeleteRecordsRequest.DeleteRecordsTopic(name="t", partitions=[deleted])])
     row = error_response(APIS[21], 2, deletion, failed).topics[0].partitions[0]  # type: ignore[attr-defined]
     assert (row.partition_index, row.low_watermark, row.error_code) == (3, -1, -1)
+
+
+def test_an_error_message_that_is_too_long_for_a_response_is_one_line_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    user = DescribeUserScramCredentialsRequest.UserName(name="x" * 32767)
+    response = MemoryNode().call(DescribeUserScramCredentialsRequest(users=[user]), 0)
+    assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR  # as in Kafka
+    (record,) = caplog.records
+    assert "cannot be written: a string of 32826 bytes is too long" in record.getMessage()
+    assert record.exc_info is None

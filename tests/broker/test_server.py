@@ -153,7 +153,6 @@ def test_a_request_that_waits_holds_back_the_answers_behind_it_but_no_other_conn
             return later() if context.correlation_id == 1 else answer_now(context, request)
 
         monkeypatch.setattr(dispatching, "handler_of", lambda key: handler)
-        monkeypatch.setattr(dispatching, "_ROUTES", {})
         async with running_server() as (_, broker, _controller):
             waiting, other = await RawClient.connect(broker), await RawClient.connect(broker)
             waiting.send(framed(request(correlation_id=1)) + framed(request(correlation_id=2)))
@@ -185,7 +184,6 @@ def test_an_exception_in_a_handler_is_an_unknown_server_error_and_the_connection
             raise RuntimeError("planned")
 
         monkeypatch.setattr(dispatching, "handler_of", lambda key: handler)
-        monkeypatch.setattr(dispatching, "_ROUTES", {})
         async with running_server() as (_, broker, _controller):
             client = await RawClient.connect(broker)
             assert api_versions(await client.call(request(correlation_id=1)), 0).error_code == -1
@@ -212,7 +210,6 @@ def test_a_handler_may_refuse_at_once_or_later_and_the_connection_is_closed_with
 
     async def scenario() -> None:
         monkeypatch.setattr(dispatching, "handler_of", lambda key: handler)
-        monkeypatch.setattr(dispatching, "_ROUTES", {})
         async with running_server() as (_, broker, _controller):
             client = await RawClient.connect(broker)
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):

@@ -47,6 +47,7 @@ class World:
         return Surroundings(
             now_ms=lambda: self.now_ms,
             monotonic_ms=lambda: self.now_ms - BEGIN_MS,
+            monotonic_ns=lambda: (self.now_ms - BEGIN_MS) * 1_000_000,
             random_for=self._random_for,
             listen=self._listen,
             host_name=lambda: "a-host",

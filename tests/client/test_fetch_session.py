@@ -21,6 +21,7 @@ from barnabas.client.records import TopicPartition
 from barnabas.replicas.fetch_sessions import FetchSessions
 from barnabas.wire import ZERO_UUID, ErrorCode, Uuid
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from tests.counting import counted
 
 A, B, C = (TopicPartition("orders", index) for index in range(3))
 OLD, NEW = Uuid(b"o" * 16), Uuid(b"n" * 16)
@@ -176,9 +177,9 @@ def test_the_broker_reads_exactly_what_is_wanted_whatever_happens(
             continue  # it never arrives
         if fate == "evicted":
             broker._sessions.clear()
-        fetch = broker.begin(message(request), 17, 0, lambda _: "orders", is_follower=False)
+        fetch, _ = counted(broker.begin(message(request), 17, 0, lambda _: "orders", is_follower=False))
         rows = [(each, FetchResponse.PartitionData(partition_index=each.partition)) for each in fetch.partitions]
-        answer = fetch.answer(rows, 0)
+        answer, _ = counted(fetch.answer(rows, 0))
         if fate == "abandoned":
             continue  # its response is not waited for
         session.answered(answer.error_code, answer.session_id)

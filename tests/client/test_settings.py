@@ -219,13 +219,20 @@ def test_pem_may_stand_in_the_settings_themselves(pem: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"ssl.truststore.location": "authority.pem"}, "ssl.truststore.type: only PEM"),
+        ({"ssl.truststore.location": "authority.pem"}, "authority.pem is not a PKCS12 file"),
+        (
+            {"ssl.truststore.type": "BKS", "ssl.truststore.location": "authority.pem"},
+            "BKS is not supported; use one of PEM",
+        ),
         (
             {"ssl.truststore.type": "PEM", "ssl.truststore.location": "nowhere.pem"},
             "nowhere.pem cannot be read: No such",
         ),
         ({"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "x"}, "ssl.truststore.certificates has no"),
-        ({"ssl.keystore.type": "PKCS12", "ssl.keystore.location": "store.p12"}, "ssl.keystore.type: only PEM"),
+        ({"ssl.keystore.type": "PKCS12", "ssl.keystore.location": "store.p12"}, "store.p12 cannot be read"),
+        ({"ssl.protocol": "TLSv1.1"}, "ssl.protocol: TLSv1.1 is not supported"),
+        ({"ssl.cipher.suites": "TLS_NO_SUCH"}, "ssl.cipher.suites: TLS_NO_SUCH is not known"),
+        ({"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, "Python cannot choose among the suites of TLS 1.3"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.location": "client.store.pem"}, "is ssl.key.password right"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "x"}, "ssl.keystore.certificate.chain"),
         ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols: SSLv3"),

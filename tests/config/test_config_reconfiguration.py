@@ -99,6 +99,8 @@ def test_names_have_the_hashes_that_java_gives_them() -> None:
     assert text_hash("hello") == 99162322
     assert text_hash("polygenelubricants") == 0x80000000
     assert text_hash("\U0001f600") == 31 * 0xD83D + 0xDE00
+    for size in (63, 64, 65, 32767):
+        assert text_hash("x" * size) == sum(ord("x") * 31**power for power in range(size)) % 2**32
 
 
 def test_orders_follow_from_hashes() -> None:

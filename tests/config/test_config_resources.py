@@ -114,6 +114,20 @@ def test_a_pattern_is_read_for_every_key() -> None:
     assert port is not None and port["port"] == "9092"
 
 
+@pytest.mark.parametrize("expression", ["(?!a).*", "(a)\\1", "a++", "[a[b]]", "[a-z&&[b]]"])
+def test_a_pattern_that_only_java_can_match_is_refused(expression: str) -> None:
+    match = f"client_id={expression}"
+    assert refusal("client_metrics", {"match": match}) == (40, f"Illegal client matching pattern: {match}")
+
+
+def test_patterns_of_clients_are_matched_in_linear_time() -> None:
+    """In Python's `re`, this would not end before the sun does."""
+    patterns = client_metrics.parse_match(["client_id=(a+)+b"])
+    assert type(patterns["client_id"]).__module__.startswith("re2")
+    assert patterns["client_id"].fullmatch("a" * 10_000) is None
+    assert patterns["client_id"].fullmatch("a" * 10_000 + "b")
+
+
 def test_client_metrics_may_name_a_metric_twice() -> None:
     assert refusal("client_metrics", {"metrics": "a,a", "interval.ms": "100"}) is None
 

@@ -29,11 +29,14 @@ transaction.state.log.min.isr=1
 log.retention.hours=168
 """
 PROTOCOLS = "listener.security.protocol.map"
-CONTROLLER = "CONTROLLER://127.0.0.1:0"
 
 
 def refusal(**settings: str) -> ConfigError:
-    config = load(DISTRIBUTED, {name.replace("_", "."): value for name, value in settings.items()})
+    return refusal_of({name.replace("_", "."): value for name, value in settings.items()})
+
+
+def refusal_of(overrides: dict[str, str]) -> ConfigError:
+    config = load(DISTRIBUTED, overrides)
     with pytest.raises(ConfigError) as refused:
         check_supported(config)
     assert "\n" not in str(refused.value)
@@ -51,19 +54,56 @@ def test_the_settings_of_apache_kafkas_distribution_are_accepted() -> None:
     assert accepted({}) == ()
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
-def test_a_listener_with_an_unserved_protocol_is_refused_by_name_and_by_map(protocol: str) -> None:
-    listeners = f"PLAINTEXT://:9092,{protocol}://:9094,CONTROLLER://:9093"
-    error = refusal(listeners=listeners, **{"advertised.listeners": listeners})
-    assert error.key == "listeners"
-    assert f"Listener {protocol} ({protocol}://:9094) has the security protocol {protocol}," in error.message
-    for name in ("PLAINTEXT", "CONTROLLER"):
-        given = {"CONTROLLER": "PLAINTEXT", "PLAINTEXT": "PLAINTEXT", name: protocol.lower()}
-        settings = {PROTOCOLS: ",".join(f"{each}:{value}" for each, value in given.items())}
-        if protocol.startswith("SASL") and name == "PLAINTEXT":
-            settings["sasl.mechanism.inter.broker.protocol"] = "GSSAPI"
-        error = refusal(**settings)
-        assert f"Listener {name} " in error.message and f"protocol {protocol}," in error.message
+def secured(protocol: str, **settings: str) -> dict[str, str]:
+    """The settings of a client listener with this protocol."""
+    listeners = f"{protocol}://:9094,CONTROLLER://:9093"
+    given = {"listeners": listeners, "advertised.listeners": f"{protocol}://localhost:9094"}
+    given |= {"inter.broker.listener.name": protocol, "sasl.mechanism.inter.broker.protocol": "PLAIN"}
+    return given | {name.replace("_", "."): value for name, value in settings.items()}
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER", "DIGEST-MD5"])
+def test_a_mechanism_that_is_not_implemented_is_refused_by_name(protocol: str, mechanism: str) -> None:
+    error = refusal(**secured(protocol, sasl_enabled_mechanisms=f"PLAIN,{mechanism}"))
+    assert error.key == "sasl.enabled.mechanisms"
+    assert f"Listener {protocol} enables the SASL mechanism {mechanism}" in error.message
+    assert "Set sasl.enabled.mechanisms to some of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512" in error.message
+    accepted(secured(protocol, sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256"))
+
+
+def test_the_mechanism_of_brokers_must_be_enabled_on_the_controllers_listener() -> None:
+    protocols = {PROTOCOLS: "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_PLAINTEXT", "sasl.enabled.mechanisms": "PLAIN"}
+    assert refusal(**protocols).key == "sasl.mechanism.controller.protocol"
+    accepted(protocols | {"sasl.mechanism.controller.protocol": "PLAIN"})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name"),
+    [
+        ("SASL_PLAINTEXT", "sasl.server.callback.handler.class"),
+        ("SASL_PLAINTEXT", "listener.name.sasl_plaintext.plain.sasl.server.callback.handler.class"),
+        ("SASL_SSL", "listener.name.sasl_ssl.sasl.login.class"),
+        ("SASL_SSL", "ssl.engine.factory.class"),
+        ("SSL", "listener.name.ssl.ssl.engine.factory.class"),
+    ],
+)
+def test_a_class_of_a_secured_listener_is_refused(protocol: str, name: str) -> None:
+    given = secured(protocol, sasl_enabled_mechanisms="PLAIN")
+    accepted(given)
+    assert refusal_of(given | {name: "com.example.Class"}).key == name
+
+
+def test_a_secret_from_a_config_provider_is_refused_if_a_listener_needs_it() -> None:
+    given = {"config.providers": "file", "ssl.key.password": "${file:/etc/kafka/secrets:password}"}
+    assert accepted(given) == ()
+    assert refusal(**secured("SSL", **given)).key == "ssl.key.password"
+
+
+def test_the_key_of_delegation_tokens_is_a_warning_where_clients_log_in() -> None:
+    given = {"delegation.token.secret.key": "secret"}
+    (warning,) = accepted(secured("SSL") | given)
+    assert warning == "delegation.token.secret.key has no effect: delegation tokens are not implemented"
 
 
 def test_settings_of_tls_and_sasl_are_accepted_if_no_listener_uses_them() -> None:

@@ -14,6 +14,7 @@ from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
 from barnabas.metadata.topics import UNASSIGNED_DIR, Partition
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices, at_once, result_of
 from barnabas.wire import Message, Uuid
 from barnabas.wire.records.metadata import ConfigRecord, FeatureLevelRecord, PartitionRecord, TopicRecord
 from tests.broker.harness import CLUSTER_ID, register_broker
@@ -54,9 +55,9 @@ class Story:
     def apply(self, records: Sequence[Message]) -> None:
         self.image = replay(self.image, records, Provenance(self.image.offset + len(records), 1, self.now_ms))
 
-    def decide(self, decision: Callable[..., Result[R]], *arguments: Any) -> R:
+    def decide(self, decision: Callable[..., Result[R] | Slices[Result[R]]], *arguments: Any) -> R:
         """The response; the records, which must be ones that can be written, are applied and in `last`."""
-        result = decision(self.situation, *arguments)
+        result = at_once(result_of(decision(self.situation, *arguments)))
         for record, version in result.records:
             assert wire.decode_record(wire.encode_record(record, version)) == (record, version)
         self.last = list(result.records)

@@ -14,6 +14,7 @@ from barnabas.controller.situation import Situation
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import (
     ClearElrRecord,
@@ -57,7 +58,7 @@ def applied(image: MetadataImage, records: list[Message]) -> MetadataImage:
 def change(
     at: Situation, resource: ConfigResource, operations: Operations, *, forwarded: bool = True
 ) -> tuple[list[Message], KafkaError | None]:
-    records, outcome, _ = alter_incrementally(at, {resource: operations}, False, forwarded)
+    records, outcome, _ = at_once(alter_incrementally(at, {resource: operations}, False, forwarded))
     return [record for record, _ in records], outcome[resource]
 
 
@@ -81,7 +82,7 @@ def test_what_stays_the_same_is_not_written_but_for_brokers() -> None:
 
 def test_all_of_a_resource_is_replaced() -> None:
     before = situation(config(TOPIC, "segment.ms", "9"), config(TOPIC, "flush.ms", "8"))
-    records, outcome, _ = alter(before, {TOPIC: {"flush.ms": "8", "retention.ms": "5"}}, False, True)
+    records, outcome, _ = at_once(alter(before, {TOPIC: {"flush.ms": "8", "retention.ms": "5"}}, False, True))
     assert outcome == {TOPIC: None}
     assert records == [(config(TOPIC, "retention.ms", "5"), 0), (config(TOPIC, "segment.ms", None), 0)]
 
@@ -89,14 +90,14 @@ def test_all_of_a_resource_is_replaced() -> None:
 @pytest.mark.parametrize("decide", [alter, alter_incrementally])
 def test_only_validating_gives_the_outcome_without_records(decide: object) -> None:
     texts = {TOPIC: {"retention.ms": "5"}} if decide is alter else {TOPIC: {"retention.ms": (SET, "5")}}
-    records, outcome, _ = decide(situation(), texts, True, True)  # type: ignore[operator]
+    records, outcome, _ = at_once(decide(situation(), texts, True, True))  # type: ignore[operator]
     assert (records, outcome) == ([], {TOPIC: None})
 
 
 def test_a_bad_resource_does_not_hold_up_a_good_one() -> None:
     operations = {"consumer.session.timeout.ms": (SET, "50000")}
-    records, outcome, _ = alter_incrementally(
-        situation(), {TOPIC: {"nope": (SET, "1")}, GROUP: operations}, False, True
+    records, outcome, _ = at_once(
+        alter_incrementally(situation(), {TOPIC: {"nope": (SET, "1")}, GROUP: operations}, False, True)
     )
     assert [code(error) for error in outcome.values()] == [ErrorCode.INVALID_CONFIG, None]
     assert [record for record, _ in records] == [config(GROUP, "consumer.session.timeout.ms", "50000")]
@@ -182,7 +183,7 @@ def test_while_leaders_are_chosen_by_it_the_number_in_sync_is_the_clusters_alone
     assert code(change(before, BROKER, {name: (SET, "2")})[1]) is ErrorCode.INVALID_CONFIG
     assert code(change(before, BROKER, {name: (DELETE, None)})[1]) is ErrorCode.INVALID_CONFIG
     assert code(change(before, CLUSTER, {name: (DELETE, None)})[1]) is ErrorCode.INVALID_CONFIG
-    assert code(alter(before, {CLUSTER: {}}, False, True).response[CLUSTER]) is ErrorCode.INVALID_CONFIG
+    assert code(at_once(alter(before, {CLUSTER: {}}, False, True)).response[CLUSTER]) is ErrorCode.INVALID_CONFIG
     records, error = change(before, CLUSTER, {name: (SET, "2")})
     assert (records, error) == ([config(CLUSTER, name, "2"), ClearElrRecord()], None)
     without = situation(config(CLUSTER, name, "1"))
@@ -204,10 +205,10 @@ def test_more_records_than_one_batch_holds_fail_together() -> None:
         return {CLUSTER: {f"setting.{at}": (SET, "1") for at in range(count)}, TOPIC: {"flush.ms": (SET, "1")}}
 
     outcome: Outcome
-    records, outcome, _ = alter_incrementally(situation(), changes(configs.MAX_RECORDS - 1), False, True)
+    records, outcome, _ = at_once(alter_incrementally(situation(), changes(configs.MAX_RECORDS - 1), False, True))
     assert (len(records), outcome) == (configs.MAX_RECORDS, {CLUSTER: None, TOPIC: None})
     with pytest.raises(KafkaError, match="excessively large") as refused:
-        alter_incrementally(situation(), changes(configs.MAX_RECORDS), False, True)
+        at_once(alter_incrementally(situation(), changes(configs.MAX_RECORDS), False, True))
     assert refused.value.code is ErrorCode.POLICY_VIOLATION
 
 

@@ -17,6 +17,7 @@ from barnabas.controller.situation import Situation
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
 from barnabas.metadata.topics import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
+from barnabas.steps import at_once, result_of
 from barnabas.wire import Message
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -76,7 +77,7 @@ def decide(first: int, decision: Callable[..., Any], *arguments: Any) -> range:
     config = server.load(None, {"node.id": "1"})
     long_ago = Heartbeats.started(image, 0)
     situation = Situation(image, config, 0, None, long_ago, 1_000_000, CLUSTER_ID, 1)  # type: ignore[arg-type]
-    records = [record for record, _ in decision(situation, *arguments).records]
+    records = [record for record, _ in at_once(result_of(decision(situation, *arguments))).records]
     explained = range(first, first + len(records))
     assert sorted(map(repr, records)) == sorted(repr(history()[offset].record) for offset in explained)
     return explained

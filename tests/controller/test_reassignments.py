@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from barnabas.controller import reassignments
+from barnabas.steps import at_once
 from barnabas.wire.records.metadata import BrokerRegistrationChangeRecord, PartitionChangeRecord
 from tests.controller.situations import TOPIC, Story, partition, topic
 
@@ -127,6 +128,6 @@ def test_what_is_going_on_is_found_by_name_or_at_all() -> None:
     moving = {"adding_replicas": [2], "removing_replicas": [1]}
     story = Story(topic(partition([2, 1], [1], **moving), partition([1, 2])))
     wanted = [("t", [1, 0, 9, -1]), ("nope", [0])]
-    for found in (reassignments.ongoing(story.image, wanted), reassignments.ongoing(story.image, None)):
+    for found in (at_once(reassignments.ongoing(story.image, each)) for each in (wanted, None)):
         assert [[(p.topic.topic_id, p.partition_id) for p in partitions] for partitions in found] == [[(TOPIC, 0)]]
-    assert reassignments.ongoing(story.image, [("t", [1])]) == []
+    assert at_once(reassignments.ongoing(story.image, [("t", [1])])) == []

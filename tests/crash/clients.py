@@ -15,6 +15,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 PATIENCE_S = 90.0
+MESSAGE_TIMEOUT_MS = 300_000  # longer than anyone waits, so that what is late fails where it is waited for
 BEGINNING = -2
 
 # A client that finds nobody tries again at once: the node is away for a second.
@@ -23,7 +24,6 @@ STUBBORN: dict[str, str | int | float | bool] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
-    "socket.connection.setup.timeout.ms": 2000,
     "topic.metadata.refresh.fast.interval.ms": 50,
     # When all brokers are gone, librdkafka 2.16 would forget them, and whoever waits for the one of a group waits on.
     "metadata.recovery.strategy": "none",
@@ -52,7 +52,7 @@ def place_of(message: ck.Message) -> tuple[Place, int]:
 def producer(bootstrap: str, **settings: Any) -> ck.Producer:
     names = {name.replace("_", "."): value for name, value in settings.items()}
     ours: dict[str, Any] = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 1}
-    ours["message.timeout.ms"] = min(60000, settings.get("transaction_timeout_ms", 60000))
+    ours["message.timeout.ms"] = min(MESSAGE_TIMEOUT_MS, settings.get("transaction_timeout_ms", MESSAGE_TIMEOUT_MS))
     return ck.Producer({**STUBBORN, **ours, **names})
 
 

@@ -220,7 +220,7 @@ class Shrinking(Stream):
             try:
                 for future in client.delete_records([asked], request_timeout=PATIENCE_S).values():
                     assert future.result(PATIENCE_S).low_watermark >= asked.offset
-            except ck.KafkaException:
+            except (ck.KafkaException, TimeoutError):
                 pass  # it was killed meanwhile: it may have been done, or not
 
     def check_partition(self, place: Place, found: list[Found]) -> None:
@@ -252,6 +252,7 @@ class Transactions(Load):
         self.producers: dict[int, ck.Producer] = {}
         self.outcomes: dict[tuple[int, int], str] = {}  # of (producer, transaction): committed, aborted, unknown
         self.members: dict[tuple[int, int], list[tuple[Place, bytes]]] = {}
+        self.told: dict[tuple[int, int], list[str]] = {}  # what the client said of each, shown when a check fails
         self.offsets: dict[int, list[tuple[int, int]]] = {thread: [] for thread in range(self.threads)}
         self._randoms = [Random(random.random()) for _ in range(self.threads)]
         self._numbers = [0] * self.threads
@@ -287,6 +288,7 @@ class Transactions(Load):
         members = self.members[transaction] = []
         self.outcomes[transaction] = "aborted"
         wanted = random.choice(("commit", "commit", "commit", "abort", "replace" if random.random() < 0.3 else "abort"))
+        self.told[transaction] = [f"wants to {wanted}"]
         try:
             one.begin_transaction()
             for index in range(random.randint(1, 30)):
@@ -302,7 +304,7 @@ class Transactions(Load):
             if wanted == "replace":
                 self._replace(thread, one)
             elif wanted == "abort":
-                retried(one.abort_transaction)
+                abort(one)
             else:
                 self.outcomes[transaction] = "unknown"
                 retried(one.commit_transaction)
@@ -311,6 +313,7 @@ class Transactions(Load):
                 if with_offsets:
                     self.offsets[thread].append((number, number + 1))
         except ck.KafkaException as error:
+            self.told[transaction].append(str(error))
             self._failed(thread, transaction, error.args[0])
 
     def _send_offsets(self, one: ck.Producer, thread: int, number: int) -> None:
@@ -334,7 +337,7 @@ class Transactions(Load):
         self.failed += 1
         one = self.producers[thread]
         if error.txn_requires_abort():
-            retried(one.abort_transaction)
+            abort(one)
             self.outcomes[transaction] = "aborted"
             return
         assert error.fatal(), error
@@ -360,7 +363,9 @@ class Transactions(Load):
         for transaction, outcome in self.outcomes.items():
             there, members = sorted(placed.get(transaction, [])), sorted(self.members[transaction])
             allowed = {"committed": (members,), "aborted": ([],), "unknown": (members, [])}[outcome]
-            assert there in allowed, f"{transaction} is {outcome}: {len(there)} of {len(members)} records are seen"
+            assert there in allowed, (
+                f"{transaction} is {outcome}: {len(there)} of {len(members)} records are seen; {self.told[transaction]}"
+            )
         self._check_offsets()
 
     def _check_offsets(self) -> None:
@@ -380,16 +385,25 @@ class Transactions(Load):
             close_producer(one)
 
 
-def retried(call: Any) -> None:
+def retried(call: Any, timeout_s: float = PATIENCE_S) -> None:
     """What the client says may be tried again is tried again."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            call(PATIENCE_S)
+            call(timeout_s)
             return
         except ck.KafkaException as error:
             if not error.args[0].retriable() or time.monotonic() > deadline:
                 raise
+
+
+def abort(one: ck.Producer) -> None:
+    """Abort its transaction, in several calls if need be.
+
+    An abort of librdkafka waits for records that were under way when it began, but does not send them again if their
+    connection is lost. The next call throws them away.
+    """
+    retried(one.abort_transaction, PATIENCE_S / 9)
 
 
 class Abandoned(Load):
@@ -539,7 +553,7 @@ class Churn(Load):
         topic = f"{self.name}-{self._count}"
         try:
             create_topic(self.bootstrap, topic, self.random.randint(1, 3))
-        except ck.KafkaException:
+        except (ck.KafkaException, TimeoutError):
             self._unknown.add(topic)
             return
         delivered: list[ck.Message] = []
@@ -556,7 +570,7 @@ class Churn(Load):
         try:
             for future in self._admin.delete_topics([topic], request_timeout=PATIENCE_S).values():
                 future.result(PATIENCE_S)
-        except ck.KafkaException:
+        except (ck.KafkaException, TimeoutError):
             self._unknown.add(topic)
             return
         self.acknowledged += 1

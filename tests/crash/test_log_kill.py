@@ -126,6 +126,11 @@ class Crew:
         for event in self._work.values():
             event.set()
 
+    def pause(self) -> None:
+        """Begin nothing more. What was begun goes on."""
+        for event in self._work.values():
+            event.clear()
+
     def rest(self, load: Load) -> None:
         self._work[load.name].clear()
         for number in range(load.threads):

@@ -21,6 +21,10 @@ class Demo(Process):
         line = next(line for line in self.lines if line.startswith(READY))
         return line.removeprefix(READY).partition(";")[0]
 
+    @property
+    def metrics_url(self) -> str:
+        return next(line for line in self.lines if line.startswith("  metrics ")).split()[1]
+
     def interrupt(self) -> int:
         """Stop it as Ctrl-C does; its exit code."""
         return self.stop(signal.SIGINT).exit_code

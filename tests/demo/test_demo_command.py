@@ -20,6 +20,7 @@ from barnabas.client.records import TopicPartition
 from barnabas.demo import shop
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.testing import Broker
+from tests.broker.metrics.scraping import scrape
 from tests.demo.demo_process import Demo
 
 
@@ -39,6 +40,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Demo("--data", directory, "--no-lake") as demo:
         demo.until("done in")
         assert "  the node stopped and started again" in demo.lines
+        assert scrape(demo.metrics_url)("barnabas_ready") == 1  # at the address that was printed before the restart
         assert demo.interrupt() == 0, demo.lines
         assert not any("Traceback" in line or "WARNING" in line for line in demo.lines), demo.lines
     return directory
@@ -67,6 +69,10 @@ def test_the_shop_is_there_as_planted_and_a_second_start_does_not_repeat_it(data
             lag = {group: _lag(admin, group) for group in _groups(admin)}
             assert set(lag) == {shop.BILLING, shop.LEDGER, shop.DISPATCH, shop.RECOMMENDATIONS, shop.SEARCH}
             assert lag[shop.BILLING] == 0
+            seen, name = scrape(demo.metrics_url), "kafka_consumergroup_lag"
+            for group, expected in lag.items():
+                rows = [row for row in seen.labels(name) if row["consumergroup"] == group]
+                assert sum(seen(name, **row) for row in rows) == expected
             assert lag[shop.DISPATCH] > 500
             assert lag[shop.RECOMMENDATIONS] > 500
             ledger = checked(admin.describe_consumer_groups([shop.LEDGER]))[shop.LEDGER]

@@ -25,6 +25,7 @@ from barnabas.groups.classic_coordinator import ClassicCoordinator
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
 from barnabas.replicated.machines import decode_key_value
+from barnabas.steps import at_once
 from barnabas.wire import APIS, ApiKey, Message, Uuid
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.records.group import GroupMetadataValue
@@ -120,7 +121,7 @@ class Capture:
     def _change_topics(self, clients: Clients, topics: dict[str, Any], offset: int) -> None:
         loop = clients.node.controller.loop
         old, loop.image = loop.image, image(topics, offset)
-        clients.groups.image_changed(old, loop.image)
+        at_once(clients.groups.image_changed(old, loop.image))
 
 
 def records(data: bytes) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from barnabas.batches import decode_records, iterate_batches
 from barnabas.groups import consumer_heartbeat, consumer_records
 from barnabas.groups.consumer_decision import Asker, ConsumerSituation, is_homogeneous
+from barnabas.groups.consumer_description import described
 from barnabas.groups.consumer_group import (
     ClassicMetadata,
     ConsumerGroup,
@@ -35,6 +36,7 @@ from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import KeyValue
 from barnabas.replicated.loop import Batch
 from barnabas.replicated.machines import decode_key_value
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.records.group import (
@@ -44,6 +46,7 @@ from barnabas.wire.records.group import (
     ConsumerGroupPartitionMetadataValue,
 )
 from tests.broker.topic_captures import params
+from tests.counting import counted
 from tests.groups.test_golden_groups import batches, golden_node
 
 A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
@@ -87,6 +90,15 @@ def consumer_groups(draw: st.DrawFn) -> ConsumerGroup:
         group = with_member(group, member)
     targets = {member_id: {A: (draw(st.integers(0, 3)),)} for member_id in group.members}
     return group._replace(target_assignment=PMap(targets))
+
+
+def test_a_group_is_described_a_member_at_a_time() -> None:
+    group = ConsumerGroup("g")
+    for number in range(300):
+        group = with_member(group, Member(f"member-{number}"))
+    row, pauses = counted(described(group, "uniform", EMPTY_IMAGE.topics))
+    assert len(row.members) == 300
+    assert pauses >= 600, "the hash of each id, and its row"
 
 
 @given(consumer_groups())
@@ -213,7 +225,7 @@ def stages(partition_id: int) -> list[GroupsImage]:
             continue
         decoded = [decode_key_value(record, "group") for record in decode_records(data, 0, header)]
         records = [each for each in decoded if each is not None]
-        image = apply(image, Batch(header.base_offset, header.last_offset, 0, 0, records))
+        image = at_once(apply(image, Batch(header.base_offset, header.last_offset, 0, 0, records)))
         found.append(image)
     return found
 

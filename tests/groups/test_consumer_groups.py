@@ -14,6 +14,7 @@ from barnabas.metadata.replay import replay
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import KafkaPrincipal
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -48,7 +49,7 @@ def change(clients: Clients, *records: Message) -> None:
     loop = clients.node.controller.loop
     old = loop.image
     loop.image = replay(old, records, Provenance(old.offset + len(records), 1, 0))
-    clients.groups.image_changed(old, loop.image)
+    at_once(clients.groups.image_changed(old, loop.image))
 
 
 # --- assignments

@@ -127,6 +127,20 @@ def test_members_join_sync_and_are_described() -> None:
     run(story())
 
 
+def test_a_member_id_that_no_message_could_have_is_refused_and_the_group_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story() -> None:
+        async with Clients() as node:
+            refused = await node.ask(join(group_instance_id="x" * 32767), 9)
+            assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert (await node.ask(join(), 9, "x" * 32767)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert len(await joined(node)) == 1
+
+    run(story())
+    assert caplog.messages == []
+
+
 def test_a_new_group_is_written_at_once_and_then_with_its_assignments() -> None:
     async def story() -> None:
         async with Clients() as node:

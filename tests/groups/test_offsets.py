@@ -659,3 +659,12 @@ def test_an_image_has_no_topic_or_group_without_an_offset() -> None:
             assert isinstance(shard.machine.image.groups["g"], GroupMetadata)
 
     run(story())
+
+
+def test_the_longest_retention_time_is_kept_within_its_type() -> None:
+    async def story() -> None:
+        async with Clients(records=topic("t", 1)) as node:
+            response = await node.ask(commit(retention_time_ms=2**63 - 1), 4)
+            assert response.topics[0].partitions[0].error_code == 0
+
+    asyncio.run(story())

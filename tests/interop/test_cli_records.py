@@ -257,7 +257,7 @@ def test_the_console_consumers_print_the_same(
     kafka: ApacheKafka, tools: ToolProcess, written: str, arguments: list[str]
 ) -> None:
     limit = [] if "--max-messages" in arguments else ["--max-messages", "2" if "3" in arguments else "4"]
-    beside(kafka, tools, ["--topic", written, *arguments, *limit, "--timeout-ms", "9000"])
+    beside(kafka, tools, ["--topic", written, *arguments, *limit, "--timeout-ms", "60000"])
 
 
 @pytest.mark.parametrize("arguments", REFUSED_CASES, ids=" ".join)

@@ -77,7 +77,7 @@ def test_the_console_consumer_keeps_to_its_isolation_level(both: SideBySide) -> 
     both.same("kafka-topics {server} --create --topic isolated")
     still_open = []
     for node in (both.kafka, both.barnabas):
-        for word in ("committed", "aborted", "open"):
+        for word in ("aborted", "committed", "open"):
             producer = transactional(node.bootstrap, f"isolated-{word}")
             producer.produce("isolated", f"{word} one")
             producer.produce("isolated", f"{word} two")
@@ -88,11 +88,13 @@ def test_the_console_consumer_keeps_to_its_isolation_level(both: SideBySide) -> 
                 producer.abort_transaction()
             else:
                 still_open.append(producer)
-    read = "kafka-console-consumer {server} --topic isolated --from-beginning --timeout-ms 4000 --isolation-level"
-    offsets = "--formatter-property print.offset=true"
-    theirs, ours = both.each(f"{read} read_committed {offsets}")
-    assert ours.out == theirs.out == "Offset:0\tcommitted one\nOffset:1\tcommitted two\n"
-    theirs, ours = both.each(f"{read} read_uncommitted {offsets}")
+    read = "kafka-console-consumer {server} --topic isolated --formatter-property print.offset=true --isolation-level"
+    until = "--from-beginning --timeout-ms 60000 --max-messages"
+    theirs, ours = both.each(f"{read} read_committed {until} 2")
+    assert ours.out == theirs.out == "Offset:3\tcommitted one\nOffset:4\tcommitted two\n"
+    theirs, ours = both.each(f"{read} read_committed --partition 0 --offset 5 --timeout-ms 4000")
+    assert ours.out == theirs.out == ""
+    theirs, ours = both.each(f"{read} read_uncommitted {until} 6")
     assert ours.out == theirs.out
     assert ours.out.count("\n") == 6
     for producer in still_open:

@@ -14,6 +14,7 @@ from tools.apache_kafka import HOST, ApacheKafka, free_ports, new_cluster_id
 from barnabas.broker.surroundings import monotonic_clock_ms, wall_clock_ms
 from barnabas.raft import Endpoint, MemoryLog, MemoryQuorumState, Node, RaftConfig, RaftDriver, VoterSet
 from barnabas.raft.driver import Clock
+from barnabas.steps import at_once
 from barnabas.wire import Uuid
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
@@ -127,7 +128,7 @@ def test_barnabas_leads_controllers_of_apache_kafka_and_hands_over_to_one() -> N
                 await until(lambda: any(event[0] == "gained" for event in listener.events))
                 await asyncio.to_thread(second.start)
                 records = [(FeatureLevelRecord(name="metadata.version", feature_level=30), 0), (NoOpRecord(), 0)]
-                await driver.wait_committed(driver.append(driver.epoch, records))
+                await driver.wait_committed(at_once(driver.append(driver.epoch, records)))
 
                 async def end_offsets() -> dict[int, int]:
                     partition = (await describe(transport, own_port)).topics[0].partitions[0]

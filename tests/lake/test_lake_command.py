@@ -165,6 +165,25 @@ def test_what_cannot_be_read_is_in_quarantine(spark: SparkSession, broker: Broke
     ]
 
 
+def test_the_controllers_of_a_running_cluster_are_found_through_its_brokers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    with Broker(
+        {"orders": 3}, data_dir=tmp_path / "node"
+    ) as node:  # its own: other tests delete topics of the shared one
+        result = run("run", "-b", node.bootstrap_servers, "--lake", lake)
+        assert result.exit_code == 0, result.stderr
+        found = rows(lake, "sql", "select name from topics where valid_to_offset is null")
+        assert {row["name"] for row in found} >= {"orders"}
+        with sync.Admin({"bootstrap.servers": node.bootstrap_servers}) as admin:
+            admin.delete_topics(["orders"])
+        again = run("run", "--lake", lake)  # the lake remembers the controllers
+        assert again.exit_code == 0, again.stderr
+        assert re.search(rf"^{node.cluster_id}/kafka_metadata: [1-9]\d* new records$", again.stderr, re.MULTILINE)
+    assert rows(lake, "sql", "select name from topics where valid_to_offset is null and name = 'orders'") == []
+
+
 def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     cases = [
@@ -174,6 +193,10 @@ def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) ->
             "neither a log dir with a partition of __cluster_metadata",
         ),
         (("run", "--lake", tmp_path / "new"), "Missing argument 'SOURCE...'"),
+        (
+            ("run", nodes[0], "-b", "localhost:1", "--lake", tmp_path / "new"),
+            "cannot both be given, except with --observe",
+        ),
         (
             ("run", nodes[0], "--option", "voter=1", "--lake", tmp_path / "new"),
             "has no option voter; known options are",

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from barnabas.metadata.acls import indexed
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.topics import REASSIGNING
@@ -55,7 +56,7 @@ def check_derived(image: MetadataImage) -> None:
     for name in topics.names:
         alike = [other for other in topics.names if other != name and other.replace(".", "_") == name.replace(".", "_")]
         assert list(topics.colliding(name)) == alike
-    assert Counter(acls.index) == Counter(acls.by_id.values())
+    assert Counter(acls.index) == Counter(indexed(acls.by_id.values()))
 
 
 Choose = Callable[[int], int]

@@ -28,6 +28,7 @@ from barnabas.wire.records.metadata import (
     FenceBrokerRecord,
     PartitionChangeRecord,
     PartitionRecord,
+    ProducerIdsRecord,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
@@ -259,6 +260,17 @@ def test_partitions_are_found_by_broker_and_by_state() -> None:
     assert ids(topics.leaderless()) == [1] and ids(topics.reassigning()) == [2]
     assert topics.partition(TOPIC, 2) == topics.by_id[TOPIC].partitions[2]
     assert topics.partition(TOPIC, 3) is topics.partition(TOPIC, -1) is topics.partition(OTHER, 0) is None
+
+
+def test_epochs_stay_within_their_type_as_in_kafka() -> None:
+    _, partition = changed(partition_record(leader_epoch=2**31 - 1, partition_epoch=2**31 - 1), leader=2)
+    assert (partition.leader_epoch, partition.partition_epoch) == (-(2**31), -(2**31))
+
+
+def test_a_negative_producer_id_means_that_none_was_allocated() -> None:
+    level = FeatureLevelRecord(name="metadata.version", feature_level=30)
+    image = after(level, ProducerIdsRecord(broker_id=1, broker_epoch=1, next_producer_id=-9))
+    assert after(*(record for record, _ in to_records(image))) == image
 
 
 def test_parts_that_no_record_touched_are_the_same_objects() -> None:

@@ -21,6 +21,7 @@ from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, MemoryLog, OffsetAndEpoch
 from barnabas.raft.quorum_state import MemoryQuorumState, QuorumState
 from barnabas.raft.ready import NotLeaderError, ProposalTooLargeError
 from barnabas.raft.voters import Node, ReplicaKey, VoterSet
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.fetch import FetchRequest
@@ -38,6 +39,10 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
             await test()
 
     asyncio.run(bounded())
+
+
+def append(driver: RaftDriver, epoch: int, records: list[tuple[Message, int]]) -> int:
+    return at_once(driver.append(epoch, records))
 
 
 def topic(name: str) -> tuple[Message, int]:
@@ -158,7 +163,7 @@ def test_a_single_voter_leads_appends_and_commits() -> None:
             await until(lambda: ("gained", 1, 3) in listener.events)
             assert (driver.high_watermark, driver.end_offset) == (3, 3)
             before_ms = int(time.time() * 1000)
-            offset = driver.append(1, [topic("a"), topic("b")])
+            offset = append(driver, 1, [topic("a"), topic("b")])
             assert (offset, driver.end_offset, driver.high_watermark) == (4, 5, 3)
             await driver.wait_committed(offset)
             assert driver.high_watermark == 5
@@ -185,7 +190,7 @@ def test_a_restart_keeps_the_log_and_raises_the_epoch() -> None:
                 assert (driver.is_leader, driver.epoch) == (True, epoch)
                 await until(lambda: any(event[0] == "gained" for event in listener.events))  # noqa: B023
                 assert listener.names == [f"of {each}" for each in range(1, epoch)]
-                await driver.wait_committed(driver.append(epoch, [topic(f"of {epoch}")]))
+                await driver.wait_committed(append(driver, epoch, [topic(f"of {epoch}")]))
             assert log.flushed_offset == log.end_offset
 
     run(test)
@@ -201,7 +206,7 @@ def test_many_proposals_share_a_write_and_a_flush() -> None:
 
             async def write(number: int) -> None:
                 await asyncio.sleep(number % 7 / 1000)
-                await driver.wait_committed(driver.append(1, [topic(str(number))]))
+                await driver.wait_committed(append(driver, 1, [topic(str(number))]))
 
             await asyncio.gather(*(write(number) for number in range(300)))
             assert log.flushes - flushes < 60
@@ -222,7 +227,7 @@ def test_the_loop_goes_on_while_the_disk_flushes() -> None:
         async with started(driver):
             await driver.wait_committed(2)
             log.flush_s = 1.0
-            offset = driver.append(1, [topic("slow")])
+            offset = append(driver, 1, [topic("slow")])
             waiting = asyncio.create_task(driver.wait_committed(offset))
             await asyncio.sleep(0.05)
             answer = await asyncio.wait_for(fetch(driver, 3), 0.8)
@@ -260,7 +265,7 @@ def test_anybody_may_fetch_the_log_and_wait_for_more() -> None:
             waiting = asyncio.create_task(fetch(driver, 3, wait_ms=10_000))
             await asyncio.sleep(0.02)
             assert not waiting.done()
-            driver.append(1, [topic("news")])
+            append(driver, 1, [topic("news")])
             assert decode_header(records_of(await waiting)).base_offset == 3
             refused = await fetch(driver, 0, epoch=9)
             assert refused.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -304,15 +309,15 @@ def test_only_the_leader_of_the_epoch_appends() -> None:
     async def test() -> None:
         driver = single(max_batch_bytes=1000)
         with pytest.raises(KafkaError):
-            driver.append(1, [topic("too early")])
+            append(driver, 1, [topic("too early")])
         async with started(driver):
             with pytest.raises(NotLeaderError):
-                driver.append(2, [topic("a")])
+                append(driver, 2, [topic("a")])
             with pytest.raises(ProposalTooLargeError):
-                driver.append(1, [topic("a" * 2000)])
-            driver.append(1, [topic("a")])
+                append(driver, 1, [topic("a" * 2000)])
+            append(driver, 1, [topic("a")])
         with pytest.raises(KafkaError) as raised:
-            driver.append(1, [topic("too late")])
+            append(driver, 1, [topic("too late")])
         assert raised.value.code is ErrorCode.BROKER_NOT_AVAILABLE
 
     run(test)
@@ -326,7 +331,7 @@ def test_waiters_are_told_when_the_lead_is_lost() -> None:
         async with started(driver):
             await until(lambda: ("gained", 1, 3) in listener.events)
             log.flush_s = 0.1
-            offset = driver.append(1, [topic("a")])
+            offset = append(driver, 1, [topic("a")])
             waiting = asyncio.create_task(driver.wait_committed(offset))
             await asyncio.sleep(0.02)
             driver.resign(1)
@@ -349,7 +354,7 @@ def test_a_late_listener_gets_everything_and_nothing_is_kept() -> None:
             await until(lambda: ("gained", 1, 3) in first.events)
             last = 0
             for number in range(500):
-                last = driver.append(1, [topic(f"{number}.a"), topic(f"{number}.b")])
+                last = append(driver, 1, [topic(f"{number}.a"), topic(f"{number}.b")])
             await driver.wait_committed(last)
             late = Follower()
             driver.subscribe(late)
@@ -371,7 +376,7 @@ def test_too_many_records_are_not_kept_but_read_again(monkeypatch: pytest.Monkey
         async with started(driver):
             await until(lambda: ("gained", 1, 3) in listener.events)
             log.flush_s = 0.02
-            offsets = [driver.append(1, [topic(str(number)), topic("-")]) for number in range(53)]
+            offsets = [append(driver, 1, [topic(str(number)), topic("-")]) for number in range(53)]
             await driver.wait_committed(offsets[-1])
             assert listener.names == [name for number in range(53) for name in (str(number), "-")]
             ends = [each.last_offset for each in listener.batches]
@@ -385,7 +390,7 @@ def test_a_listener_begins_with_the_snapshot() -> None:
         log, store = formatted(MemoryLog(), voter_set(1)), MemoryQuorumState()
         driver = single(log, store)
         async with started(driver):
-            await driver.wait_committed(driver.append(1, [topic("old")]))
+            await driver.wait_committed(append(driver, 1, [topic("old")]))
             snapshot_id = OffsetAndEpoch(4, 1)
             version, voters = driver.voters_at(4)
             assert voters is not None
@@ -397,7 +402,7 @@ def test_a_listener_begins_with_the_snapshot() -> None:
             writer.freeze()
             driver.snapshot_created(snapshot_id)
             driver.trim(snapshot_id)
-            await driver.wait_committed(driver.append(1, [topic("new")]))
+            await driver.wait_committed(append(driver, 1, [topic("new")]))
             await until(lambda: log.start_offset == 4)
             answer = await fetch(driver, 0)
             assert answer.responses[0].partitions[0].snapshot_id.end_offset == 4
@@ -424,13 +429,13 @@ def test_a_listener_that_fails_ends_the_driver() -> None:
         async with started(driver):
             await until(lambda: ("gained", 1, 3) in listener.events)
             with pytest.raises(KafkaError) as raised:
-                await driver.wait_committed(driver.append(1, [topic("bad")]))
+                await driver.wait_committed(append(driver, 1, [topic("bad")]))
             assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
             with pytest.raises(RuntimeError, match="cannot replay this"):
                 await driver.wait_closed()
             assert not driver.is_leader
             with pytest.raises(KafkaError):
-                driver.append(1, [topic("more")])
+                append(driver, 1, [topic("more")])
 
     run(test)
 
@@ -447,7 +452,7 @@ def test_a_disk_that_fails_ends_the_driver() -> None:
         async with started(driver):
             await driver.wait_committed(2)
             with pytest.raises(KafkaError, match="no space left"):
-                await driver.wait_committed(driver.append(1, [topic("a")]))
+                await driver.wait_committed(append(driver, 1, [topic("a")]))
             with pytest.raises(OSError, match="no space left"):
                 await driver.wait_closed()
 
@@ -493,7 +498,7 @@ async def commit(drivers: list[RaftDriver], *names: str) -> RaftDriver:
         leader = next(driver for driver in drivers if driver.is_leader)
         try:
             for name in names:
-                offset = leader.append(leader.epoch, [topic(name), (NoOpRecord(), 0)])
+                offset = append(leader, leader.epoch, [topic(name), (NoOpRecord(), 0)])
             await leader.wait_committed(offset)
             return leader
         except NotLeaderError:

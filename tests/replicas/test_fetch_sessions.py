@@ -8,6 +8,7 @@ from barnabas.replicas.fetch_sessions import (
     MAX_EPOCH,
     MIN_EVICTION_MS,
     NO_SESSION,
+    PAUSE_EVERY,
     Answer,
     Fetch,
     FetchSessions,
@@ -17,6 +18,7 @@ from barnabas.replicas.fetch_sessions import (
 )
 from barnabas.wire import ErrorCode, Uuid
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from tests.counting import Walked, counted, most_between_pauses
 
 IDS = {"a": Uuid(b"a" * 16), "b": Uuid(b"b" * 16), "c": Uuid(b"c" * 16)}
 NAMES = {topic_id: name for name, topic_id in IDS.items()}
@@ -54,12 +56,13 @@ class Fetcher:
         self.now_ms = 0
 
     def begin(self, asked: FetchRequest) -> Fetch:
-        return self.sessions.begin(asked, self.version, self.now_ms, self.names.get, is_follower=self.is_follower)
+        begun = self.sessions.begin(asked, self.version, self.now_ms, self.names.get, is_follower=self.is_follower)
+        return counted(begun)[0]
 
     def fetch(self, asked: FetchRequest, **rows: PartitionData) -> Answer:
         """`a1=row` is what partition 1 of topic a gives."""
         fetch = self.begin(asked)
-        return fetch.answer(results(fetch, **rows), self.now_ms)
+        return counted(fetch.answer(results(fetch, **rows), self.now_ms))[0]
 
 
 def results(fetch: Fetch, **rows: PartitionData) -> Rows:
@@ -185,7 +188,7 @@ def test_an_incremental_request_changes_adds_and_forgets(sessions: FetchSessions
     changes = request(("c", 2, 1), ("a", 0, 9), session=session, epoch=1, forget=(("b", 0), ("c", 7)))
     fetch = fetcher.begin(changes)
     assert [(w.topic, w.partition, w.fetch_offset) for w in fetch.partitions] == [("a", 0, 9), ("c", 2, 1)]
-    assert shown(fetch.answer(results(fetch), 0)) == ["c2"]
+    assert shown(counted(fetch.answer(results(fetch), 0))[0]) == ["c2"]
     assert sessions.partition_count == 2
 
 
@@ -227,7 +230,7 @@ def test_of_two_requests_with_one_epoch_the_one_that_was_overtaken_fails(session
     session = fetcher.fetch(request(("a", 0, 5))).session_id
     waiting = fetcher.begin(request(session=session, epoch=1))
     fetcher.begin(request(session=session, epoch=2))
-    answer = waiting.answer(results(waiting, a0=row(b"x")), 0)
+    answer, _ = counted(waiting.answer(results(waiting, a0=row(b"x")), 0))
     assert answer == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session, [])
 
 
@@ -342,3 +345,85 @@ def test_a_consumer_never_pushes_out_a_follower(sessions: FetchSessions) -> None
 def test_new_followers_stay_when_another_one_comes(sessions: FetchSessions) -> None:
     fill(sessions, 4, is_follower=True)
     assert fill(sessions, 1, now_ms=1000, size=9, is_follower=True) == [NO_SESSION]
+
+
+def test_partitions_of_all_sessions_are_limited_and_who_has_too_many_gets_no_session() -> None:
+    sessions = FetchSessions(100, Random(1), max_partitions=3)
+    fetcher = Fetcher(sessions)
+    first = fetcher.fetch(request(("a", 0, 0), ("a", 1, 0)))
+    assert first.session_id != NO_SESSION
+    refused = fetcher.fetch(request(("b", 0, 0), ("b", 1, 0)))
+    assert refused.session_id == NO_SESSION
+    assert len(refused.rows) == 2
+    assert fetcher.fetch(request(("c", 0, 0))).session_id != NO_SESSION
+    assert (len(sessions), sessions.partition_count) == (2, 3)
+
+
+def test_a_session_that_grows_beyond_the_limit_ends_and_answers_everything() -> None:
+    sessions = FetchSessions(100, Random(1), max_partitions=2)
+    fetcher = Fetcher(sessions)
+    first = fetcher.fetch(request(("a", 0, 0), ("a", 1, 0)))
+    grown = fetcher.fetch(request(("b", 0, 0), session=first.session_id, epoch=1))
+    assert grown.session_id == NO_SESSION
+    assert [(wanted.topic, wanted.partition) for wanted, _ in grown.rows] == [("a", 0), ("a", 1), ("b", 0)]
+    assert (len(sessions), sessions.partition_count) == (0, 0)
+
+
+def test_partitions_that_are_forgotten_make_room_and_so_do_sessions_that_were_not_used_for_long() -> None:
+    sessions = FetchSessions(100, Random(1), max_partitions=2)
+    fetcher = Fetcher(sessions)
+    first = fetcher.fetch(request(("a", 0, 0), ("a", 1, 0)))
+    fetcher.fetch(request(session=first.session_id, epoch=1, forget=(("a", 1),)))
+    assert sessions.partition_count == 1
+    assert fetcher.fetch(request(("b", 0, 0))).session_id != NO_SESSION
+    fetcher.now_ms = MIN_EVICTION_MS + 1
+    assert fetcher.fetch(request(("c", 0, 0), ("c", 1, 0))).session_id != NO_SESSION
+    assert (len(sessions), sessions.partition_count, sessions.evictions) == (1, 2, 2)
+
+
+MANY = 40 * PAUSE_EVERY
+
+
+def many(session: int = 0, epoch: int = 0) -> tuple[FetchRequest, Walked[FetchRequest.FetchPartition]]:
+    asked = request(("a", 0, 5), session=session, epoch=epoch)
+    rows = asked.topics[0].partitions = Walked(FetchRequest.FetchPartition(partition=index) for index in range(MANY))
+    return asked, rows
+
+
+def test_a_request_of_many_partitions_is_looked_at_in_slices(sessions: FetchSessions) -> None:
+    fetcher = Fetcher(sessions)
+    asked, rows = many()
+    fetch, most = most_between_pauses(sessions.begin(asked, 17, 0, NAMES.get, is_follower=False), rows)
+    assert most <= PAUSE_EVERY and rows.walked == MANY
+    answer, pauses = counted(fetch.answer(results(fetch), 0))
+    assert pauses == MANY // PAUSE_EVERY
+    asked, rows = many(answer.session_id, 1)
+    fetch, most = most_between_pauses(sessions.begin(asked, 17, 0, NAMES.get, is_follower=False), rows)
+    assert most <= PAUSE_EVERY and rows.walked == MANY
+    answer, pauses = counted(fetch.answer(results(fetch), 0))
+    assert pauses == MANY // PAUSE_EVERY and not answer.rows
+    assert fetcher.fetch(request(session=answer.session_id, epoch=2)).error_code == 0
+
+
+def test_partitions_are_forgotten_in_slices(sessions: FetchSessions) -> None:
+    asked, _ = many()
+    fetch, _ = counted(sessions.begin(asked, 17, 0, NAMES.get, is_follower=False))
+    session = counted(fetch.answer(results(fetch), 0))[0].session_id
+    changes = request(session=session, epoch=1, forget=(("a", 0),))
+    rows = changes.forgotten_topics_data[0].partitions = Walked(range(MANY - 1))
+    fetch, most = most_between_pauses(sessions.begin(changes, 17, 0, NAMES.get, is_follower=False), rows)
+    assert most <= PAUSE_EVERY
+    assert [wanted.partition for wanted in fetch.partitions] == [MANY - 1]
+
+
+def test_a_session_that_is_evicted_while_its_request_is_looked_at_is_still_answered(sessions: FetchSessions) -> None:
+    asked, _ = many()
+    fetch, _ = counted(sessions.begin(asked, 17, 0, NAMES.get, is_follower=False))
+    session = counted(fetch.answer(results(fetch), 0))[0].session_id
+    asked, _ = many(session, 1)
+    work = sessions.begin(asked, 17, 0, NAMES.get, is_follower=False)
+    next(work)
+    sessions._sessions.clear()
+    fetch, _ = counted(work)
+    assert len(fetch.partitions) == MANY
+    assert counted(fetch.answer(results(fetch), 0))[0].error_code == 0

@@ -20,6 +20,7 @@ from barnabas.replicas import reading
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Assign, Replicas
+from barnabas.steps import at_once
 from barnabas.storage import Log, StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import (
@@ -93,7 +94,7 @@ class Broker:
 
     def change(self, *records: Message) -> None:
         old, self.image = self.image, replay(self.image, records, HERE)
-        self.replicas.image_changed(old, self.image, records)
+        at_once(self.replicas.image_changed(old, self.image, records))
 
     def stop(self, broker_epoch: int = 7) -> None:
         asyncio.run(self.replicas.stop(broker_epoch))
@@ -261,6 +262,23 @@ def test_leaders_and_replicas_follow_the_image(tmp_path: Path) -> None:
     with pytest.raises(KafkaError) as unknown:
         broker.replicas.leader("t", 0, 5)
     assert unknown.value.code is ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_replicas_that_fall_out_of_sync_and_come_back_are_counted_where_they_are_led(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(replicas=(1, 2, 3)), *topic("u", OTHER, replicas=(2, 1)))
+    for isr in ([1], [1, 2], [1, 2, 3]):
+        broker.change(PartitionChangeRecord(topic_id=TOPIC, partition_id=0, isr=isr))
+    broker.change(PartitionChangeRecord(topic_id=OTHER, partition_id=0, isr=[2]))
+    assert (broker.replicas.isr_shrinks, broker.replicas.isr_expands) == (1, 2)
+
+
+def test_what_a_deleted_topic_counted_stays_in_the_sum(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    append(broker.replicas.partition("t", 0), b"x", b"y")
+    traffic = broker.replicas.traffic
+    assert (len(traffic), traffic.get("t").messages_in, traffic.others.messages_in) == (1, 2, 0)
+    broker.change(RemoveTopicRecord(topic_id=TOPIC), *topic(topic_id=OTHER))
+    assert (len(traffic), traffic.get("t").messages_in, traffic.others.messages_in) == (1, 0, 2)
 
 
 def test_several_log_dirs_are_filled_as_the_cluster_says_and_else_evenly(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
+from barnabas import slices
 from barnabas.replicated.decision import Result
 from barnabas.replicated.loop import Batch, Loop
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.metadata import FeatureLevelRecord
 
@@ -173,3 +175,113 @@ def test_subscribers_see_each_commit_with_its_records() -> None:
         assert seen == [(0, 4, 1)]
 
     run(scenario)
+
+
+def slowly(amount: int, done: list[int]) -> Callable[[int], Slices[Result[int]]]:
+    """A decision of 1,000 steps."""
+
+    def decide(head: int) -> Slices[Result[int]]:
+        for _ in range(1000):
+            done.append(head)
+            yield
+        return add(amount)(head)
+
+    return decide
+
+
+def test_a_long_decision_is_made_in_slices_and_the_next_one_sees_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario(loop: Loop[int], log: Log) -> None:
+        done: list[int] = []
+        first, second = asyncio.create_task(loop.write(slowly(1, done))), asyncio.create_task(loop.write(add(2)))
+        counts, before = [], 0
+        while len(log.sizes) < 2:
+            await asyncio.sleep(0)
+            counts.append(len(done) - before)
+            before = len(done)
+        assert max(counts) <= 20 and len(done) == 1000
+        loop.committed(1)
+        assert (await first, await second, loop.image) == (1, 3, 3)
+
+    run(scenario)
+
+
+def test_a_writer_that_cannot_wait_finishes_the_change_that_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario(loop: Loop[int], log: Log) -> None:
+        done: list[int] = []
+        first = asyncio.create_task(loop.write(slowly(1, done)))
+        await asyncio.sleep(0)
+        assert log.sizes == []
+        assert loop.write_nowait(add(2)) == 3
+        assert (len(done), loop.head) == (1000, 3)
+        loop.committed(1)
+        assert await first == 1
+
+    run(scenario)
+
+
+def test_a_long_decision_changes_nothing_if_leadership_is_lost_and_gained_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario(loop: Loop[int], log: Log) -> None:
+        write = asyncio.create_task(loop.write(slowly(1, [])))
+        await asyncio.sleep(0)
+        loop.lost()
+        loop.advance(7, 0)
+        loop.gained(2, 1)
+        with pytest.raises(KafkaError) as caught:
+            await write
+        assert caught.value.code is ErrorCode.NOT_CONTROLLER
+        assert (log.sizes, loop.head, loop.image) == ([], 7, 7)
+
+    run(scenario)
+
+
+def test_a_writer_is_answered_after_a_subscriber_has_followed_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario(loop: Loop[int], log: Log) -> None:
+        followed: list[int] = []
+
+        def follow(old: int, new: int, records: Sequence[object]) -> Slices[None]:
+            for _ in range(1000):
+                followed.append(new)
+                yield
+
+        loop.subscribe(follow)
+        write = asyncio.create_task(loop.write(add(4)))
+        await asyncio.sleep(0)
+        loop.committed(0)
+        assert len(followed) <= 10
+        await write
+        assert followed == [4] * 1000
+
+    run(scenario)
+
+
+def test_a_subscriber_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_STEPS", 10)
+
+    async def scenario() -> None:
+        failures: list[Exception] = []
+        loop: Loop[int] = Loop(0, apply, Log(), lambda: 0, on_failure=failures.append)
+        loop.gained(1, 0)
+
+        def fail(old: int, new: int, records: Sequence[object]) -> Slices[None]:
+            for _ in range(100):
+                yield
+            raise ValueError("cannot follow")
+
+        loop.subscribe(fail)
+        loop.write_nowait(add(1))
+        loop.committed(0)
+        while not failures:
+            await asyncio.sleep(0)
+        assert str(failures[0]) == "cannot follow"
+
+    asyncio.run(scenario())

@@ -23,6 +23,7 @@ from barnabas.security.acl import (
     validate_filter,
     validate_new,
 )
+from barnabas.steps import at_once
 from barnabas.wire.errors import ErrorCode
 
 ENTRY = AclEntry(
@@ -73,7 +74,7 @@ def all_entries() -> list[AclEntry]:
 @pytest.mark.parametrize("capture", captures("CreateAcls"))
 def test_a_creation_is_answered_as_by_kafka(capture: dict[str, Any]) -> None:
     entries = [entry_of(row, "resourcePatternType") for row in capture["request"]["creations"]]
-    answers = [(0, "") if e is None else (int(e.code), e.message) for e in validate_creations(entries)]
+    answers = [(0, "") if e is None else (int(e.code), e.message) for e in at_once(validate_creations(entries))]
     answers = [(-1, None) if code == -1 else (code, message) for code, message in answers]
     assert answers == [(row["errorCode"], row["errorMessage"]) for row in capture["response"]["results"]]
 
@@ -108,7 +109,7 @@ def test_a_filter_deletes_what_it_deletes_in_kafka(capture: dict[str, Any]) -> N
 )
 def test_a_value_of_filters_in_one_new_entry_fails_the_whole_request(field: str, value: Any) -> None:
     invalid = replace(ENTRY, principal="nobody")
-    errors = validate_creations([ENTRY, invalid, replace(ENTRY, resource_name="", **{field: value})])
+    errors = at_once(validate_creations([ENTRY, invalid, replace(ENTRY, resource_name="", **{field: value})]))
     assert [e and e.code for e in errors] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from barnabas.batches import (
@@ -80,9 +81,10 @@ def clean(
     """Compacts everything up to the active segment, of a log that is replicated to its end."""
     dirty = log.find_dirty(checkpoint, log.log_end_offset, clock())
     compaction = Compaction(log, dirty, now_ms=clock(), dedupe_buffer_size=dedupe_buffer_size)
-    for step in compaction.steps():
-        if step is not None:
-            step()
+    with closing(compaction.steps()) as steps:
+        for step in steps:
+            if step is not None:
+                step()
     return compaction
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -289,6 +290,38 @@ def test_a_cleaning_is_done_in_slices(log: Log, clock: Clock, monkeypatch: pytes
             step()
     assert gave_way >= 16
     assert len(seen(log)) == 80
+
+
+def test_large_payloads_and_every_fsync_are_steps_for_a_thread(
+    log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction_module, "_SMALL_BYTES", 100)
+    for number in range(2):
+        values = ((b"k%d" % each, b"%d" % number * 20) for each in range(20 + 20 * number))
+        append(log, *values, compression=Compression.ZSTD)
+    log.roll()
+    on_loop: list[str] = []
+    is_in_step = False
+
+    def noting(name: str, real):  # type: ignore[no-untyped-def]
+        def noted(*arguments: object, **named: object) -> object:
+            if not is_in_step:
+                on_loop.append(name)
+            return real(*arguments, **named)
+
+        return noted
+
+    monkeypatch.setattr(os, "fsync", noting("fsync", os.fsync))
+    for name in ("decode_payload", "retain_records"):
+        monkeypatch.setattr(compaction_module, name, noting(name, getattr(compaction_module, name)))
+    compaction = Compaction(log, log.find_dirty(None, log.log_end_offset, clock()), now_ms=clock())
+    for step in compaction.steps():
+        is_in_step = True
+        if step is not None:
+            step()
+        is_in_step = False
+    assert compaction.is_done and not on_loop
+    assert dict(seen(log).values()) == {b"k%d" % each: b"1" * 20 for each in range(40)}
 
 
 def test_a_cleaning_that_is_closed_leaves_the_log_as_it_was(log: Log, clock: Clock) -> None:

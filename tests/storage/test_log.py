@@ -307,6 +307,24 @@ def test_the_start_offset_moves_and_segments_before_it_go(tmp_path: Path) -> Non
     assert log.statistics() == (1, log.segments[0].size, 20, 20, 0, 20, len(bases) - 3)
 
 
+def test_moving_the_start_offset_writes_no_file_until_the_next_flush(tmp_path: Path) -> None:
+    log = Log.open(tmp_path, SMALL, clock=Clock())
+    for _ in range(4):
+        log.append_as_leader(batch(b"x"), leader_epoch=log.log_end_offset)
+    log.flush()
+    before = log.epochs.path.read_bytes()
+    log.advance_log_start_offset(3)
+    entries = log.epochs.entries
+    assert entries[0].start_offset == 3 and log.epochs.path.read_bytes() == before
+    log.abandon()  # a kill: the epochs are cut again when the log is opened
+    log = Log.open(tmp_path, SMALL, clock=Clock(), log_start_offset=3)
+    assert log.epochs.entries == entries
+    log.advance_log_start_offset(4)
+    log.flush()
+    assert log.epochs.path.read_bytes() != before
+    log.close()
+
+
 def test_a_segment_that_ends_at_the_start_offset_goes(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for _ in range(20):

@@ -294,8 +294,9 @@ def test_a_coordinator_is_fenced_by_a_later_one() -> None:
 
 
 def test_a_marker_is_of_some_version() -> None:
-    with pytest.raises(ValueError, match="version"):
+    with pytest.raises(KafkaError, match="version") as caught:
         Producers().check(marker(), origin=AppendOrigin.COORDINATOR)
+    assert caught.value.code is ErrorCode.UNKNOWN_SERVER_ERROR  # as in Kafka; any client may send such a marker
 
 
 def test_a_control_batch_that_is_no_marker_is_refused() -> None:
@@ -450,3 +451,24 @@ def test_producers_are_in_the_order_of_kafkas_table() -> None:
     # Buckets of 16, by the low bits of both halves; within one, as they came.
     producers = known(*(data(0, producer_id=producer_id) for producer_id in (17, 3, 1, 16, 2**32)))
     assert [state.producer_id for state in producers.states] == [16, 17, 1, 2**32, 3]
+
+
+def test_above_a_number_idle_producers_are_forgotten_and_none_with_a_transaction() -> None:
+    producers = known(transactional(0, producer_id=1), *(data(0, producer_id=number) for number in range(2, 30)))
+    producers.update(data(1, offset=1000, producer_id=2))
+    for number in range(30, 60):
+        producers.update(data(0, offset=2000 + number, producer_id=number))
+        producers.keep_at_most(20)
+    producers.keep_at_most(20)
+    producers.keep_at_most(20)
+    assert producers.count == 20
+    assert producers.get(1) is not None
+    assert producers.get(59) is not None
+    assert producers.get(3) is None
+
+
+def test_a_producer_that_was_forgotten_may_go_on_with_its_next_sequence() -> None:
+    producers = known(data(0, producer_id=1), data(0, producer_id=2))
+    producers.keep_at_most(1)
+    assert producers.get(1) is None
+    assert producers.check(data(1, producer_id=1)) is None

@@ -140,6 +140,16 @@ def test_what_is_kept_begins_with_a_segment_and_so_do_its_epochs(tmp_path: Path)
     log.close()
 
 
+def test_retention_removes_as_many_segments_at_a_time_as_it_is_allowed_to(tmp_path: Path) -> None:
+    log, _ = make_log(tmp_path / "log", LogConfig(retention_ms=1000))
+    removed = []
+    while gone := log.delete_by_retention(NOW_MS, 4, max_segments=1).segments:
+        removed.append((gone, log.log_start_offset))
+    assert removed == [(1, 2), (1, 4)]
+    assert len(log.take_deleted()) == 2 and not log.take_deleted()
+    log.close()
+
+
 def test_files_are_renamed_at_once_and_deleted_after_their_delay(tmp_path: Path) -> None:
     log, clock = make_log(tmp_path / "log", LogConfig(retention_ms=1000, file_delete_delay_ms=60_000))
     log.delete_by_retention(NOW_MS, 4)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.batches import decode_header, iterate_batches
+from barnabas.batches import HEADER_SIZE, Compression, decode_header, encode_batch, iterate_batches
 from barnabas.storage import (
     CorruptLogError,
     RawSnapshotWriter,
@@ -245,3 +245,20 @@ def test_what_a_kill_left_and_what_is_before_the_log_is_cleaned_up(tmp_path: Pat
     with pytest.raises(StorageError, match="no snapshot covers what is before it"):
         clean_snapshots(tmp_path, 10)
     assert list_snapshots(tmp_path) == [SnapshotId(5, 1), SnapshotId(9, 1)]
+
+
+@pytest.mark.parametrize("records_count", [0, 2])
+def test_a_footer_that_cannot_be_is_damage_although_its_checksum_fits(tmp_path: Path, records_count: int) -> None:
+    with SnapshotWriter.create(tmp_path, SnapshotId(3, 1), Clock(), last_contained_log_timestamp=0) as writer:
+        path = writer.freeze()
+    path.chmod(0o644)
+    content = path.read_bytes()
+    *_, (start, header) = iterate_batches(content)
+    payload = content[start + HEADER_SIZE :] if records_count else b""
+    broken = header._replace(records_count=records_count)
+    path.write_bytes(content[:start] + encode_batch(broken, payload, Compression.NONE))
+    with SnapshotReader(path) as reader:
+        with pytest.raises(CorruptLogError):
+            reader.verify()
+        with pytest.raises(CorruptLogError):
+            list(reader.values())

@@ -27,7 +27,7 @@ from barnabas.transactions.state import (
     tombstone,
     transit,
 )
-from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire import ErrorCode, KafkaError, MalformedError
 from barnabas.wire.records.transaction import TransactionLogKey, TransactionLogValue
 
 DATA = Path(__file__).parent / "data"
@@ -153,3 +153,9 @@ def test_what_goes_on_is_known_apart() -> None:
 def test_no_way_leads_past_the_table_of_states(before: TransactionState, after: TransactionState) -> None:
     with pytest.raises(AssertionError):
         transit(a_transaction(state=before), after)
+
+
+def test_a_record_with_an_unknown_state_is_malformed() -> None:
+    value = TransactionLogValue(producer_id=1, producer_epoch=0, transaction_timeout_ms=1, transaction_status=126)
+    with pytest.raises(MalformedError, match="tx has the unknown state 126"):
+        from_value("tx", value)

@@ -61,7 +61,7 @@ def test_an_announced_size_takes_no_memory_before_the_bytes_come() -> None:
 
 def test_a_buffer_of_the_announced_size_does_not_grow_if_that_is_trusted() -> None:
     size = 2 * FIRST_ROOM
-    buffer = FrameBuffer(1 << 30, memoryview(bytearray(16)), first_room=size)
+    buffer = FrameBuffer(1 << 30, memoryview(bytearray(16)), first_room=lambda: size)
     buffer.feed(size.to_bytes(4) + b"x")
     assert buffer.next_frame() is None
     assert len(buffer.room()) == size - 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Generator
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -14,23 +13,12 @@ from barnabas.wire.codec import SLICE_ELEMENTS, SLICE_NUMBERS, reader, sliced_re
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
+from tests.counting import counted
 from tests.wire.golden import NAMES, vectors_of
 from tests.wire.test_hostile_input import cuts, mutated
 
-R = TypeVar("R")
 MUTATIONS_PER_VECTOR = 10
 UNREADABLE = (wire.MalformedError, struct.error, IndexError, UnicodeDecodeError)
-
-
-def counted(work: Generator[None, None, R]) -> tuple[R, int]:
-    """The result of sliced work, and how often it paused."""
-    pauses = 0
-    while True:
-        try:
-            next(work)
-            pauses += 1
-        except StopIteration as end:
-            return end.value, pauses
 
 
 def outcome(name: str, version: int, data: bytes, *, is_sliced: bool) -> Any:

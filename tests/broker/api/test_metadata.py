@@ -13,6 +13,7 @@ from barnabas.broker.topic_creation import creatable_topic
 from barnabas.config import server
 from barnabas.replicated.decision import Result
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.steps import at_once
 from barnabas.wire import ZERO_UUID, Message, Uuid
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.records.metadata import (
@@ -191,14 +192,14 @@ def test_what_did_not_change_is_not_encoded_again() -> None:
     node = two_topics()
     view = node.encoded_topics.view(metadata_form(12), "PLAINTEXT", node.image.brokers)
     a, b = (view.topic(node.image.topics.by_id[topic_id]) for topic_id in (A, B))
-    everything = view.all(node.image.topics)
+    everything = at_once(view.all(node.image.topics))
     change(node, PartitionChangeRecord(topic_id=A, partition_id=1, leader=3), 2)
     assert node.encoded_topics.view(metadata_form(13), "PLAINTEXT", node.image.brokers) is view
     assert view.topic(node.image.topics.by_id[B]) is b
     assert view.topic(node.image.topics.by_id[A]) is not a
-    changed = view.all(node.image.topics)
+    changed = at_once(view.all(node.image.topics))
     assert changed is not everything
-    assert view.all(node.image.topics) is changed
+    assert at_once(view.all(node.image.topics)) is changed
 
 
 def test_few_views_are_kept_and_those_in_use_longest() -> None:

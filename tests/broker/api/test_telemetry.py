@@ -11,9 +11,10 @@ import pytest
 from barnabas import wire
 from barnabas.broker import client_metrics
 from barnabas.broker.client_metrics import MAX_INSTANCES
-from barnabas.broker.context import ClientInformation
+from barnabas.broker.context import ClientInformation, Context, Listener, Peer
 from barnabas.metadata.image import Provenance
 from barnabas.metadata.replay import replay
+from barnabas.security.principal import ANONYMOUS
 from barnabas.wire import ZERO_UUID, Message, Uuid
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
@@ -22,6 +23,7 @@ from barnabas.wire.messages.push_telemetry import PushTelemetryRequest
 from barnabas.wire.records.metadata import ConfigRecord
 from tests.broker.clients import RawClient, running_server
 from tests.broker.harness import MemoryNode
+from tests.counting import counted
 
 ID = Uuid.parse("vKg5dgnRQ4yxvxLH4Qh7bA")
 RECEIVED = {"barnabas.telemetry.receiver": "log"}
@@ -246,3 +248,11 @@ def test_a_connection_knows_its_client_until_it_ends() -> None:
             assert known.closed
 
     asyncio.run(asyncio.wait_for(scenario(), 20))
+
+
+def test_many_subscriptions_are_read_and_matched_with_pauses() -> None:
+    memory = node(*[subscription(f"s{number:03}", metrics=f"m{number}", match="client_id=.*") for number in range(200)])
+    context = Context(memory, Peer("127.0.0.1", ANONYMOUS, Listener("PLAINTEXT", False)), 0, 1, "x")
+    (_, instance), pauses = counted(memory.client_metrics.get(context, ID))
+    assert len(instance.metrics) == 200
+    assert pauses >= 400, "each is parsed, and matched with the client"

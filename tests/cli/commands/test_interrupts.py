@@ -61,14 +61,15 @@ class Terminal:
 def interrupt(process: subprocess.Popen[bytes]) -> int:
     """Press Ctrl-C until the process ends.
 
-    Python notices a signal that comes between the prompt and the wait for a line only at the next signal.
+    Python notices a signal that comes between the prompt and the wait for a line only at the next signal. One that comes
+    while it exits would end it without its exit code, so the next one comes late.
     """
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 60
     try:
         while time.monotonic() < deadline_s:
             process.send_signal(signal.SIGINT)
             try:
-                return process.wait(0.5)
+                return process.wait(5)
             except subprocess.TimeoutExpired:
                 continue
     finally:

@@ -80,6 +80,7 @@ WALKED = {
     "cluster features": "",
     "cluster api-versions": "",
     "cluster safe-to-stop 1": "",
+    "doctor": "",
     "cluster upgrade group.version=1 --dry-run": "",
     "quorum status": "",
     "log-dirs describe --by dir": "",

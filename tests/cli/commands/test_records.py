@@ -28,7 +28,12 @@ T0_MS = 1_700_000_000_000
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    settings = {"auto.create.topics.enable": False, "group.initial.rebalance.delay.ms": 0}
+    # Records have old timestamps: they would be deleted as soon as retention begins.
+    settings = {
+        "auto.create.topics.enable": False,
+        "group.initial.rebalance.delay.ms": 0,
+        "log.retention.ms": -1,
+    }
     with Broker(["bad", "slowly"], config=settings) as started:
         yield started
 

@@ -66,9 +66,9 @@ def wait_until(happened: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def interrupt(process: Process) -> Done:
-    """Send SIGINT, and read what is still in the pipe, so that `process.lines` has all lines."""
-    process.popen.send_signal(signal.SIGINT)
+def interrupt(process: Process, number: signal.Signals = signal.SIGINT) -> Done:
+    """Send the signal, and read what is still in the pipe, so that `process.lines` has all lines."""
+    process.popen.send_signal(number)
     return rest(process)
 
 
@@ -174,14 +174,18 @@ def test_following_commits_regularly_and_at_ctrl_c_which_exits_with_0(broker: Br
         assert [row["value"] for row in result.json] == ["first", "second", "third"]
 
 
-def test_ctrl_c_while_following_commits_what_the_interval_has_not(broker: Broker) -> None:
-    write(broker, "hour", {0: "abc"})
-    how = ["--group", "hour", "--follow", "--from-beginning", "-X", "auto.commit.interval.ms=3600000", "-o", "jsonl"]
-    with Process("records", "consume", "hour", *how, "-b", broker.bootstrap_servers) as process:
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_signal_while_following_commits_what_the_interval_has_not(
+    broker: Broker, number: signal.Signals, exit_code: int
+) -> None:
+    topic = f"hour-{exit_code}"
+    write(broker, topic, {0: "abc"})
+    how = ["--group", topic, "--follow", "--from-beginning", "-X", "auto.commit.interval.ms=3600000", "-o", "jsonl"]
+    with Process("records", "consume", topic, *how, "-b", broker.bootstrap_servers) as process:
         process.until('"c"')
-        assert committed(broker, "hour", "hour") == {}
-        assert interrupt(process).exit_code == 0
-    assert committed(broker, "hour", "hour") == {0: 3}
+        assert committed(broker, topic, topic) == {}
+        assert interrupt(process, number).exit_code == exit_code
+    assert committed(broker, topic, topic) == {0: 3}
 
 
 def test_following_without_a_group_ends_with_0_at_ctrl_c(broker: Broker) -> None:

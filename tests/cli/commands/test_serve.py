@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.metrics.scraping import scrape
 from tests.command_line import TIMEOUT_S, Process, spawn
 
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0"
@@ -114,9 +115,19 @@ def test_a_directory_of_another_node_or_cluster_is_refused_and_left_alone(tmp_pa
     assert {path: path.read_bytes() for path in second.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+@pytest.mark.parametrize(
+    ("protocol", "reason"),
+    [
+        ("SSL", "ssl.keystore.location: /no/such/file cannot be read: No such file or directory"),
+        (
+            "SASL_PLAINTEXT",
+            "enables the SASL mechanism GSSAPI (Kerberos), the default of Kafka, which is not implemented",
+        ),
+        ("SASL_SSL", "enables the SASL mechanism GSSAPI (Kerberos), the default of Kafka, which is not implemented"),
+    ],
+)
 def test_a_listener_that_would_be_open_is_refused_in_one_line_and_nothing_is_written(
-    tmp_path: Path, protocol: str
+    tmp_path: Path, protocol: str, reason: str
 ) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text(
@@ -131,10 +142,12 @@ def test_a_listener_that_would_be_open_is_refused_in_one_line_and_nothing_is_wri
         *("--override", f"listeners={protocol}://127.0.0.1:0,CONTROLLER://127.0.0.1:0"),
         *("--override", f"security.inter.broker.protocol={protocol}"),
         *("--override", f"listener.security.protocol.map=CONTROLLER:PLAINTEXT,{protocol}:{protocol}"),
+        *("--override", "ssl.keystore.location=/no/such/file"),
     )
-    for text, name in ((from_file, "INSIDE"), (by_override, protocol)):
-        assert f"Listener {name} ({name}://127.0.0.1:0) has the security protocol {protocol}" in text
-        assert len(text.splitlines()) == 1, text
+    for text in (from_file, by_override):
+        assert reason in text
+        assert text.splitlines()[-1].startswith("Error: "), text
+        assert "Traceback" not in text
     assert not (tmp_path / "data").exists()
 
 
@@ -154,3 +167,24 @@ def test_super_users_without_an_authorizer_are_a_warning_whatever_their_text(tmp
     with running(*settings) as process:
         done = process.stop()
     assert "warning: super.users has no effect without authorizer.class.name" in done.stderr
+
+
+def test_metrics_are_served_where_the_option_says_and_the_ready_file_has_their_address(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.properties"
+    settings = ("--override", f"log.dirs={tmp_path}/data", "--port", 0, "--ready-file", ready)
+    with running(*settings, "--metrics", ":0") as process:
+        (line,) = (line for line in process.lines if line.startswith("  metrics "))
+        url = line.split()[1]
+        while not ready.exists():
+            time.sleep(0.01)
+        assert f"metrics.url={url}\n" in ready.read_text()
+        assert scrape(url)("barnabas_ready") == 1
+        assert process.stop().exit_code == 0
+
+
+def test_a_wrong_address_for_metrics_and_metrics_of_a_read_only_node_are_refused(tmp_path: Path) -> None:
+    text = refused("--override", f"log.dirs={tmp_path}/data", "--metrics", "9404")
+    assert "barnabas.metrics.listener: It must have the form host:port" in text
+    done = spawn("serve", "--read-only", tmp_path, "--metrics", ":0")
+    assert done.exit_code == 2
+    assert "--metrics cannot be used with --read-only" in done.stderr

@@ -62,15 +62,17 @@ def test_ctrl_c_ends_a_question_at_once(question: str) -> None:
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-c", QUESTION.format(question=question)])
     said = b""
-    hangs = threading.Timer(30, os.kill, (pid, signal.SIGKILL))
+    hangs = threading.Timer(60, os.kill, (pid, signal.SIGKILL))
     hangs.start()
     try:
         while b": " not in said:
             said += os.read(terminal, 1024)
         with contextlib.suppress(OSError):  # the terminal is gone when the process has ended
             while True:
-                os.write(terminal, b"\x03")  # again and again: the first may come before the process waits for input
-                while select.select([terminal], [], [], 0.5)[0]:
+                # Again and again, because the first may come before the process waits for input. But slowly: one that comes
+                # while Python exits would end it without its exit code.
+                os.write(terminal, b"\x03")
+                while select.select([terminal], [], [], 5)[0]:
                     said += os.read(terminal, 1024)
     finally:
         hangs.cancel()

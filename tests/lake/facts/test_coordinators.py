@@ -22,6 +22,7 @@ from barnabas.lake.facts.groups import GroupsFold
 from barnabas.lake.facts.transactions import TransactionsFold
 from barnabas.replicated.decision import KeyValue, Producer
 from barnabas.replicated.loop import Batch, Marker
+from barnabas.steps import at_once
 from barnabas.wire.records import group as records
 from barnabas.wire.records.transaction import TransactionLogKey, TransactionLogValue
 from tests.lake.coordinator_histories import (
@@ -265,7 +266,7 @@ class History:
                     offset += 1
                 pairs = [KeyValue(about, said) for about, said, _ in content]
                 batch = Batch(first, offset - 1, 0, 0, pairs, producer)
-            image = replay.apply(image, batch)
+            image = at_once(replay.apply(image, batch))
             self.images.append((offset - 1, image))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.broker.sole_voter import why_not_sole_voter
+from barnabas.raft.sole_voter import why_not_sole_voter
 from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.wire import Uuid
 from tests.command_line import invoke, spawn

@@ -1,0 +1,135 @@
+"""Secrets are planted everywhere, and must not appear in logs, errors, reprs, described configs, exports or answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from barnabas.broker.node import Node, NodeError
+from barnabas.client import Admin, AlterConfigOp, AlterConfigOpType, ConfigResource, checked
+from barnabas.client.settings import load as load_client
+from barnabas.config import properties
+from barnabas.config.definitions import ConfigError
+from barnabas.config.server import load
+from barnabas.operations.security.files import create_secured_node
+from barnabas.testing import AsyncBroker, Security
+from tests.command_line import invoke
+
+NODE_PASSWORD, ALICES, BOBS, WRONG, KEY_PASSWORD = (f"planted-{name}-secret" for name in ("node", "a", "b", "w", "k"))
+SECRETS = (NODE_PASSWORD, ALICES, BOBS, WRONG, KEY_PASSWORD, "PRIVATE KEY")
+SECURITY = Security("SASL_SSL", ("PLAIN", "SCRAM-SHA-512"), {"alice": ALICES, "bob": BOBS})
+DYNAMIC = "listener.name.sasl_ssl.plain.sasl.jaas.config"
+
+
+def planted() -> dict[str, str]:
+    """The key of the node, encrypted, with its password beside it."""
+    certificate = SECURITY.authority.issue("node", ["127.0.0.1", "localhost"])
+    key = serialization.load_pem_private_key(certificate.key.encode(), None)
+    protection = serialization.BestAvailableEncryption(KEY_PASSWORD.encode())
+    text = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection).decode()
+    return {
+        "ssl.keystore.key": text,
+        "ssl.keystore.certificate.chain": certificate.chain,
+        "ssl.key.password": KEY_PASSWORD,
+        "connection.failed.authentication.delay.ms": "0",
+    }
+
+
+def assert_clean(shown: str) -> None:
+    for secret in SECRETS:
+        assert secret not in shown, secret
+
+
+def test_nothing_that_a_node_shows_has_a_secret(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    shown: list[Any] = []
+
+    async def run() -> None:
+        async with AsyncBroker(["t"], security=SECURITY, config=planted()) as broker:
+            config = broker.client_config("alice")
+            async with Admin(config) as admin:
+                node = ConfigResource.broker(1)
+                jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_x="{BOBS}";'
+                checked(
+                    await admin.incremental_alter_configs({node: [AlterConfigOp(DYNAMIC, AlterConfigOpType.SET, jaas)]})
+                )
+                described = checked(await admin.describe_configs([node]))
+                shown.extend((described, admin, load_client(config)))
+                assert described[node][DYNAMIC].is_sensitive and described[node][DYNAMIC].value is None
+                shown.append(await admin.describe_user_scram_credentials())
+            for wrong in (
+                config | {"sasl.password": WRONG},
+                config | {"sasl.password": WRONG, "sasl.mechanism": "PLAIN"},
+                config | {"ssl.truststore.certificates": Security("SSL").authority.pem},
+            ):
+                try:
+                    async with Admin({**wrong, "bootstrap.timeout.ms": 500}):
+                        pass
+                except Exception as error:
+                    shown.extend((error, *traceback.format_exception(error)))
+                else:
+                    pytest.fail("a wrong password was accepted")
+            running = broker._running()
+            endpoint = running._server.endpoints[0]
+            shown.extend(
+                (broker, running, running.config, running.dynamic.current, endpoint, endpoint.security, SECURITY)
+            )
+            shown.extend(vars(each) for each in running._server.connections)
+            shown.extend(running.describe())
+            shown.append(list(running.image.scram.values()))
+            shown.append(await asyncio.to_thread(export, config | {"sasl.mechanism": "SCRAM-SHA-512"}, tmp_path))
+
+    with caplog.at_level(logging.DEBUG):
+        asyncio.run(run())
+    assert "failed authentication" in caplog.text
+    assert_clean(caplog.text)
+    for each in shown:
+        assert_clean(f"{each!r} {each!s}")
+
+
+def export(config: dict[str, str], folder: Path) -> str:
+    file = folder / "client.properties"
+    file.write_text(properties.dumps(config))
+    done = invoke("export", "--command-config", file)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"ssl.key.password": WRONG},
+        {"ssl.keystore.certificate.chain": "nothing"},
+        {DYNAMIC: f'PlainLoginModule required user_a="{ALICES}"'},
+        {DYNAMIC: f'PlainLoginModule required user_a="{ALICES};'},
+        {DYNAMIC: f"ScramLoginModule required user_a={ALICES};"},
+        {"ssl.principal.mapping.rules": "nonsense"},
+        {"ssl.cipher.suites": "NOTHING"},
+    ],
+)
+def test_errors_in_settings_show_no_secret(tmp_path: Path, broken: dict[str, str]) -> None:
+    own = SECURITY.server_settings(("127.0.0.1",), is_authorizing=False)
+    listeners = {"listeners": "SASL_SSL://127.0.0.1:0,CONTROLLER://127.0.0.1:0", "log.dirs": str(tmp_path / "data")}
+    config = load(None, own | listeners | planted() | broken)
+
+    async def start() -> None:
+        await Node(config).start()
+
+    with pytest.raises((ConfigError, NodeError)) as refused:
+        asyncio.run(start())
+    assert_clean("".join(traceback.format_exception(refused.value)) + str(refused.value) + repr(refused.value))
+
+
+def test_files_with_secrets_belong_to_their_owner_alone(tmp_path: Path) -> None:
+    node = create_secured_node(tmp_path / "secured", ["localhost"], 9092, ["alice"])
+    for path in node.folder.rglob("*"):
+        if path.is_file():
+            text = path.read_text()
+            secret = "PRIVATE KEY" in text or any(password in text for password in node.passwords.values())
+            assert (path.stat().st_mode & 0o077 == 0) or not secret, path
+    assert not any(password in repr(node) for password in node.passwords.values())
