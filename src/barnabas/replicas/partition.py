@@ -102,7 +102,9 @@ class Partition:
         self._jitter = jitter
         self._log: Log | None = None
         self._watchers: tuple[Watcher, ...] = ()
-        self._waiting: set[WaitingFetch] | tuple[()] = ()  # a set from the first wait on: most partitions are idle
+        self._waiting: (
+            dict[WaitingFetch, None] | tuple[()]
+        ) = ()  # a dict from the first wait on: most partitions are idle
         self._followers: dict[int, int] | None = None
         self.state = state
         self.is_leader = state.leader == node_id
@@ -312,13 +314,13 @@ class Partition:
         return len(self._waiting)
 
     def wait(self, waiting: WaitingFetch) -> None:
-        if not isinstance(self._waiting, set):
-            self._waiting = set()
-        self._waiting.add(waiting)
+        if not isinstance(self._waiting, dict):
+            self._waiting = {}
+        self._waiting[waiting] = None
 
     def stop_waiting(self, waiting: WaitingFetch) -> None:
-        if isinstance(self._waiting, set):
-            self._waiting.discard(waiting)
+        if isinstance(self._waiting, dict):
+            self._waiting.pop(waiting, None)
 
     def fetched(self, replica_id: int, offset: int) -> None:
         """Record that a follower fetches from `offset`, and so has everything before it."""
