@@ -90,6 +90,10 @@ class ActiveController:
         except TimeoutError:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
 
+    def write_nowait(self, decision: Callable[..., Result[R] | Slices[Result[R]]], *arguments: Any) -> R:
+        """Decide and append at once, before anyone else. The response is returned before the commit."""
+        return self.loop.write_nowait(lambda head: decision(self._situation(head), *arguments))
+
     def raise_kraft_version(self, level: int) -> None:
         """Raise kraft.version if it is lower, with the next records. A decision must have allowed the level."""
         if level > self._kraft_version():

@@ -21,7 +21,9 @@ from barnabas.controller.configs import AlterOperation
 from barnabas.metadata.configs import ConfigResource
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.slices import Breather
-from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.wire.messages.alter_configs import AlterConfigsRequest
+from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 
 WAIT_MS: Final = 60_000
 """Timeout of a forwarded request. These requests have no timeout field of their own."""
@@ -74,7 +76,7 @@ async def alter(context: Context, asked: Sequence[Asked], *, incremental: bool, 
             answers[at] = Answer(each.resource, error.code, _without_the_generic(error))
     remaining = [each for at, each in enumerate(asked) if at not in answers]
     try:
-        stored = await _store(context, remaining, incremental, validate_only)
+        stored = await _store_by_active_controller(context, remaining, incremental, validate_only)
     except KafkaError as error:
         stored = [Answer(each.resource, error.code, _without_the_generic(error)) for each in remaining]
     by_resource = {answer.resource: answer for answer in stored}
@@ -214,6 +216,57 @@ def _changed_list(text: str | None, name: str, operation: AlterOperation, value:
 # --- the controller's part
 
 
+async def _store_by_active_controller(
+    context: Context, asked: Sequence[Asked], incremental: bool, validate_only: bool
+) -> list[Answer]:
+    """Do the controller's part here if this node is the active controller, or forward it."""
+    forwarding = context.services.forwarding
+    if forwarding is None or not asked:
+        return await _store(context, asked, incremental, validate_only)
+    if not forwarding.is_needed:
+        try:
+            return await _store(context, asked, incremental, validate_only)
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER:
+                raise
+    response = await forwarding.forward_message(context, _request(asked, incremental, validate_only))
+    return [
+        Answer(ConfigResource(row.resource_type, row.resource_name), row.error_code, row.error_message)
+        for row in response.responses
+    ]
+
+
+def _request(asked: Sequence[Asked], incremental: bool, validate_only: bool) -> Message:
+    if incremental:
+        changes = IncrementalAlterConfigsRequest
+        return changes(
+            resources=[
+                changes.AlterConfigsResource(
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configs=[
+                        changes.AlterableConfig(name=name, config_operation=operation, value=value)
+                        for name, operation, value in operations
+                    ],
+                )
+                for resource, operations in asked
+            ],
+            validate_only=validate_only,
+        )
+    whole = AlterConfigsRequest
+    return whole(
+        resources=[
+            whole.AlterConfigsResource(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                configs=[whole.AlterableConfig(name=name, value=value) for name, _, value in operations],
+            )
+            for resource, operations in asked
+        ],
+        validate_only=validate_only,
+    )
+
+
 async def _store(context: Context, asked: Sequence[Asked], incremental: bool, validate_only: bool) -> list[Answer]:
     """Return one answer for each resource. Raises KafkaError if all of them fail together."""
     answers, allowed = [], []
@@ -229,7 +282,7 @@ async def _store(context: Context, asked: Sequence[Asked], incremental: bool, va
         return answers
     if any(each.operation not in _OPERATIONS for some in allowed for each in some.operations):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    forwarded = not context.listener.is_controller
+    forwarded = context.peer.is_forwarded or not context.listener.is_controller
     if incremental:
         changes = {
             each.resource: {name: (AlterOperation(code), value) for name, code, value in each.operations}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from barnabas.broker.counters import RequestCounters
     from barnabas.broker.dispatch import Route
     from barnabas.broker.encoded_topics import EncodedTopics
+    from barnabas.broker.forwarding import Forwarding
     from barnabas.broker.login import Login
     from barnabas.broker.topic_creation import TopicCreation
     from barnabas.controller.mutation_quotas import MutationQuotas
@@ -86,6 +87,7 @@ class Services(Protocol):
     client_metrics: ClientMetrics
     mutation_quotas: MutationQuotas
     fetch_sessions: FetchSessions
+    forwarding: Forwarding | None  # None if no other node can be the active controller
     routes: dict[tuple[bool, bytes], Route]
     monotonic_ns: Callable[[], int]
 
@@ -174,12 +176,13 @@ class Peer(NamedTuple):
     principal: KafkaPrincipal
     listener: Listener
     information: ClientInformation | None = None
+    is_forwarded: bool = False  # the request came in the envelope of a broker
 
 
 class Context:
     """The services, caller and header values of one request."""
 
-    __slots__ = ("began_ns", "client_id", "correlation_id", "peer", "services", "version")
+    __slots__ = ("began_ns", "client_id", "correlation_id", "frame", "peer", "services", "version")
 
     def __init__(
         self,
@@ -196,6 +199,7 @@ class Context:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.began_ns = began_ns
+        self.frame = b""  # the request as it came, if it may be forwarded
 
     @property
     def image(self) -> MetadataImage:

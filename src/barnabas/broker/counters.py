@@ -46,10 +46,7 @@ class RequestCounters:
 
     def count_errors(self, response: Message) -> None:
         """Count the error codes of a small response, of its rows too."""
-        count = _COUNTERS.get(type(response))
-        if count is None:
-            count = _COUNTERS[type(response)] = _compile(type(response), pauses=False)
-        count(response, self.errors)
+        _counter_of(type(response))(response, self.errors)
 
     def count_errors_in_slices(self, response: Message) -> Slices[None]:
         """Do the same for a response of any size, with pauses."""
@@ -76,6 +73,20 @@ class ListenerCounters:
 
 _COUNTERS: dict[type[Message], Callable[[Message, Counter[int]], None]] = {}
 _SLICED_COUNTERS: dict[type[Message], Callable[[Message, Counter[int]], Slices[None]]] = {}
+
+
+def has_error(response: Message, code: int) -> bool:
+    """Return True if the response has this error, as a whole or in any row."""
+    errors: Counter[int] = Counter()
+    _counter_of(type(response))(response, errors)
+    return code in errors
+
+
+def _counter_of(of: type[Message]) -> Callable[[Message, Counter[int]], None]:
+    count = _COUNTERS.get(of)
+    if count is None:
+        count = _COUNTERS[of] = _compile(of, pauses=False)
+    return count
 
 
 def _compile(of: type[Message], *, pauses: bool) -> Any:

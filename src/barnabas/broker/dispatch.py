@@ -23,9 +23,16 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 from barnabas.broker import api as handlers
 from barnabas.broker.context import Context, Listener, Peer, Services
-from barnabas.broker.counters import SMALL_BYTES, RequestCounters
+from barnabas.broker.counters import SMALL_BYTES, RequestCounters, has_error
 from barnabas.broker.errors import error_response_in_slices
-from barnabas.broker.served import WRITING_KEYS, served_apis, served_versions
+from barnabas.broker.forwarding import Forwarding
+from barnabas.broker.served import (
+    FORWARDABLE_KEYS,
+    PARTLY_FORWARDED_KEYS,
+    WRITING_KEYS,
+    served_apis,
+    served_versions,
+)
 from barnabas.slices import Slices, begin, in_slices
 from barnabas.steps import at_once
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
@@ -43,6 +50,7 @@ Answer = Pieces | None
 
 SLICED_BYTES = 1 << 15  # a larger frame is decoded in slices
 
+_SIZE_BYTES = 4
 _KEY_AND_VERSION = struct.Struct(">hh")
 _UNREADABLE = (MalformedError, struct.error, IndexError, UnicodeDecodeError)
 
@@ -69,6 +77,7 @@ class Route(NamedTuple):
     counters: RequestCounters
     takes_views: bool = False  # the request has records, which stay in the frame's buffer
     writes: bool = False  # a read-only node refuses it
+    is_forwarded: bool = False  # the active controller carries it out, on this node or another
 
     @property
     def read_sliced(self) -> SlicedReader:
@@ -111,6 +120,8 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
     context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns)
+    if route.is_forwarded:
+        context.frame = bytes(frame)
     try:
         response = _handle(route, context, request)
         if response is None or isinstance(response, Message | bytes):
@@ -122,6 +133,34 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
     if isinstance(response, GeneratorType):
         return _in_slices(_answered_in_slices(route, context, request, response))
     return _later(route, context, request, cast(Awaitable[Response], response))
+
+
+async def answer_enclosed(frame: bytes, services: Services, peer: Peer) -> bytes:
+    """Return the response, with its header, to a request that a broker has forwarded.
+
+    Raises Refused, and KafkaError with NOT_CONTROLLER if the response says that this node is not the active controller.
+    """
+    route = _find_route(services, peer.listener, frame)
+    try:
+        header, position = route.read_header(frame, 0)
+        request, _ = await in_slices(route.read_sliced(frame, position))
+    except _UNREADABLE as error:
+        raise _undecodable(route, error) from error
+    context = Context(services, peer, route.version, header.correlation_id, header.client_id, services.monotonic_ns())
+    route.counters.requests += 1
+    route.counters.request_bytes += len(frame)
+    try:
+        response = await _response(route, context, request)
+        if isinstance(response, Message) and has_error(response, ErrorCode.NOT_CONTROLLER):
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        pieces = await in_slices(_encoded_in_slices(route, context, response))
+    except Refused:
+        raise
+    except Exception as error:
+        if isinstance(error, KafkaError) and error.code is ErrorCode.NOT_CONTROLLER:
+            raise
+        pieces = await in_slices(_failed(route, context, request, error))
+    return b"".join(pieces or ())[_SIZE_BYTES:]
 
 
 def error_answer(frame: Frame, services: Services, peer: Peer, error: KafkaError) -> Answer:
@@ -146,6 +185,7 @@ def _decoded_in_slices(
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
     context = Context(services, peer, route.version, header.correlation_id, header.client_id, began_ns)
+    context.frame = bytes(frame) if route.is_forwarded else b""
     return (yield from _answered_in_slices(route, context, request, _handle_in_slices(route, context, request)))
 
 
@@ -160,7 +200,29 @@ def _handle(route: Route, context: Context, request: Any) -> Any:
     """Call the handler, unless the node is read-only and the request would change something."""
     if route.writes and context.services.refusal is not None:
         _refuse(request, context.services.refusal)
+    if route.is_forwarded and (forwarding := context.services.forwarding) is not None:
+        return _by_active_controller(route, context, request, forwarding)
     return route.handle(context, request)
+
+
+async def _by_active_controller(route: Route, context: Context, request: Any, forwarding: Forwarding) -> Response:
+    """Call the handler if this node is the active controller. Forward the request otherwise, and if it ceases to be."""
+    if not forwarding.is_needed:
+        try:
+            response = await _response(route, context, request)
+            if not isinstance(response, Message) or not has_error(response, ErrorCode.NOT_CONTROLLER):
+                return response
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER:
+                raise
+    return await forwarding.forward(route.api, context, context.frame)
+
+
+async def _response(route: Route, context: Context, request: Any) -> Response:
+    response = route.handle(context, request)
+    if isinstance(response, GeneratorType):
+        response = await in_slices(response)
+    return await response if isawaitable(response) else cast(Response, response)
 
 
 def _answered_in_slices(
@@ -240,6 +302,7 @@ def _find_route(services: Services, listener: Listener, frame: Frame) -> Route:
         services.request_counters(api.name, version),
         takes_views=takes_views(request),
         writes=key in WRITING_KEYS,
+        is_forwarded=key in FORWARDABLE_KEYS - PARTLY_FORWARDED_KEYS and not listener.is_controller,
     )
     return route
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from barnabas.client.connection import Connection
+from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.client.errors import TlsError
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.config.server_config import ServerConfig
@@ -37,14 +37,11 @@ ALLOCATE_PRODUCER_IDS_VERSION = 0
 ASSIGN_REPLICAS_TO_DIRS_VERSION = 0
 RETRY_S = 0.1
 
-OpenConnection = Callable[[str], Awaitable[Connection]]
-"""Connects to the active controller, with this client id."""
-
 SHUTDOWN_HEARTBEAT_S = 0.05
 
 
 async def register_controller(
-    config: ServerConfig, incarnation_id: Uuid, listeners: Iterable[Endpoint], open_connection: OpenConnection
+    config: ServerConfig, incarnation_id: Uuid, listeners: Iterable[Endpoint], channel: ControllerChannel
 ) -> None:
     """Register this controller's listeners with the active controller, for clients that bootstrap from controllers."""
     request = ControllerRegistrationRequest(
@@ -64,13 +61,9 @@ async def register_controller(
             for name, (low, high) in sorted(SUPPORTED.items())
         ],
     )
-    connection = await open_connection(f"controller-{config.node_id}-registration")
-    try:
-        response = await connection.call(request, CONTROLLER_REGISTRATION_VERSION)
-        if response.error_code:
-            raise KafkaError(ErrorCode(response.error_code), response.error_message)
-    finally:
-        connection.close()
+    response = await channel.call(request, CONTROLLER_REGISTRATION_VERSION)
+    if response.error_code:
+        raise KafkaError(ErrorCode(response.error_code), response.error_message)
 
 
 class BrokerLifecycle:
@@ -86,7 +79,7 @@ class BrokerLifecycle:
         log_directories: LogDirectories,
         previous_epoch: int,
         image: Callable[[], MetadataImage],
-        open_connection: OpenConnection,
+        channel: ControllerChannel,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -95,8 +88,7 @@ class BrokerLifecycle:
         self._log_directories = log_directories
         self._previous_epoch = previous_epoch
         self._image = image
-        self._open_connection = open_connection
-        self._connection: Connection | None = None
+        self._channel = channel
         self._beating: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self.epoch = -1
@@ -129,16 +121,21 @@ class BrokerLifecycle:
 
     async def stop(self, timeout_s: float = 10.0) -> None:
         """Request a controlled shutdown and wait until the controller allows it, for at most `timeout_s`."""
-        if self._beating is not None:
-            self._beating.cancel()
+        beating, self._beating = self._beating, None
+        if beating is not None:
+            beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._beating
+                await beating
             with contextlib.suppress(OSError, KafkaError, TimeoutError):
                 async with asyncio.timeout(timeout_s):
                     while not (await self._beat(want_shut_down=True)).should_shut_down:
                         await asyncio.sleep(SHUTDOWN_HEARTBEAT_S)
-        if self._connection is not None:
-            self._connection.close()
+
+    async def drop(self) -> None:
+        """Stop without a word, as if the process had died."""
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.wait([self._beating])
 
     async def _register(self) -> None:
         request = BrokerRegistrationRequest(
@@ -211,9 +208,7 @@ class BrokerLifecycle:
         return response
 
     async def _call(self, request: Message, version: int) -> Any:
-        if self._connection is None or not self._connection.is_open:
-            self._connection = await self._open_connection(f"broker-{self._config.node_id}-lifecycle")
-        response = await self._connection.call(request, version)
+        response = await self._channel.call(request, version)
         if response.error_code:
             raise KafkaError(ErrorCode(response.error_code))
         return response

@@ -8,6 +8,7 @@ the node stops: a wrong image is worse than none.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -23,19 +24,24 @@ from barnabas.metadata.snapshot import to_records
 from barnabas.raft.driver import Clock, CommittedBatch, RaftDriver, Snapshot
 from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
 from barnabas.raft.quorum_state import FileQuorumState
-from barnabas.raft.ready import RaftConfig
+from barnabas.raft.ready import NotLeaderError, RaftConfig
 from barnabas.raft.stored_log import StoredLog
-from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterHistory, VoterSet
+from barnabas.raft.voters import Endpoint, Node, ReplicaKey, Voter, VoterHistory, VoterSet
+from barnabas.replicated.decision import Records
+from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import File
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
-from barnabas.wire import encode_record
+from barnabas.wire import ErrorCode, KafkaError, encode_record
 from barnabas.wire.errors import MalformedError
 
 _log = logging.getLogger(__name__)
 
 SNAPSHOT_CHECK_S = 60
+LOOK_AGAIN_S = 0.02
+RESIGN_S = 2.0
+STOP_MS = 5000
 MAX_GATHERED = 1000  # limit on replicated batches that are applied as one image
 
 
@@ -50,12 +56,15 @@ class MetadataQuorum:
         *,
         surroundings: Surroundings,
         on_failure: Callable[[BaseException], None],
+        activate: Callable[[], None] = lambda: None,
         check_voters: Callable[[VoterHistory], None] = lambda voters: None,
         to_controllers: OwnConnections = NOT_PROTECTED,
     ) -> None:
+        """`activate` is called each time this node has become the active controller, before anyone else can write."""
         self._config = config
         self._directory = directory
         self._on_failure = on_failure
+        self._activate = activate
         self._clock = Clock(surroundings.now_ms, surroundings.monotonic_ms)
         self._log = StoredLog(directory, _log_config(config), self._clock)
         for recovery in self._log.recoveries:
@@ -78,7 +87,7 @@ class MetadataQuorum:
         self.controller = ActiveController(
             EMPTY_IMAGE,
             config,
-            self.driver,
+            _MetadataAppender(self.driver),
             self._clock,
             surroundings.random_for("controller"),
             monotonic_ms=surroundings.monotonic_ms,
@@ -90,7 +99,7 @@ class MetadataQuorum:
         )
         self._loader = MetadataLoader()
         self._gathered: list[MetadataBatch] = []
-        self._active = asyncio.Event()
+        self._news = asyncio.Event()  # the image or the leader has changed
         self._snapshotting: asyncio.Task[None] | None = None
         self._log_bytes_at_snapshot = self._log.size_in_bytes
         self._last_snapshot_ms = self._clock()
@@ -115,6 +124,7 @@ class MetadataQuorum:
     # --- start and stop
 
     async def start(self) -> None:
+        self.controller.loop.subscribe(lambda old, new, records: self._news.set())  # the last: all others have followed
         try:
             await self.driver.start()
         except (MalformedError, ValueError) as error:
@@ -122,18 +132,58 @@ class MetadataQuorum:
         self._watching = asyncio.create_task(self._watch())
         self._timing = asyncio.create_task(self._snapshot_in_time())
 
-    async def stop(self) -> None:
+    async def stop(self, *, hands_over: bool = True) -> None:
+        """Stop. A leader waits until another one leads, if it `hands_over`."""
         for task in (self._watching, self._timing):
             if task is not None:
                 task.cancel()
         if self._snapshotting is not None:
             await asyncio.wait([self._snapshotting])
-        await self.driver.stop()
+        await self.driver.stop(STOP_MS if hands_over else 0)
         self._log.close()
 
-    async def wait_active(self) -> None:
-        """Wait until this node leads and has caught up."""
-        await self._active.wait()
+    async def wait_loaded(self) -> None:
+        """Wait until there is a leader, and this node has everything that was committed before its epoch."""
+        while not self.is_loaded:
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await self._news.wait()
+
+    @property
+    def is_loaded(self) -> bool:
+        image = self.image
+        if image.metadata_version is None:
+            return False
+        # A leader commits a record of its epoch first, and with it all that was committed before.
+        core = self.driver.core
+        is_current = core.leadership.leader_id is not None and image.provenance.last_contained_epoch == core.epoch
+        return self.controller.loop.is_leader or is_current
+
+    @property
+    def leader(self) -> Node | None:
+        """The leader and its address on the listener between controllers, or None if unknown."""
+        return self.driver.core.leader_view(self.driver.config.listener_name).node
+
+    async def resign(self, timeout_s: float = RESIGN_S) -> None:
+        """Give up leadership, if another voter can take it, and wait until one does, for at most `timeout_s`."""
+        driver = self.driver
+        own_id = driver.config.node_id
+        if not driver.is_leader or driver.core.voters.current.ids == {own_id}:
+            return
+        driver.resign(driver.epoch)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while driver.leader_id in (None, own_id):
+                    await asyncio.sleep(LOOK_AGAIN_S)
+
+    async def drop(self) -> None:
+        """Stop without a word to the other voters and without a flush, as if the process had died."""
+        for task in (self._watching, self._timing, self._snapshotting):
+            if task is not None:
+                task.cancel()
+        await self.driver.drop()
+        self._log.close()
 
     async def _watch(self) -> None:
         try:
@@ -166,15 +216,18 @@ class MetadataQuorum:
         self._load()
         _log.info("leading the metadata quorum in epoch %d from offset %d", epoch, end_offset)
         self.controller.loop.gained(epoch, end_offset)
-        self._active.set()
+        try:
+            self._activate()
+        except KafkaError as error:  # leadership is lost again already
+            _log.info("this controller could not become active in epoch %d: %s", epoch, error)
+        self._news.set()
 
     def leadership_lost(self, epoch: int) -> None:
-        self._active.clear()
         self.controller.loop.lost()
         self._loader = MetadataLoader(self.image)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        pass
+        self._news.set()
 
     def _load_soon(self) -> None:
         try:
@@ -258,6 +311,19 @@ class MetadataQuorum:
             total -= file.size()
         if begin is not None:
             self.driver.trim(begin)
+
+
+class _MetadataAppender:
+    """The metadata log as its controller writes to it: whoever does not lead it is not the active controller."""
+
+    def __init__(self, driver: RaftDriver) -> None:
+        self._driver = driver
+
+    def append(self, epoch: int, records: Records) -> Slices[int]:
+        try:
+            return (yield from self._driver.append(epoch, records))
+        except NotLeaderError as error:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, error.message) from error
 
 
 def _log_config(config: ServerConfig) -> LogConfig:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.context import FinalizedFeatures, Listener
+from barnabas.broker.controller_channel import ControllerAddress, ControllerChannel
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
 from barnabas.broker.dynamic_config import DynamicConfig, check_protection
+from barnabas.broker.forwarding import Forwarding
 from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
 from barnabas.broker.listener_securities import ListenerSecurities
 from barnabas.broker.listener_security import Credentials
@@ -27,7 +29,6 @@ from barnabas.broker.server import Limits, Server
 from barnabas.broker.services import NodeServices
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
-from barnabas.client.connection import Connection
 from barnabas.client.errors import AuthenticationError, TlsError
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import Endpoint, address_text, parse_loopback_address
@@ -42,7 +43,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
 from barnabas.raft.ready import RaftConfig
-from barnabas.raft.sole_voter import why_not_several, why_not_sole_voter
+from barnabas.raft.sole_voter import why_never_led, why_not_formatted
 from barnabas.raft.stored_log import check_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
 from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
@@ -100,6 +101,8 @@ class Node(NodeServices):
         self._random = surroundings.random_for("ids")
         self._credentials = Credentials(lambda: self.image, surroundings.random_for("logins"))
         self._to_controllers = to_controllers(config, self._credentials.new_nonce)
+        self.channel = ControllerChannel(f"broker-{config.node_id}", self._find_controller, self._to_controllers)
+        self.forwarding = Forwarding(self.channel, lambda: self.is_active_controller)
         self._locks: list[DirectoryLock] = []
         self._formatted = False
         self._is_stopping = False
@@ -132,6 +135,10 @@ class Node(NodeServices):
     @property
     def image(self) -> MetadataImage:
         return self.quorum.image
+
+    @property
+    def is_active_controller(self) -> bool:
+        return self._has_quorum and self.controller.loop.is_leader
 
     @property
     def coordinators(self) -> Coordinators:
@@ -188,7 +195,6 @@ class Node(NodeServices):
             self._open_log_dirs()
             self._check_files()
             await self._start_quorum()
-            self._server.start(is_controller=True)
             if self.config.is_controller:
                 await self._register_controller()
             if self.config.is_broker:
@@ -200,16 +206,25 @@ class Node(NodeServices):
         self._securities.watch_files(lambda: self.dynamic.current)
         self._server.start()
 
-    async def stop(self) -> None:
+    async def leave(self) -> None:
+        """Shut the broker down in a controlled way: the active controller moves its leaderships to other brokers."""
         self._is_stopping = True
-        self.loop_watch.stop()
-        await self._securities.stop()
         await self._assignments.stop()
         if self._lifecycle is not None:
             await self._lifecycle.stop()
+
+    async def stop(self, *, hands_over: bool = True) -> None:
+        """Stop cleanly. An active controller waits for the next one, unless the whole cluster stops."""
+        self._is_stopping = True
+        self.loop_watch.stop()
+        await self._securities.stop()
+        await self.leave()
         if self._timers is not None:
             await self._timers.stop()
+        if hands_over and self._has_quorum and self.quorum.driver.is_started:
+            await self.quorum.resign()  # while the other controllers can still ask this one
         await self._server.stop()
+        self.channel.close()
         if self._has_quorum:
             await self.topic_creation.stop()
             if self._maintenance is not None:
@@ -217,7 +232,35 @@ class Node(NodeServices):
             if self._coordinators is not None:
                 self._coordinators.stop()
             await self.replicas.stop(self._lifecycle.epoch if self._lifecycle is not None else -1)
-            await self.quorum.stop()
+            await self.quorum.stop(hands_over=hands_over)
+        for lock in self._locks:
+            lock.release()
+        if self._metrics is not None:
+            await self._metrics.stop()
+
+    async def drop(self) -> None:
+        """Stop at once and without a word, as if the process had died: no controlled shutdown, no resignation, no flush.
+
+        The files are closed, so that another node can open them as after a crash of the process.
+        """
+        self._is_stopping = True
+        self.loop_watch.stop()
+        self.channel.close()
+        await self._server.drop()
+        await self._securities.stop()
+        await self._assignments.stop()
+        for part in (self._lifecycle, self.quorum if self._has_quorum else None):
+            if part is not None:
+                await part.drop()
+        if self._timers is not None:
+            await self._timers.stop()
+        if self._has_quorum:
+            await self.topic_creation.stop()
+            if self._maintenance is not None:
+                await self._maintenance.stop()
+            if self._coordinators is not None:
+                self._coordinators.stop()
+            await self.replicas.drop()
         for lock in self._locks:
             lock.release()
         if self._metrics is not None:
@@ -302,9 +345,9 @@ class Node(NodeServices):
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
         found = check_owner(dirs, self.config.node_id)  # before anything is changed, even a lock
-        ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
-        if len(ids) > 1 and not found.formatted:
-            raise NodeError(why_not_several(self.config.node_id, ids))
+        if not found.formatted and self._knows_other_controllers:
+            ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
+            raise NodeError(why_not_formatted(self.config.node_id, ids))
         for log_dir in dirs:
             create_directories(log_dir.parent)
             create_directory(log_dir)
@@ -388,10 +431,11 @@ class Node(NodeServices):
             metadata_log_directory(metadata_dir),
             surroundings=self.surroundings,
             on_failure=self._fail,
+            activate=self._activate,
             check_voters=self._check_voters,
             to_controllers=self._to_controllers,
         )
-        self.topic_creation = TopicCreation(self.controller, self.config)
+        self.topic_creation = TopicCreation(self.controller, self.config, self.channel)
         self.dynamic = DynamicConfig(self.config, self.image)
         self.dynamic.watch(
             ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"), self._limit
@@ -416,8 +460,8 @@ class Node(NodeServices):
         self.controller.loop.subscribe(self._image_changed)
         self._has_quorum = True
         await self.quorum.start()
-        await self._first_of(self.quorum.wait_active())
-        await self._activate()
+        self._server.start(is_controller=True)  # the voters need each other to elect a leader
+        await self._first_of(self.quorum.wait_loaded())
         self._check_dynamic()
         self._timers = ControllerTimers(self.controller, self.config)
         self._timers.start()
@@ -425,8 +469,16 @@ class Node(NodeServices):
     def _check_voters(self, voters: VoterHistory) -> None:
         metadata_dir = Path(self.config.metadata_log_dir)
         own = ReplicaKey(self.config.node_id, self._directory_ids.get(metadata_dir))
-        if (why := why_not_sole_voter(own, voters)) is not None:
-            raise NodeError(f"this node can never lead the cluster of {metadata_dir}: {why}")
+        if (why := why_never_led(own, voters, knows_others=self._knows_other_controllers)) is not None:
+            raise NodeError(f"the cluster of {metadata_dir} can never have a controller: {why}")
+
+    @property
+    def _knows_other_controllers(self) -> bool:
+        """Whether the settings name controllers other than this node."""
+        config = self.config
+        if config.controller_quorum_voters:
+            return {voter.id for voter in config.controller_quorum_voters} != {config.node_id}
+        return not config.is_controller or len(config.controller_quorum_bootstrap_servers) > 1
 
     def _check_dynamic(self) -> None:
         """Raise NodeError if stored dynamic settings, perhaps of Apache Kafka, protect something and would be ignored."""
@@ -447,13 +499,15 @@ class Node(NodeServices):
         version = self.image.metadata_version
         if version is not None and version.is_controller_registration_supported:
             listeners = self._told(self.config.advertised_controller_listeners)
-            await register_controller(self.config, random_uuid(self._random), listeners, self._connect_to_controller)
+            await register_controller(self.config, random_uuid(self._random), listeners, self.channel)
 
-    async def _connect_to_controller(self, client_id: str) -> Connection:
-        name = self.config.controller_listener_names[0]
-        told = self._told(each for each in self.config.advertised_controller_listeners if each.listener_name == name)
-        host, port = self.addresses[name]
-        return await self._to_controllers.open(host, port, client_id, host_name=told[0].host)
+    def _find_controller(self) -> ControllerAddress | None:
+        """Return the address of the active controller. That of this node is the one it has bound."""
+        leader = self.quorum.leader if self._has_quorum else None
+        if leader is None or leader.id != self.config.node_id:
+            return None if leader is None else ControllerAddress(*leader)
+        host, port = self.addresses[self.config.controller_listener_names[0]]
+        return ControllerAddress(leader.id, host, port, leader.host)
 
     async def _start_broker(self) -> None:
         # This process holds the locks of the directories, so no earlier process of this broker is running.
@@ -468,7 +522,7 @@ class Node(NodeServices):
             log_directories=self.log_directories,
             previous_epoch=previous_epoch,
             image=lambda: self.image,
-            open_connection=self._connect_to_controller,
+            channel=self.channel,
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
@@ -489,10 +543,13 @@ class Node(NodeServices):
             )
         await waiting
 
-    async def _activate(self) -> None:
+    def _activate(self) -> None:
+        """Write what a newly active controller writes first."""
         if self.quorum.has_open_transaction:
-            await self.controller.write(activation.abort_transaction, "The controller ended before the transaction did")
-        await self.controller.write(activation.write_bootstrap, self._bootstrap)
+            self.controller.write_nowait(
+                activation.abort_transaction, "The controller ended before the transaction did"
+            )
+        self.controller.write_nowait(activation.write_bootstrap, self._bootstrap)
 
     def _limit(self, old: ServerConfig, new: ServerConfig) -> None:
         self._server.limit(limits_of(new))

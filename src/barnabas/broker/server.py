@@ -105,6 +105,17 @@ class Server:
             connection.close("stop")
         await self._until_closed()
 
+    async def drop(self) -> None:
+        """Close everything at once, as if the process had died."""
+        for endpoint in self.endpoints:
+            await endpoint.stop()
+        if self._idle_check is not None:
+            await _cancelled(self._idle_check)
+        for connection in list(self.connections):
+            connection.close("stop", at_once=True)
+        while self.connections:
+            await asyncio.sleep(0)
+
     async def _until_closed(self) -> None:
         """Give connections a moment to end TLS in order, then drop those that are left."""
         deadline_s = asyncio.get_running_loop().time() + CLOSE_S

@@ -17,6 +17,7 @@ from barnabas.wire import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.dispatch import Route
+    from barnabas.broker.forwarding import Forwarding
 
 
 class NodeServices:
@@ -35,6 +36,7 @@ class NodeServices:
         self.authorizer = authorizer
         self.cluster_id = ""
         self.refusal: KafkaError | None = None
+        self.forwarding: Forwarding | None = None
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
         self.encoded_topics = EncodedTopics()
         self.client_metrics = ClientMetrics(

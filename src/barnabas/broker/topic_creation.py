@@ -13,24 +13,28 @@ from typing import TYPE_CHECKING
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.controller import topics
-from barnabas.wire import KafkaError
-from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire import ErrorCode, KafkaError
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.context import Controller
+    from barnabas.broker.controller_channel import ControllerChannel
     from barnabas.config.server_config import ServerConfig
 
 _log = logging.getLogger(__name__)
 
 DEFAULT = -1
+CREATE_TOPICS_VERSION = 7
 
 
 class TopicCreation:
     """The creations in progress on this node."""
 
-    def __init__(self, controller: Controller, config: ServerConfig) -> None:
+    def __init__(self, controller: Controller, config: ServerConfig, channel: ControllerChannel | None = None) -> None:
+        """The channel leads to the active controller while that is another node."""
         self._controller = controller
         self._config = config
+        self._channel = channel
         self._names: set[str] = set()
         self._tasks: dict[asyncio.Task[None], None] = {}  # in order
 
@@ -58,8 +62,8 @@ class TopicCreation:
         wanted = [creatable_topic(name, self._config) for name in names]
         timeout_ms = self._config.get_int("request.timeout.ms")
         try:
-            rows = (await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
-        except KafkaError as error:
+            rows = await self._created(wanted, timeout_ms)
+        except (KafkaError, OSError) as error:
             _log.warning("creating the topics %s failed: %s", ", ".join(names), error)
         else:
             for row in rows:
@@ -67,6 +71,18 @@ class TopicCreation:
                     _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
         finally:
             self._names.difference_update(names)
+
+    async def _created(
+        self, wanted: list[CreateTopicsRequest.CreatableTopic], timeout_ms: int
+    ) -> list[CreateTopicsResponse.CreatableTopicResult]:
+        try:
+            return (await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_CONTROLLER or self._channel is None:
+                raise
+        request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms)
+        response: CreateTopicsResponse = await self._channel.call(request, CREATE_TOPICS_VERSION, timeout_ms=timeout_ms)
+        return response.topics
 
 
 def creatable_topic(name: str, config: ServerConfig) -> CreateTopicsRequest.CreatableTopic:

@@ -219,6 +219,21 @@ class RaftDriver:
         if self._closed is not None and not self._closed.done():
             self._closed.set_result(None)
 
+    async def drop(self) -> None:
+        """Stop at once: nothing more is written, sent or answered, as if the process had died."""
+        if self._core is None or self._is_stopped:
+            return
+        self._is_stopped = True
+        for task in (self._run_task, self._flush_task):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        await self._cancel_all()
+        self._disk.close()
+        self._executor.shutdown()
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_result(None)
+
     async def wait_closed(self) -> None:
         """Wait until the driver is stopped. Raises the error that ended it, if any."""
         assert self._closed is not None, "the driver was not started"

@@ -778,6 +778,19 @@ class Replicas:
                 except StorageError as error:
                     self.fail_dir(path, error)
 
+    async def drop(self) -> None:
+        """Close every file without writing, as if the process had died."""
+        await self._stop_opening()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for old in tuple(self._left):
+            self._let_go(old)
+        for log in (*(each.opened_log for each in self), *(each.log for each in self.moves)):
+            if log is not None:
+                log.abandon()
+
 
 def _shorter(logs: Iterable[tuple[Partition, Path, int]]) -> list[Partition]:
     """Return the partitions whose log in a directory ends before an offset, or cannot be read."""

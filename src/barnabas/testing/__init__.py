@@ -3,8 +3,8 @@
 with Broker(topics={"orders": 3}) as broker:
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-`async with Broker() as broker` runs it in the caller's event loop. Names are imported on first use, because pytest
-loads `pytest_plugin` from here in every test run of everyone who has barnabas installed.
+`Cluster(nodes=3)` is several of them. `async with Broker() as broker` runs it in the caller's event loop. Names are imported
+on first use, because pytest loads `pytest_plugin` from here in every test run of everyone who has barnabas installed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas.testing.broker import AsyncBroker, Broker, BrokerError, Record, Security
+    from barnabas.testing.cluster import AsyncCluster, Cluster
 
-__all__ = ["AsyncBroker", "Broker", "BrokerError", "Record", "Security"]
+__all__ = ["AsyncBroker", "AsyncCluster", "Broker", "BrokerError", "Cluster", "Record", "Security"]
 
 if not TYPE_CHECKING:  # type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from barnabas.testing import broker
+        from importlib import import_module
 
-        return getattr(broker, name)
+        module = "cluster" if name.endswith("Cluster") else "broker"
+        return getattr(import_module(f"barnabas.testing.{module}"), name)

@@ -178,7 +178,7 @@ class AsyncBroker:
     async def start(self) -> Self:
         """Start the broker. Returns when it is ready and its topics exist. Raises BrokerError if it runs already."""
         self.refuse_second_start()
-        _be_quiet()
+        be_quiet()
         self._pid = os.getpid()
         self._is_starting = True
         try:
@@ -200,7 +200,7 @@ class AsyncBroker:
         self._refuse_other_loop()
         node, self._node, self._loop = self._node, None, None
         if node is not None:
-            await _stop_node(node)
+            await stop_node(node)
 
     async def restart(self) -> None:
         """Stop and start with the same data and ports."""
@@ -290,7 +290,7 @@ class AsyncBroker:
             self._node = self._loop = None
             if is_first:
                 self._addresses = {}
-            await _stop_node(node)
+            await stop_node(node)
             raise
 
     def _require_start(self) -> None:
@@ -393,15 +393,15 @@ def _new_node(config: ServerConfig) -> Node:
         raise BrokerError("there is no asyncio event loop here; `with Broker()` needs none") from None
 
 
-async def _stop_node(node: Node) -> None:
-    await node.stop()
+async def stop_node(node: Node, *, hands_over: bool = True) -> None:
+    await node.stop(hands_over=hands_over)
     if node.failed.done():
         node.failed.exception()  # retrieve the exception, which was already reported
     else:
         node.failed.cancel()
 
 
-def _be_quiet() -> None:
+def be_quiet() -> None:
     """Raise the log level from INFO to WARNING, unless the test has set one."""
     logger = logging.getLogger("barnabas")
     if logger.level == logging.NOTSET:

@@ -84,13 +84,6 @@ BROKEN: list[tuple[str, str, Mapping[str, str | None], str, str]] = [
     ("warning", "settings-known", {"zookeeper.connect": "a:1"}, "was removed from Kafka", "no ZooKeeper"),
     ("warning", "settings-deprecated", {"log.cleaner.enable": "false"}, "deprecated", "remove log.cleaner.enable"),
     (
-        "error",
-        "quorum-voters",
-        {"controller.quorum.voters": "1@127.0.0.1:0,2@127.0.0.1:1", "controller.quorum.bootstrap.servers": None},
-        "names the voters 1, 2",
-        "leave only 1@host:port",
-    ),
-    (
         "warning",
         "quorum-voters",
         {"controller.quorum.voters": "1@127.0.0.1:7", "controller.quorum.bootstrap.servers": None},

@@ -19,7 +19,7 @@ from barnabas.offline.metadata import OfflineMetadata, load
 from barnabas.operations.doctor.findings import Check, Fault, Severity, advised, error, limited, note, warning
 from barnabas.operations.quantities import bytes_text
 from barnabas.raft.formatting import read_bootstrap
-from barnabas.raft.sole_voter import why_not_sole_voter
+from barnabas.raft.sole_voter import why_never_led
 from barnabas.raft.stored_log import damaged_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
@@ -521,14 +521,15 @@ def _metadata(dirs: LogDirs) -> Iterator[Fault]:
 
 
 def _leads(dirs: LogDirs) -> Iterator[Fault]:
-    """Whether barnabas could lead the quorum of this directory."""
+    """Whether the quorum of this directory can have a leader."""
     found, directory = dirs.metadata, dirs.metadata_directory
     if not isinstance(found, OfflineMetadata) or directory is None or dirs.node_id is None:
         return
     if dirs.config is None and found.history.current_offset is None:
         return  # the voters are in a file that was not given
     own = ReplicaKey(dirs.node_id, _directory_id(dirs, directory))
-    why = why_not_sole_voter(own, found.history)
+    knows_others = dirs.config is None or len(dirs.config.controller_quorum_bootstrap_servers) > 1
+    why = why_never_led(own, found.history, knows_others=knows_others)
     if why is not None:
         message, remedy = advised(ValueError(why))
         make = note if dirs.config is None else error

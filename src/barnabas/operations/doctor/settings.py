@@ -23,7 +23,6 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import ignored, unsupported, unsupported_roles
 from barnabas.operations.doctor.findings import Check, Fault, advised, error, note, warning
 from barnabas.operations.quantities import bytes_text, duration_text
-from barnabas.raft.sole_voter import why_not_several
 from barnabas.similar_names import similar_names
 from barnabas.storage.log_dirs import lock_holder
 
@@ -119,9 +118,6 @@ def _voters(file: SettingsFile) -> Iterator[Fault]:
     name = "controller.quorum.voters"
     ids = tuple(voter.id for voter in config.controller_quorum_voters)
     own = next((voter for voter in config.controller_quorum_voters if voter.id == config.node_id), None)
-    if len(ids) > 1:
-        message, _, remedy = why_not_several(config.node_id, ids).rpartition(": ")
-        yield error(file.place(name), message, remedy)
     ports = {each.port for each in _controllers(config)}
     if own is not None and own.port not in ports:
         shown = ", ".join(map(str, sorted(ports)))
