@@ -2,7 +2,8 @@
 
 It sends Kafka's own requests to the controller's listener, even if the controller is in the same process. A broker is
 fenced until it has read its own registration, and serves clients only after that. Before it stops, it asks the
-controller, so that the controller can move its leaderships.
+controller, so that the controller can move its leaderships. Each purpose has a connection of its own, as in Kafka: a
+heartbeat does not wait for the commit of another request.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class BrokerLifecycle:
         self._previous_epoch = previous_epoch
         self._image = image
         self._open_connection = open_connection
-        self._connection: Connection | None = None
+        self._connections: dict[str, Connection] = {}
         self._beating: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self.epoch = -1
@@ -114,7 +115,7 @@ class BrokerLifecycle:
     async def allocate_producer_ids(self) -> tuple[int, int]:
         """Reserve a block of producer ids and return the first id and the count. Raises KafkaError and OSError."""
         request = AllocateProducerIdsRequest(broker_id=self._config.node_id, broker_epoch=self.epoch)
-        response: AllocateProducerIdsResponse = await self._call(request, ALLOCATE_PRODUCER_IDS_VERSION)
+        response: AllocateProducerIdsResponse = await self._call(request, ALLOCATE_PRODUCER_IDS_VERSION, "producer-ids")
         return response.producer_id_start, response.producer_id_len
 
     async def assign_replicas_to_dirs(
@@ -124,7 +125,9 @@ class BrokerLifecycle:
         request = AssignReplicasToDirsRequest(
             broker_id=self._config.node_id, broker_epoch=self.epoch, directories=directories
         )
-        response: AssignReplicasToDirsResponse = await self._call(request, ASSIGN_REPLICAS_TO_DIRS_VERSION)
+        response: AssignReplicasToDirsResponse = await self._call(
+            request, ASSIGN_REPLICAS_TO_DIRS_VERSION, "directory-assignments"
+        )
         return response
 
     async def stop(self, timeout_s: float = 10.0) -> None:
@@ -133,12 +136,20 @@ class BrokerLifecycle:
             self._beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._beating
-            with contextlib.suppress(OSError, KafkaError, TimeoutError):
+            try:
                 async with asyncio.timeout(timeout_s):
                     while not (await self._beat(want_shut_down=True)).should_shut_down:
                         await asyncio.sleep(SHUTDOWN_HEARTBEAT_S)
-        if self._connection is not None:
-            self._connection.close()
+            except TimeoutError:
+                _log.warning(
+                    "the controller did not allow the shutdown within %g s; stopping without its consent: it fences this "
+                    "broker when its session times out",
+                    timeout_s,
+                )
+            except (OSError, KafkaError) as error:
+                _log.warning("stopping without the controller's consent: %s", error)
+        for connection in self._connections.values():
+            connection.close()
 
     async def _register(self) -> None:
         request = BrokerRegistrationRequest(
@@ -210,10 +221,12 @@ class BrokerLifecycle:
         response: BrokerHeartbeatResponse = await self._call(request, version)
         return response
 
-    async def _call(self, request: Message, version: int) -> Any:
-        if self._connection is None or not self._connection.is_open:
-            self._connection = await self._open_connection(f"broker-{self._config.node_id}-lifecycle")
-        response = await self._connection.call(request, version)
+    async def _call(self, request: Message, version: int, purpose: str = "lifecycle") -> Any:
+        connection = self._connections.get(purpose)
+        if connection is None or not connection.is_open:
+            connection = await self._open_connection(f"broker-{self._config.node_id}-{purpose}")
+            self._connections[purpose] = connection
+        response = await connection.call(request, version)
         if response.error_code:
             raise KafkaError(ErrorCode(response.error_code))
         return response
