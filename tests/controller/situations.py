@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from barnabas import wire
 from barnabas.config import server
+from barnabas.config.server_config import ServerConfig
+from barnabas.controller.brokers import session_check_ms
 from barnabas.controller.heartbeats import Heartbeats
 from barnabas.controller.situation import Situation
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
@@ -68,8 +70,21 @@ class Story:
     def written(self) -> list[Message]:
         return [record for record, _ in self.last]
 
+    def wait(self, duration_ms: int) -> None:
+        """Let time pass in which the sessions of brokers are checked as often as they should be; nobody is fenced."""
+        self.now_ms = pass_time(self.heartbeats, self.config, self.now_ms, duration_ms)
+
     def partition(self, index: int = 0, topic_id: Uuid = TOPIC) -> Partition:
         return self.image.topics.by_id[topic_id].partitions[index]
+
+
+def pass_time(heartbeats: Heartbeats, config: ServerConfig, now_ms: int, duration_ms: int) -> int:
+    """Note that sessions were checked on time until now plus a duration, and return that time."""
+    interval_ms = session_check_ms(config)
+    for checked_ms in range(now_ms + interval_ms, now_ms + duration_ms, interval_ms):
+        heartbeats.checked(checked_ms, interval_ms)
+    heartbeats.checked(now_ms + duration_ms, interval_ms)
+    return now_ms + duration_ms
 
 
 def topic(

@@ -74,26 +74,37 @@ def test_after_a_failover_a_broker_that_shuts_down_is_not_marked_again() -> None
 
 def test_stale_brokers_are_fenced_one_after_the_other() -> None:
     of = Story(topic(partition([1, 2, 3])))
-    of.now_ms += 5000
+    of.wait(5000)
     beat(of, 3)
     beat(of, 4)
-    of.now_ms += 5000
-    assert of.decide(brokers.fence_stale_brokers) is True
+    of.wait(5000)
+    assert of.decide(brokers.fence_stale_brokers) == brokers.Silence(1, 101, 10_000, True)
     assert of.partition().leader == 2
-    assert of.decide(brokers.fence_stale_brokers) is True
+    assert of.decide(brokers.fence_stale_brokers) == brokers.Silence(2, 102, 10_000, True)
     assert (of.partition().leader, of.partition().isr) == (3, (3,))
-    assert of.decide(brokers.fence_stale_brokers) is False
+    assert of.decide(brokers.fence_stale_brokers) is None
     assert [broker_id for broker_id, broker in sorted(of.image.brokers.items()) if broker.fenced] == [1, 2]
 
 
 def test_a_broker_that_registered_anew_is_not_fenced_for_the_silence_of_the_one_before() -> None:
     of = Story(topic(partition([1, 2])))
-    of.now_ms += 9001
+    of.wait(9001)
     of.decide(brokers.register, registration(broker_id=1), 4)
     of.apply([BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=of.image.brokers[1].epoch, fenced=-1)])
     while of.decide(brokers.fence_stale_brokers):
         pass
     assert not of.image.brokers[1].fenced
+
+
+def test_a_controller_that_was_late_itself_blames_no_broker_for_that_time() -> None:
+    of = Story(topic(partition([1, 2])), brokers=2)
+    of.wait(5000)
+    of.now_ms += 60_000  # nothing ran, nothing was read
+    assert of.decide(brokers.fence_stale_brokers) is None
+    beat(of, 2)
+    of.wait(9000)
+    assert of.decide(brokers.fence_stale_brokers) == brokers.Silence(1, 101, 5000 + 1125 + 9000, True)
+    assert of.decide(brokers.fence_stale_brokers) is None
 
 
 def test_a_forgotten_broker_leaves_the_isr_but_not_the_elr() -> None:

@@ -114,3 +114,42 @@ def test_amending_a_registration_keeps_the_session_alive() -> None:
 def test_a_situation_without_heartbeats_takes_none() -> None:
     with pytest.raises(TypeError):
         NO_HEARTBEATS.registered(1, 1, 1)
+
+
+def test_a_broker_that_waits_for_an_answer_is_not_silent() -> None:
+    heartbeats = Heartbeats.started(image(), 0)
+    heartbeats.arrived(1, 101, 1000)
+    assert heartbeats.expired(20_000, 9000) == (2, heartbeats.sessions[2])
+    heartbeats.forget(2)
+    assert heartbeats.expired(20_000, 9000) is None
+    heartbeats.answered(1, 101, 20_000)
+    assert heartbeats.expired(29_000, 9000) is None
+    assert heartbeats.expired(29_001, 9000) == (1, heartbeats.sessions[1])
+
+
+def test_a_heartbeat_counts_from_when_it_arrives_even_if_it_is_never_answered() -> None:
+    heartbeats = Heartbeats.started(image(), 0)
+    heartbeats.forget(2)
+    heartbeats.arrived(1, 101, 1000)
+    heartbeats.arrived(1, 101, 2000)
+    heartbeats.dropped(1, 101)
+    assert heartbeats.expired(20_000, 9000) is None
+    heartbeats.dropped(1, 101)
+    assert heartbeats.expired(11_000, 9000) is None
+    assert heartbeats.expired(11_001, 9000) == (1, heartbeats.sessions[1])
+
+
+def test_a_heartbeat_of_an_earlier_registration_keeps_no_session_alive() -> None:
+    heartbeats = Heartbeats.started(image(), 0)
+    heartbeats.forget(2)
+    heartbeats.arrived(1, 100, 5000)
+    assert heartbeats.expired(9001, 9000) == (1, heartbeats.sessions[1])
+
+
+@pytest.mark.parametrize(("late_ms", "excused_ms"), [(0, 0), (1000, 0), (1001, 1001), (50_000, 50_000)])
+def test_lateness_of_the_controller_is_excused_if_it_missed_a_whole_check(late_ms: int, excused_ms: int) -> None:
+    heartbeats = Heartbeats.started(image(), 0)
+    heartbeats.forget(2)
+    heartbeats.checked(1000 + late_ms, 1000)
+    assert heartbeats.sessions[1].contact_ms == excused_ms
+    assert heartbeats.sessions[2].contact_ms is None

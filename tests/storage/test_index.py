@@ -32,6 +32,14 @@ def test_a_lookup_finds_what_a_walk_finds(tmp_path: Path, in_memory: bool) -> No
     assert index.last() == entries[-1]
 
 
+def test_a_damaged_entry_with_a_negative_position_is_the_start_of_the_segment(tmp_path: Path) -> None:
+    index = OffsetIndex(File.create(tmp_path / "index"), 100, 8000)
+    index.append(110, 50)
+    index.append(120, -2_000_000_000)
+    assert index.lookup(115) == (110, 50)
+    assert index.lookup(125) == index.last() == (100, 0)
+
+
 def test_truncation_keeps_smaller_offsets(tmp_path: Path) -> None:
     for target in range(98, 125):
         index = OffsetIndex(File.create(tmp_path / "index"), 100, 8000)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any, TypeVar
 
@@ -93,6 +94,21 @@ class ActiveController:
     def write_nowait(self, decision: Callable[..., Result[R] | Slices[Result[R]]], *arguments: Any) -> R:
         """Decide and append at once, before anyone else. The response is returned before the commit."""
         return self.loop.write_nowait(lambda head: decision(self._situation(head), *arguments))
+
+    @contextmanager
+    def heard(self, broker_id: int, broker_epoch: int) -> Iterator[None]:
+        """Note a heartbeat before its decision, which may have to wait, and again when it is answered."""
+        heartbeats = self.heartbeats
+        if not self.loop.is_leader or self._heartbeats_epoch != self.loop.epoch:
+            yield  # the decision refuses it, or starts new sessions
+            return
+        heartbeats.arrived(broker_id, broker_epoch, self._monotonic_ms())
+        try:
+            yield
+        except BaseException:
+            heartbeats.dropped(broker_id, broker_epoch)
+            raise
+        heartbeats.answered(broker_id, broker_epoch, self._monotonic_ms())
 
     def raise_kraft_version(self, level: int) -> None:
         """Raise kraft.version if it is lower, with the next records. A decision must have allowed the level."""

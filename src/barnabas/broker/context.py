@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from barnabas.config.server_config import ServerConfig
@@ -68,6 +69,10 @@ class Controller(Protocol):
         KafkaError: NOT_CONTROLLER, or REQUEST_TIMED_OUT if the timeout is not positive (nothing is changed) or the commit
         takes much longer than usual (the change may still happen).
         """
+        ...
+
+    def heard(self, broker_id: int, broker_epoch: int) -> AbstractContextManager[None]:
+        """Note that a broker has sent a heartbeat, from now until it is answered."""
         ...
 
     def raise_kraft_version(self, level: int) -> None:

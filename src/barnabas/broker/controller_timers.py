@@ -1,7 +1,8 @@
 """The periodic work of the active controller: fence silent brokers, restore preferred leaders, elect leaders.
 
 Each task is a decision like any other. A decision that reports more work runs again at once. One that fails runs again
-after its interval. On a node that is not the active controller, the timers do nothing.
+after its interval. On a node that is not the active controller, the timers do nothing. A broker that is fenced because it
+is silent is named in the log.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from barnabas.broker.active_controller import ActiveController
 from barnabas.config.server_config import ServerConfig
@@ -20,7 +22,8 @@ from barnabas.wire import ErrorCode, KafkaError
 
 _log = logging.getLogger(__name__)
 
-Decision = Callable[[Situation], Result[bool] | Slices[Result[bool]]]
+Decision = Callable[[Situation], Result[Any] | Slices[Result[Any]]]
+"""Its response is true if it must run again at once."""
 
 
 class ControllerTimers:
@@ -29,7 +32,7 @@ class ControllerTimers:
     def __init__(self, controller: ActiveController, config: ServerConfig) -> None:
         self._controller = controller
         intervals_s: list[tuple[Decision, float]] = [
-            (brokers.fence_stale_brokers, config.get_int("broker.session.timeout.ms") / 8 / 1000),
+            (brokers.fence_stale_brokers, brokers.session_check_ms(config) / 1000),
             (elections.balance_leaders, config.get_int("leader.imbalance.check.interval.seconds")),
             (elections.elect_unclean_leaders, config.get_int("unclean.leader.election.interval.ms") / 1000),
         ]
@@ -48,10 +51,20 @@ class ControllerTimers:
         while True:
             await asyncio.sleep(interval_s)
             try:
-                while self._controller.loop.is_leader and await self._controller.write(decision):
+                while self._controller.loop.is_leader and await self._controller.write(decision, accepted=_report):
                     pass
             except KafkaError as error:
                 if error.code is not ErrorCode.NOT_CONTROLLER:
                     _log.warning("%s failed and will be retried: %s", decision.__name__, error)
             except Exception:
                 _log.exception("%s failed and will be retried", decision.__name__)
+
+
+def _report(response: object) -> None:
+    if isinstance(response, brokers.Silence) and response.is_fenced:
+        _log.warning(
+            "fencing broker %d at epoch %d because its session has timed out: no heartbeat for %d ms",
+            response.broker_id,
+            response.epoch,
+            response.silent_ms,
+        )

@@ -2,7 +2,8 @@
 
 It sends Kafka's own requests to the controller's listener, even if the controller is in the same process. A broker is
 fenced until it has read its own registration, and serves clients only after that. Before it stops, it asks the
-controller, so that the controller can move its leaderships.
+controller, so that the controller can move its leaderships. Heartbeats have a channel of their own, as in Kafka: they do
+not wait for the commit of another request.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class BrokerLifecycle:
         previous_epoch: int,
         image: Callable[[], MetadataImage],
         channel: ControllerChannel,
+        heartbeat_channel: ControllerChannel,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -89,6 +91,7 @@ class BrokerLifecycle:
         self._previous_epoch = previous_epoch
         self._image = image
         self._channel = channel
+        self._heartbeat_channel = heartbeat_channel
         self._beating: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self.epoch = -1
@@ -106,7 +109,7 @@ class BrokerLifecycle:
     async def allocate_producer_ids(self) -> tuple[int, int]:
         """Reserve a block of producer ids and return the first id and the count. Raises KafkaError and OSError."""
         request = AllocateProducerIdsRequest(broker_id=self._config.node_id, broker_epoch=self.epoch)
-        response: AllocateProducerIdsResponse = await self._call(request, ALLOCATE_PRODUCER_IDS_VERSION)
+        response: AllocateProducerIdsResponse = await self._call(self._channel, request, ALLOCATE_PRODUCER_IDS_VERSION)
         return response.producer_id_start, response.producer_id_len
 
     async def assign_replicas_to_dirs(
@@ -116,20 +119,31 @@ class BrokerLifecycle:
         request = AssignReplicasToDirsRequest(
             broker_id=self._config.node_id, broker_epoch=self.epoch, directories=directories
         )
-        response: AssignReplicasToDirsResponse = await self._call(request, ASSIGN_REPLICAS_TO_DIRS_VERSION)
+        response: AssignReplicasToDirsResponse = await self._call(
+            self._channel, request, ASSIGN_REPLICAS_TO_DIRS_VERSION
+        )
         return response
 
     async def stop(self, timeout_s: float = 10.0) -> None:
         """Request a controlled shutdown and wait until the controller allows it, for at most `timeout_s`."""
         beating, self._beating = self._beating, None
-        if beating is not None:
-            beating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beating
-            with contextlib.suppress(OSError, KafkaError, TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    while not (await self._beat(want_shut_down=True)).should_shut_down:
-                        await asyncio.sleep(SHUTDOWN_HEARTBEAT_S)
+        if beating is None:
+            return
+        beating.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await beating
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not (await self._beat(want_shut_down=True)).should_shut_down:
+                    await asyncio.sleep(SHUTDOWN_HEARTBEAT_S)
+        except TimeoutError:
+            _log.warning(
+                "the controller did not allow the shutdown within %g s; stopping without its consent: it fences this "
+                "broker when its session times out",
+                timeout_s,
+            )
+        except (OSError, KafkaError) as error:
+            _log.warning("stopping without the controller's consent: %s", error)
 
     async def drop(self) -> None:
         """Stop without a word, as if the process had died."""
@@ -161,7 +175,9 @@ class BrokerLifecycle:
         )
         while True:
             try:
-                response: BrokerRegistrationResponse = await self._call(request, REGISTRATION_VERSION)
+                response: BrokerRegistrationResponse = await self._call(
+                    self._heartbeat_channel, request, REGISTRATION_VERSION
+                )
                 break
             except TlsError:
                 raise
@@ -204,11 +220,11 @@ class BrokerLifecycle:
         if image.metadata_version is not None and image.metadata_version.is_cordoned_log_dirs_supported:
             version = HEARTBEAT_VERSION_WITH_CORDONED
             request.cordoned_log_dirs = self._log_directories.cordoned_ids
-        response: BrokerHeartbeatResponse = await self._call(request, version)
+        response: BrokerHeartbeatResponse = await self._call(self._heartbeat_channel, request, version)
         return response
 
-    async def _call(self, request: Message, version: int) -> Any:
-        response = await self._channel.call(request, version)
+    async def _call(self, channel: ControllerChannel, request: Message, version: int) -> Any:
+        response = await channel.call(request, version)
         if response.error_code:
             raise KafkaError(ErrorCode(response.error_code))
         return response

@@ -102,6 +102,9 @@ class Node(NodeServices):
         self._credentials = Credentials(lambda: self.image, surroundings.random_for("logins"))
         self._to_controllers = to_controllers(config, self._credentials.new_nonce)
         self.channel = ControllerChannel(f"broker-{config.node_id}", self._find_controller, self._to_controllers)
+        self._heartbeat_channel = ControllerChannel(
+            f"broker-{config.node_id}-heartbeat", self._find_controller, self._to_controllers
+        )
         self.forwarding = Forwarding(self.channel, lambda: self.is_active_controller)
         self._locks: list[DirectoryLock] = []
         self._formatted = False
@@ -225,6 +228,7 @@ class Node(NodeServices):
             await self.quorum.resign()  # while the other controllers can still ask this one
         await self._server.stop()
         self.channel.close()
+        self._heartbeat_channel.close()
         if self._has_quorum:
             await self.topic_creation.stop()
             if self._maintenance is not None:
@@ -246,6 +250,7 @@ class Node(NodeServices):
         self._is_stopping = True
         self.loop_watch.stop()
         self.channel.close()
+        self._heartbeat_channel.close()
         await self._server.drop()
         await self._securities.stop()
         await self._assignments.stop()
@@ -523,6 +528,7 @@ class Node(NodeServices):
             previous_epoch=previous_epoch,
             image=lambda: self.image,
             channel=self.channel,
+            heartbeat_channel=self._heartbeat_channel,
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())

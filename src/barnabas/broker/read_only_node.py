@@ -25,6 +25,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -176,6 +177,9 @@ class ReadOnlyController:
     def __init__(self, node: ReadOnlyNode) -> None:
         self._node = node
         self._random = node.surroundings.random_for("controller")
+
+    def heard(self, broker_id: int, broker_epoch: int) -> AbstractContextManager[None]:
+        return nullcontext()  # no broker has a session here
 
     def raise_kraft_version(self, level: int) -> None:
         """Do nothing: the write that follows is refused."""

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import BrokerState, next_state
 from barnabas.controller.operation_size import Versioned, check_size
 from barnabas.controller.partition_change import PartitionChanges, select
@@ -33,6 +34,7 @@ _SECURITY_PROTOCOLS: Final = range(4)
 _FENCE, _UNFENCE, _SHUT_DOWN = 1, -1, 1
 _RESERVED_DIRECTORIES: Final = 100
 _NONE_BEFORE: Final = -2  # a broker that knows of no earlier registration reports -1
+_CHECKS_PER_SESSION: Final = 8
 
 
 class Heartbeat(NamedTuple):
@@ -40,6 +42,16 @@ class Heartbeat(NamedTuple):
 
     is_caught_up: bool
     state: BrokerState
+
+
+class Silence(NamedTuple):
+    """A broker whose session timed out."""
+
+    broker_id: int
+    epoch: int
+    silent_ms: int
+    is_fenced: bool
+    """Whether it is fenced for that. It is not if it was fenced before, or has registered again."""
 
 
 def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> Broker:
@@ -268,22 +280,28 @@ def heartbeat(situation: Situation, request: BrokerHeartbeatRequest) -> Result[H
     return Result(records, Heartbeat(is_caught_up, state))
 
 
-def fence_stale_brokers(situation: Situation) -> Result[bool]:
-    """Fence the broker whose session expired first. Returns True if it must be called again at once.
+def session_check_ms(config: ServerConfig) -> int:
+    """Return the time between two checks of the sessions of brokers."""
+    return config.get_int("broker.session.timeout.ms") // _CHECKS_PER_SESSION
 
-    One broker at a time, so that each election takes the previous fencing into account. Called every eighth of
-    broker.session.timeout.ms.
+
+def fence_stale_brokers(situation: Situation) -> Result[Silence | None]:
+    """Fence the broker whose session expired first. Unless it returns None, it must be called again at once.
+
+    One broker at a time, so that each election takes the previous fencing into account. Called every `session_check_ms`.
     """
-    timeout_ms = situation.config.get_int("broker.session.timeout.ms")
-    expired = situation.heartbeats.expired(situation.monotonic_ms, timeout_ms)
+    heartbeats, now_ms = situation.heartbeats, situation.monotonic_ms
+    heartbeats.checked(now_ms, session_check_ms(situation.config))
+    expired = heartbeats.expired(now_ms, situation.config.get_int("broker.session.timeout.ms"))
     if expired is None:
-        return Result([], False)
+        return Result([], None)
     broker_id, session = expired
     broker = situation.image.brokers.get(broker_id)
     is_current = broker is not None and broker.epoch == session.epoch and not broker.fenced
     records = _fence(situation, broker) if broker is not None and is_current else []
-    situation.heartbeats.forget(broker_id)
-    return Result(records, True)
+    heartbeats.forget(broker_id)
+    silent_ms = now_ms - (session.contact_ms or now_ms)
+    return Result(records, Silence(broker_id, session.epoch, silent_ms, is_current))
 
 
 def _fence(situation: Situation, broker: Broker) -> list[Versioned]:

@@ -2,10 +2,15 @@
 
 The one rule: nothing here is in the log. It is lost with leadership; a new leader starts with `Heartbeats.started`, in
 which every unfenced broker has just sent a heartbeat. The records for a state change are not decided here.
+
+A session measures the silence of a broker, not the slowness of the controller. A heartbeat counts from when it arrives, as
+in Kafka. While it waits for an answer, because the disk is slow or large changes are made first, the broker is not silent:
+it sends the next one after the answer. If the controller was late itself, it may not have read what brokers sent.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import MutableMapping
 from enum import Enum
 from types import MappingProxyType
@@ -51,8 +56,10 @@ class Session(NamedTuple):
 class Heartbeats:
     """Broker sessions by id. A session whose epoch differs from that of the registration is ignored."""
 
-    def __init__(self, sessions: MutableMapping[int, Session] | None = None) -> None:
+    def __init__(self, sessions: MutableMapping[int, Session] | None = None, checked_ms: int | None = None) -> None:
         self.sessions: MutableMapping[int, Session] = {} if sessions is None else sessions
+        self._checked_ms = checked_ms
+        self._unanswered: Counter[tuple[int, int]] = Counter()
 
     @classmethod
     def started(cls, image: MetadataImage, monotonic_ms: int) -> Heartbeats:
@@ -61,7 +68,8 @@ class Heartbeats:
             {
                 broker_id: Session(broker.epoch, image.offset, None if broker.fenced else monotonic_ms)
                 for broker_id, broker in image.brokers.items()
-            }
+            },
+            monotonic_ms,
         )
 
     def session(self, broker: Broker) -> Session:
@@ -79,16 +87,52 @@ class Heartbeats:
         return min((s.metadata_offset for s in sessions if not s.is_shutting_down), default=_FURTHEST)
 
     def expired(self, monotonic_ms: int, timeout_ms: int) -> tuple[int, Session] | None:
-        """Return the broker whose session expired first, or None."""
+        """Return the broker whose session expired first, or None. One that waits for an answer is not silent."""
         silent = [
             (session.contact_ms, broker_id)
             for broker_id, session in self.sessions.items()
-            if session.contact_ms is not None and session.contact_ms + timeout_ms < monotonic_ms
+            if session.contact_ms is not None
+            and session.contact_ms + timeout_ms < monotonic_ms
+            and not self._unanswered[broker_id, session.epoch]
         ]
         if not silent:
             return None
         _, broker_id = min(silent)
         return broker_id, self.sessions[broker_id]
+
+    # --- updates when a heartbeat is received and answered, and when sessions are checked
+
+    def arrived(self, broker_id: int, epoch: int, monotonic_ms: int) -> None:
+        """Record that a heartbeat was received. It must be `answered`, or `dropped` if it cannot be."""
+        self._unanswered[broker_id, epoch] += 1
+        self._contact(broker_id, epoch, monotonic_ms)
+
+    def answered(self, broker_id: int, epoch: int, monotonic_ms: int) -> None:
+        """Record that a heartbeat is answered. The broker sends the next one after this."""
+        self.dropped(broker_id, epoch)
+        self._contact(broker_id, epoch, monotonic_ms)
+
+    def dropped(self, broker_id: int, epoch: int) -> None:
+        """Record that nobody waits for the answer to a heartbeat any more."""
+        self._unanswered[broker_id, epoch] -= 1
+        if not self._unanswered[broker_id, epoch]:
+            del self._unanswered[broker_id, epoch]
+
+    def _contact(self, broker_id: int, epoch: int, monotonic_ms: int) -> None:
+        session = self.sessions.get(broker_id)
+        if session is not None and session.epoch == epoch and session.contact_ms is not None:
+            self.sessions[broker_id] = session._replace(contact_ms=monotonic_ms)
+
+    def checked(self, monotonic_ms: int, interval_ms: int) -> None:
+        """Record that sessions are checked now. If a whole interval was missed, no broker is blamed for that time."""
+        last_ms, self._checked_ms = self._checked_ms, monotonic_ms
+        late_ms = 0 if last_ms is None else monotonic_ms - last_ms - interval_ms
+        if late_ms <= interval_ms:
+            return
+        for broker_id, session in self.sessions.items():
+            if session.contact_ms is not None:
+                contact_ms = min(session.contact_ms + late_ms, monotonic_ms)
+                self.sessions[broker_id] = session._replace(contact_ms=contact_ms)
 
     # --- updates; decisions call these last, after everything that can fail
 

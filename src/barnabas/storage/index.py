@@ -180,7 +180,9 @@ class OffsetIndex(Index):
         self.truncate_entries(self._floor(offset - self.base_offset - 1, 0) + 1)
 
     def _at(self, slot: int) -> OffsetPosition:
-        return self.entry(slot) if slot >= 0 else OffsetPosition(self.base_offset, 0)
+        entry = self.entry(slot) if slot >= 0 else None
+        # A damaged index may have negative positions.
+        return OffsetPosition(self.base_offset, 0) if entry is None or entry.position < 0 else entry
 
 
 class TimeIndex(Index):

@@ -19,7 +19,8 @@ from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, Brok
 async def handle(context: Context, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
     context.require_on_cluster(AclOperation.CLUSTER_ACTION)
     timeout_ms = context.config.get_int("broker.heartbeat.interval.ms") // 2
-    answer = await context.controller.write(brokers.heartbeat, request, timeout_ms=timeout_ms)
+    with context.controller.heard(request.broker_id, request.broker_epoch):
+        answer = await context.controller.write(brokers.heartbeat, request, timeout_ms=timeout_ms)
     return BrokerHeartbeatResponse(
         is_caught_up=answer.is_caught_up,
         is_fenced=answer.state.is_fenced,
