@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from barnabas.broker.dispatch import Route
     from barnabas.broker.encoded_topics import EncodedTopics
     from barnabas.broker.login import Login
+    from barnabas.broker.node_quotas import NodeQuotas
+    from barnabas.broker.request_time import RequestTime
     from barnabas.broker.topic_creation import TopicCreation
     from barnabas.controller.mutation_quotas import MutationQuotas
     from barnabas.groups.coordinator import GroupCoordinator
+    from barnabas.quotas.clients import ClientQuota
     from barnabas.replicas.fetch_sessions import FetchSessions
     from barnabas.replicas.log_directories import LogDirectories
     from barnabas.replicas.replicas import Replicas
@@ -84,7 +87,7 @@ class Services(Protocol):
     encoded_topics: EncodedTopics
     authorizer: AuthorizerSettings
     client_metrics: ClientMetrics
-    mutation_quotas: MutationQuotas
+    quotas: NodeQuotas
     fetch_sessions: FetchSessions
     routes: dict[tuple[bool, bytes], Route]
     monotonic_ns: Callable[[], int]
@@ -153,11 +156,11 @@ class Listener(NamedTuple):
 class ClientInformation:
     """The client software at the other end of a connection, and the state of the connection.
 
-    A handler sets `mute_ms` to throttle the client: after the response, the connection reads no request for this time.
-    `login` is None unless the listener uses SASL.
+    `throttling` sets `mute_ms`: after the response, the connection reads no request for this time. `time` is that of the
+    request which is answered, while it is measured. `login` is None unless the listener uses SASL.
     """
 
-    __slots__ = ("closed", "login", "mute_ms", "port", "software_name", "software_version")
+    __slots__ = ("closed", "login", "mute_ms", "port", "software_name", "software_version", "time")
 
     def __init__(self) -> None:
         self.port = 0
@@ -165,6 +168,7 @@ class ClientInformation:
         self.closed = False
         self.mute_ms = 0
         self.login: Login | None = None
+        self.time: RequestTime | None = None
 
 
 class Peer(NamedTuple):
@@ -179,7 +183,19 @@ class Peer(NamedTuple):
 class Context:
     """The services, caller and header values of one request."""
 
-    __slots__ = ("began_ns", "client_id", "correlation_id", "peer", "services", "version")
+    __slots__ = (
+        "began_ns",
+        "client_id",
+        "correlation_id",
+        "is_exempt",
+        "peer",
+        "request_bytes",
+        "services",
+        "throttle_time_ms",
+        "throttled_by",
+        "time",
+        "version",
+    )
 
     def __init__(
         self,
@@ -189,6 +205,8 @@ class Context:
         correlation_id: int,
         client_id: str | None,
         began_ns: int = 0,
+        request_bytes: int = 0,
+        time: RequestTime | None = None,
     ) -> None:
         self.services = services
         self.peer = peer
@@ -196,6 +214,17 @@ class Context:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.began_ns = began_ns
+        self.request_bytes = request_bytes  # header and body
+        self.time = time  # None: it is not measured
+        self.is_exempt = False  # from the quota on time
+        self.throttle_time_ms = 0
+        self.throttled_by: ClientQuota | MutationQuotas | None = None
+
+    def throttle(self, quota: ClientQuota | MutationQuotas, time_ms: int) -> None:
+        """Throttle the client for this time, if no other quota does so for longer."""
+        if time_ms > self.throttle_time_ms:
+            self.throttle_time_ms = time_ms
+            self.throttled_by = quota
 
     @property
     def image(self) -> MetadataImage:

@@ -398,6 +398,7 @@ class Node(NodeServices):
             ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"), self._limit
         )
         self.controller.loop.subscribe(self._dismiss_clients_of_a_fenced_broker)
+        self.controller.loop.subscribe(self.follow_quotas)
         self.dynamic.watch_any(lambda: self._securities.update(self.dynamic.current))
         self.controller.loop.subscribe(self.dynamic.image_changed)
         self.log_directories = LogDirectories(lambda: self.dynamic.current, self._directory_ids)
