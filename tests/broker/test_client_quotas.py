@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from barnabas import wire
 from barnabas.batches import Record, build_batch
 from barnabas.broker.context import ClientInformation
+from barnabas.client import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.client.sync import Admin
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.testing import Broker
@@ -28,6 +30,7 @@ from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.records.metadata import ClientQuotaRecord
 from tests.broker.clients import RawClient
+from tests.broker.metrics.scraping import Scrape, ask
 from tests.broker.reading_node import ReadingNode, fetch, rows, topic_id
 
 STILL_MUTED_S = 0.3
@@ -278,3 +281,86 @@ def test_a_real_node_answers_at_once_and_then_reads_nothing_more(key: str, versi
             client.transport.abort()
 
         asyncio.run(scenario())
+
+
+# --- new connections
+
+
+def connected(address: tuple[str, int], count: int) -> list[socket.socket]:
+    return [socket.create_connection(address) for _ in range(count)]
+
+
+def is_served(sock: socket.socket) -> bool:
+    """Whether a request is answered; False when the connection is closed instead."""
+    frame = frame_of(ApiVersionsRequest(), 0)
+    try:
+        sock.sendall(struct.pack(">i", len(frame)) + frame)
+        return sock.recv(1) != b""
+    except ConnectionError:
+        return False
+
+
+def test_a_connection_above_the_rate_of_its_address_is_not_served_and_then_closed() -> None:
+    with Broker() as broker, Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        quick, slow = (("ip", "127.0.0.1"),), (("ip", None),)
+        admin.alter_client_quotas(
+            {quick: {"connection_creation_rate": 1000.0}, slow: {"connection_creation_rate": 1.0}}
+        )
+        socks = connected((broker.host, broker.port), 15)
+        assert all(map(is_served, socks))
+        admin.alter_client_quotas({quick: {"connection_creation_rate": None}})
+        socks += connected(
+            (broker.host, broker.port), 15
+        )  # the default counts now: ten of all connections are too many
+        assert list(map(is_served, socks)) == [True] * 15 + [False] * 15
+        admin.alter_client_quotas({slow: {"connection_creation_rate": None}})
+        socks += connected((broker.host, broker.port), 5)
+        assert all(map(is_served, socks[-5:]))
+        for sock in socks:
+            sock.close()
+
+
+def test_connections_above_the_rate_of_the_listener_wait_and_are_served() -> None:
+    with Broker(config={"listener.name.plaintext.max.connection.creation.rate": "1"}, metrics=True) as broker:
+        socks = connected((broker.host, broker.port), 12)
+        assert all(map(is_served, socks))
+        assert waits_of(broker) > 0
+        for sock in socks:
+            sock.close()
+
+
+def test_the_rate_of_the_node_can_be_changed_while_it_runs() -> None:
+    with (
+        Broker(metrics=True) as broker,
+        Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin,
+    ):
+        socks = connected((broker.host, broker.port), 30)
+        assert all(map(is_served, socks))
+        assert waits_of(broker) == 0
+        change = AlterConfigOp("max.connection.creation.rate", AlterConfigOpType.SET, "1")
+        assert list(admin.incremental_alter_configs({ConfigResource.all_brokers(): [change]}).values()) == [None]
+        socks += connected((broker.host, broker.port), 1)  # the earlier ones count as well
+        assert is_served(socks[-1])
+        assert waits_of(broker) > 0
+        for sock in socks:
+            sock.close()
+
+
+def test_a_listener_at_its_own_limit_accepts_the_next_connection_when_one_closes() -> None:
+    with Broker(config={"listener.name.plaintext.max.connections": "2"}) as broker:
+        first, second, third = connected((broker.host, broker.port), 3)
+        assert is_served(first)
+        assert is_served(second)
+        third.settimeout(STILL_MUTED_S)
+        with pytest.raises(TimeoutError):
+            is_served(third)
+        first.close()
+        third.settimeout(None)
+        assert third.recv(1)
+        second.close()
+        third.close()
+
+
+def waits_of(broker: Broker) -> float:
+    seen = Scrape(ask(broker.metrics_url).text)
+    return seen("barnabas_connection_accept_waits_total", listener="PLAINTEXT")
