@@ -31,6 +31,7 @@ from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
+from barnabas.steps import at_once
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import APIS, ApiKey, ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.frame import Frame
@@ -119,6 +120,8 @@ class MemoryNode(NodeServices):
         )
         self._log.controller = self.controller
         self.topic_creation = TopicCreation(self.controller, self.config)
+        at_once(self.follow_quotas(EMPTY_IMAGE, image, ()))
+        self.controller.loop.subscribe(self.follow_quotas)
         self.controller.loop.gained(1, self._log.end_offset)
         self.memory_transactions = MemoryTransactions(self)
         self.memory_groups = MemoryGroups(self)

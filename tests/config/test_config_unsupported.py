@@ -161,7 +161,7 @@ def test_a_super_user_without_a_type_is_refused_as_in_kafka() -> None:
     assert "super.users has no effect" in accepted({"super.users": "b"})[0]
 
 
-def test_settings_that_limit_clients_and_have_no_effect_are_warnings() -> None:
+def test_settings_without_effect_are_warnings_and_limits_of_connections_are_not() -> None:
     given = {
         "super.users": "User:a",
         "allow.everyone.if.no.acl.found": "false",
@@ -173,6 +173,4 @@ def test_settings_that_limit_clients_and_have_no_effect_are_warnings() -> None:
     assert [warning.partition(" ")[0] for warning in accepted(given)] == [
         "allow.everyone.if.no.acl.found",
         "super.users",
-        "listener.name.plaintext.max.connections",
-        "max.connection.creation.rate",
     ]

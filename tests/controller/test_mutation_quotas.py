@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from barnabas.controller import mutation_quotas
 from barnabas.controller.mutation_quotas import Charge, ChargeCounter, MutationQuota, MutationQuotas
-from barnabas.metadata.pmap import PMap
-from barnabas.metadata.quotas import QuotaEntity, Quotas, quota_entity
+from barnabas.metadata.quotas import Quotas
+from barnabas.quotas.bounds import CONTROLLER_MUTATION_RATE, QuotaBounds
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError
+from tests.quotas import entities
 
-Parts = dict[str, str | None]
-
-
-def quotas(*rates: tuple[Parts, float], key: str = "controller_mutation_rate") -> Quotas:
-    found: dict[QuotaEntity, PMap[str, float]] = {quota_entity(p): PMap({key: rate}) for p, rate in rates}
-    return PMap(found)
-
-
+quotas = partial(entities.quotas, key=CONTROLLER_MUTATION_RATE)
 ALICE = quotas(({"user": "alice"}, 5.0))
 
 
@@ -38,7 +35,8 @@ class Node:
     """Runs decisions and takes their charges."""
 
     def __init__(self, window_num: int, window_size_seconds: int = 1) -> None:
-        self.state = MutationQuotas(window_num, window_size_seconds)
+        self.bounds = QuotaBounds()
+        self.state = MutationQuotas(self.bounds[CONTROLLER_MUTATION_RATE], window_num, window_size_seconds)
         self.charge = Charge()
 
     def refused(
@@ -50,7 +48,8 @@ class Node:
         *partitions: int,
         strict: bool = True,
     ) -> list[bool]:
-        quota = self.state.quota(rates, user, client_id, now_ms, strict=strict)
+        at_once(self.bounds.follow(rates))
+        quota = self.state.quota(user, client_id, now_ms, strict=strict)
         refused, self.charge = decided(quota, *partitions)
         self.state.take(quota, self.charge)
         return refused
@@ -83,12 +82,14 @@ def test_several_changes_of_one_request_count_one_after_the_other() -> None:
 
 
 def test_a_decision_leaves_the_bucket_alone_until_its_charge_is_taken() -> None:
-    state = MutationQuotas(2, 1)
-    before = state.quota(ALICE, "alice", "c", 0, strict=True)
+    node = Node(2)
+    node.refused(ALICE, "alice", "c", 0)
+    state = node.state
+    before = state.quota("alice", "c", 0, strict=True)
     _, charge = decided(before, 100)
-    assert state.quota(ALICE, "alice", "c", 0, strict=True) == before
+    assert state.quota("alice", "c", 0, strict=True) == before
     state.take(before, charge)
-    assert state.quota(ALICE, "alice", "c", 0, strict=True).tokens == before.tokens - 100
+    assert state.quota("alice", "c", 0, strict=True).tokens == before.tokens - 100
 
 
 def test_a_bucket_does_not_hold_more_than_its_windows() -> None:
@@ -103,45 +104,6 @@ def test_without_such_a_quota_nothing_is_refused(other: Quotas) -> None:
     for _ in range(2):
         assert node.refused(other, "alice", "c", 0, 10_000, 10_000, 10_000) == [False] * 3
         assert node.charge.throttle_time_ms == 0
-
-
-LEVELS: list[Parts] = [
-    {"user": "u", "client-id": "c"},
-    {"user": "u", "client-id": None},
-    {"user": "u"},
-    {"user": None, "client-id": "c"},
-    {"user": None, "client-id": None},
-    {"user": None},
-    {"client-id": "c"},
-    {"client-id": None},
-]
-
-
-@pytest.mark.parametrize("first", range(8))
-def test_the_most_specific_quota_counts(first: int) -> None:
-    rates = quotas(*((parts, float(rate)) for rate, parts in enumerate(LEVELS, 1) if rate > first))
-    assert Node(1).refused(rates, "u", "c", 0, first + 1, 1, 1) == [False, False, True]
-
-
-@pytest.mark.parametrize(
-    ("rates", "clients", "shared"),
-    [
-        (quotas(({"user": None}, 1.0)), [("u", "a"), ("u", "b")], True),
-        (quotas(({"user": None}, 1.0)), [("u", "a"), ("v", "a")], False),
-        (quotas(({"client-id": None}, 1.0)), [("u", "a"), ("v", "a")], True),
-        (quotas(({"client-id": None}, 1.0)), [("u", "a"), ("u", "b")], False),
-        (quotas(({"user": None, "client-id": None}, 1.0)), [("u", "a"), ("u", "b")], False),
-        (quotas(({"user": "u"}, 1.0), ({"client-id": None}, 1.0)), [("u", "a"), ("u", "b")], True),
-        (quotas(({"user": "x"}, 1.0), ({"client-id": None}, 1.0)), [("u", "a"), ("v", "a")], True),
-    ],
-)
-def test_clients_share_a_bucket_as_far_as_their_quota_does(
-    rates: Quotas, clients: list[tuple[str, str]], shared: bool
-) -> None:
-    node = Node(1)
-    one, other = clients
-    assert node.refused(rates, *one, 0, 100) == [False]
-    assert node.refused(rates, *other, 0, 1) == [shared]
 
 
 def test_a_client_without_an_id_has_no_quota_of_client_ids() -> None:

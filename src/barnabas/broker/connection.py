@@ -206,11 +206,13 @@ class Connection(asyncio.BufferedProtocol):
                     self.under_way = endpoint.loop.create_task(self._finish(answer))
                     return
                 self._write(answer)
-                if self.information.mute_ms:
-                    self._mute()
-                    return
-                if self.write_paused:
-                    return
+                if self.information.time is not None:
+                    self._settle_time()
+            if self.information.mute_ms:  # also without an answer, to a producer with acks=0
+                self._mute()
+                return
+            if self.write_paused:
+                return
             if clock() >= until:
                 break
         self._is_next_turn_due = True
@@ -230,9 +232,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         if pieces is not None and not self.closing:
             if _has_stored(pieces):
-                await self._stream(pieces)
+                time = self.information.time
+                await (self._stream(pieces) if time is None else time.of(self._stream(pieces)))
             else:
                 self._write(pieces)
+        if self.information.time is not None:
+            self._settle_time()
         self.under_way = self._unfinished = None
         self.frame_bytes = 0
         self.last_active_s = self.endpoint.loop.time()
@@ -256,7 +261,16 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active_s = self.endpoint.loop.time()
         self._go_on()
 
+    def _settle_time(self) -> None:
+        """End the measured time of a request that is answered, if there is one."""
+        time, self.information.time = self.information.time, None
+        if time is not None:
+            time.pause()
+            time.settle(self.endpoint.services.monotonic_ms())
+
     def _write(self, pieces: Pieces) -> None:
+        if self.information.time is not None:
+            self.information.time.begin()
         size = sum(map(len, pieces))
         self._counters.outgoing_bytes += size
         if size > MAX_JOINED_BYTES:

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from barnabas.broker.encoded_topics import EncodedTopics
     from barnabas.broker.forwarding import Forwarding
     from barnabas.broker.login import Login
+    from barnabas.broker.node_quotas import NodeQuotas
+    from barnabas.broker.request_time import RequestTime
     from barnabas.broker.topic_creation import TopicCreation
     from barnabas.controller.mutation_quotas import MutationQuotas
     from barnabas.groups.coordinator import GroupCoordinator
+    from barnabas.quotas.clients import ClientQuota
     from barnabas.replicas.fetch_sessions import FetchSessions
     from barnabas.replicas.log_directories import LogDirectories
     from barnabas.replicas.replicas import Replicas
@@ -90,7 +93,7 @@ class Services(Protocol):
     encoded_topics: EncodedTopics
     authorizer: AuthorizerSettings
     client_metrics: ClientMetrics
-    mutation_quotas: MutationQuotas
+    quotas: NodeQuotas
     fetch_sessions: FetchSessions
     forwarding: Forwarding | None  # None if no other node can be the active controller
     routes: dict[tuple[bool, bytes], Route]
@@ -160,11 +163,11 @@ class Listener(NamedTuple):
 class ClientInformation:
     """The client software at the other end of a connection, and the state of the connection.
 
-    A handler sets `mute_ms` to throttle the client: after the response, the connection reads no request for this time.
-    `login` is None unless the listener uses SASL.
+    `throttling` sets `mute_ms`: after the response, the connection reads no request for this time. `time` is that of the
+    request which is answered, while it is measured. `login` is None unless the listener uses SASL.
     """
 
-    __slots__ = ("closed", "login", "mute_ms", "port", "software_name", "software_version")
+    __slots__ = ("closed", "login", "mute_ms", "port", "software_name", "software_version", "time")
 
     def __init__(self) -> None:
         self.port = 0
@@ -172,6 +175,7 @@ class ClientInformation:
         self.closed = False
         self.mute_ms = 0
         self.login: Login | None = None
+        self.time: RequestTime | None = None
 
 
 class Peer(NamedTuple):
@@ -187,7 +191,20 @@ class Peer(NamedTuple):
 class Context:
     """The services, caller and header values of one request."""
 
-    __slots__ = ("began_ns", "client_id", "correlation_id", "frame", "peer", "services", "version")
+    __slots__ = (
+        "began_ns",
+        "client_id",
+        "correlation_id",
+        "frame",
+        "is_exempt",
+        "peer",
+        "request_bytes",
+        "services",
+        "throttle_time_ms",
+        "throttled_by",
+        "time",
+        "version",
+    )
 
     def __init__(
         self,
@@ -197,6 +214,8 @@ class Context:
         correlation_id: int,
         client_id: str | None,
         began_ns: int = 0,
+        request_bytes: int = 0,
+        time: RequestTime | None = None,
     ) -> None:
         self.services = services
         self.peer = peer
@@ -205,6 +224,17 @@ class Context:
         self.client_id = client_id
         self.began_ns = began_ns
         self.frame = b""  # the request as it came, if it may be forwarded
+        self.request_bytes = request_bytes  # header and body
+        self.time = time  # None: it is not measured
+        self.is_exempt = False  # from the quota on time
+        self.throttle_time_ms = 0
+        self.throttled_by: ClientQuota | MutationQuotas | None = None
+
+    def throttle(self, quota: ClientQuota | MutationQuotas, time_ms: int) -> None:
+        """Throttle the client for this time, if no other quota does so for longer."""
+        if time_ms > self.throttle_time_ms:
+            self.throttle_time_ms = time_ms
+            self.throttled_by = quota
 
     @property
     def image(self) -> MetadataImage:

@@ -59,11 +59,23 @@ class RequestCounters:
 class ListenerCounters:
     """Connections of one listener, and the bytes that they carried."""
 
-    __slots__ = ("accepted", "closed", "incoming_bytes", "muted_ms", "mutes", "open", "outgoing_bytes")
+    __slots__ = (
+        "accept_waited_ms",
+        "accept_waits",
+        "accepted",
+        "closed",
+        "incoming_bytes",
+        "muted_ms",
+        "mutes",
+        "open",
+        "outgoing_bytes",
+    )
 
     def __init__(self) -> None:
         self.open = 0
         self.accepted = 0
+        self.accept_waits = 0  # because of max.connection.creation.rate
+        self.accept_waited_ms = 0
         self.closed: Counter[str] = Counter()  # by reason
         self.incoming_bytes = 0
         self.outgoing_bytes = 0

@@ -26,6 +26,7 @@ from barnabas.broker.context import Context, Listener, Peer, Services
 from barnabas.broker.counters import SMALL_BYTES, RequestCounters, has_error
 from barnabas.broker.errors import error_response_in_slices
 from barnabas.broker.forwarding import Forwarding
+from barnabas.broker.request_time import RequestTime
 from barnabas.broker.served import (
     FORWARDABLE_KEYS,
     PARTLY_FORWARDED_KEYS,
@@ -33,6 +34,7 @@ from barnabas.broker.served import (
     served_apis,
     served_versions,
 )
+from barnabas.broker.throttling import throttled, time_of
 from barnabas.slices import Slices, begin, in_slices
 from barnabas.steps import at_once
 from barnabas.wire import APIS, Api, ApiKey, ErrorCode, KafkaError, MalformedError, Message, message_class
@@ -104,22 +106,33 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
 
     Raises Refused if the connection has to be closed.
     """
+    time = time_of(services, peer)
+    if time is None:
+        return _dispatch(frame, services, peer, None)
+    try:
+        return _dispatch(frame, services, peer, time)
+    finally:
+        time.pause()
+
+
+def _dispatch(frame: Frame, services: Services, peer: Peer, time: RequestTime | None) -> Answer | Awaitable[Answer]:
     routes = services.routes
     route = routes.get((peer.listener.is_controller, bytes(frame[:4]))) or _find_route(services, peer.listener, frame)
     _, version, read_header, read_request, _, counters, *_ = route
     began_ns = services.monotonic_ns()
     counters.requests += 1
     counters.request_bytes += len(frame)
+    size = len(frame)
     if type(frame) is memoryview and not route.takes_views:
         frame = bytes(frame)
-    if len(frame) > SLICED_BYTES:
-        return _in_slices(_decoded_in_slices(route, frame, services, peer, began_ns))
+    if size > SLICED_BYTES:
+        return _in_slices(_decoded_in_slices(route, frame, services, peer, began_ns, time), time)
     try:
         header, position = read_header(frame, 0)
         request, _ = read_request(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns)
+    context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns, size, time)
     if route.is_forwarded:
         context.frame = bytes(frame)
     try:
@@ -129,9 +142,9 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
     except Refused:
         raise
     except Exception as error:
-        return _in_slices(_failed(route, context, request, error))
+        return _in_slices(_failed(route, context, request, error), time)
     if isinstance(response, GeneratorType):
-        return _in_slices(_answered_in_slices(route, context, request, response))
+        return _in_slices(_answered_in_slices(route, context, request, response), time)
     return _later(route, context, request, cast(Awaitable[Response], response))
 
 
@@ -176,7 +189,7 @@ def error_answer(frame: Frame, services: Services, peer: Peer, error: KafkaError
 
 
 def _decoded_in_slices(
-    route: Route, frame: Frame, services: Services, peer: Peer, began_ns: int
+    route: Route, frame: Frame, services: Services, peer: Peer, began_ns: int, time: RequestTime | None
 ) -> Slices[Answer | _Waiting]:
     """Decode a large frame, handle its request and encode the response, or return the response to wait for."""
     try:
@@ -184,7 +197,8 @@ def _decoded_in_slices(
         request, _ = yield from route.read_sliced(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    context = Context(services, peer, route.version, header.correlation_id, header.client_id, began_ns)
+    size = len(frame)
+    context = Context(services, peer, route.version, header.correlation_id, header.client_id, began_ns, size, time)
     context.frame = bytes(frame) if route.is_forwarded else b""
     return (yield from _answered_in_slices(route, context, request, _handle_in_slices(route, context, request)))
 
@@ -240,9 +254,9 @@ def _answered_in_slices(
         return (yield from _failed(route, context, request, error))
 
 
-def _in_slices(work: Slices[Answer | _Waiting]) -> Answer | Awaitable[Answer]:
+def _in_slices(work: Slices[Answer | _Waiting], time: RequestTime | None) -> Answer | Awaitable[Answer]:
     """Return the answer, or an awaitable of it if the work needs more than one turn or waits for something."""
-    begun = begin(work)
+    begun = begin(work if time is None else time.of_steps(work))
     if isinstance(begun, asyncio.Task):
         return Unfinished(begun)
     return _later(*begun) if isinstance(begun, _Waiting) else begun
@@ -319,6 +333,8 @@ def _refuse(request: Message, refusal: KafkaError) -> NoReturn:
 
 def _answer(route: Route, context: Context, response: Response) -> Answer:
     """Encode a small response and count it, at once."""
+    if context.throttle_time_ms or context.time is not None:
+        response = throttled(route.api, route.version, context, response)
     pieces = None
     if response is not None:
         pieces = encode_response(route.api, route.version, context.correlation_id, response)
@@ -330,6 +346,8 @@ def _answer(route: Route, context: Context, response: Response) -> Answer:
 
 def _encoded_in_slices(route: Route, context: Context, response: Response) -> Slices[Answer]:
     """Do the same as `_answer`, with pauses."""
+    if context.throttle_time_ms or context.time is not None:
+        response = throttled(route.api, route.version, context, response)
     pieces = None
     if response is not None:
         pieces = yield from encode_response_in_slices(route.api, route.version, context.correlation_id, response)
@@ -342,7 +360,12 @@ def _encoded_in_slices(route: Route, context: Context, response: Response) -> Sl
     return pieces
 
 
-async def _later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Answer:
+def _later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Awaitable[Answer]:
+    answer = _answered_later(route, context, request, response)
+    return answer if context.time is None else context.time.of(answer)
+
+
+async def _answered_later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Answer:
     try:
         return await in_slices(_encoded_in_slices(route, context, await response))
     except Refused:

@@ -25,7 +25,7 @@ from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.metrics.observed import Observed
 from barnabas.broker.own_connections import to_controllers
 from barnabas.broker.served import advertised_keys
-from barnabas.broker.server import Limits, Server
+from barnabas.broker.server import Limits, ListenerLimits, Server
 from barnabas.broker.services import NodeServices
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.broker.topic_creation import TopicCreation
@@ -442,10 +442,9 @@ class Node(NodeServices):
         )
         self.topic_creation = TopicCreation(self.controller, self.config, self.channel)
         self.dynamic = DynamicConfig(self.config, self.image)
-        self.dynamic.watch(
-            ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"), self._limit
-        )
+        self.dynamic.watch_any(self._limit)
         self.controller.loop.subscribe(self._dismiss_clients_of_a_fenced_broker)
+        self.controller.loop.subscribe(self.follow_quotas)
         self.dynamic.watch_any(lambda: self._securities.update(self.dynamic.current))
         self.controller.loop.subscribe(self.dynamic.image_changed)
         self.log_directories = LogDirectories(lambda: self.dynamic.current, self._directory_ids)
@@ -557,8 +556,10 @@ class Node(NodeServices):
             )
         self.controller.write_nowait(activation.write_bootstrap, self._bootstrap)
 
-    def _limit(self, old: ServerConfig, new: ServerConfig) -> None:
-        self._server.limit(limits_of(new))
+    def _limit(self) -> None:
+        limits = limits_of(self.dynamic.current)
+        if limits != self._server.limits:
+            self._server.limit(limits)
 
     def _tell_controller(self, old: ServerConfig, new: ServerConfig) -> None:
         self._beat_soon()
@@ -637,10 +638,21 @@ def limits_of(config: ServerConfig) -> Limits:
         config.max_connections,
         config.max_connections_per_ip,
         config.max_connections_per_ip_overrides,
+        max_connection_creation_rate=config.get_int("max.connection.creation.rate"),
+        listeners={each.listener_name: _listener_limits(config, each.listener_name) for each in config.listeners},
         request_memory_max_bytes=_least_limit(config, "queued.max.request.bytes", "barnabas.request.memory.max.bytes"),
         response_memory_max_bytes=config.get_int("barnabas.response.memory.max.bytes"),
         request_stall_ms=config.get_int("barnabas.request.stall.ms"),
     )
+
+
+def _listener_limits(config: ServerConfig, listener_name: str) -> ListenerLimits:
+    max_connections = config.for_listener(listener_name, "max.connections")
+    rate = config.for_listener(listener_name, "max.connection.creation.rate")
+    assert isinstance(max_connections, int) and isinstance(rate, int)
+    of_brokers = [each for each in config.listeners if each.listener_name not in config.controller_listener_names]
+    is_protected = listener_name == config.inter_broker_listener_name and len(of_brokers) > 1
+    return ListenerLimits(max_connections, rate, is_protected)
 
 
 def _least_limit(config: ServerConfig, *names: str) -> int:

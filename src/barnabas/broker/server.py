@@ -1,9 +1,10 @@
 """Listening sockets, and the limits on connections to them.
 
 A socket is bound before the node is ready and accepts connections afterwards, so early clients wait instead of failing,
-as with Kafka. At `max.connections` accepting stops until a connection closes. A connection above
-`max.connections.per.ip` is closed at once. A connection that is idle for `connections.max.idle.ms` is closed. What all
-connections hold in memory is limited by `memory_guard`.
+as with Kafka. At `max.connections`, of the node or of a listener, accepting stops until a connection closes. Above
+`max.connection.creation.rate` it pauses. A connection above `max.connections.per.ip` is closed at once; one above the
+quota `connection_creation_rate` of its address is not served, and closed when its throttle time is over. A connection
+that is idle for `connections.max.idle.ms` is closed. What all connections hold in memory is limited by `memory_guard`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,18 @@ _log = logging.getLogger(__name__)
 UNLIMITED = 2**31 - 1
 CLOSE_S = 0.5
 ACCEPT_PAUSE_S = 0.1  # after the process has run out of file descriptors
+MAX_THROTTLED = 1024  # connections of a listener that are above the quota of their address and not closed yet
+
+
+class ListenerLimits(NamedTuple):
+    """The limits of one listener. A protected one, that of brokers beside others, is exempt from the node's rate."""
+
+    max_connections: int = UNLIMITED
+    max_connection_creation_rate: int = UNLIMITED
+    is_protected: bool = False
+
+
+NO_LISTENER_LIMITS = ListenerLimits()
 
 
 class Limits(NamedTuple):
@@ -40,6 +53,8 @@ class Limits(NamedTuple):
     max_connections: int = UNLIMITED
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = {}
+    max_connection_creation_rate: int = UNLIMITED
+    listeners: Mapping[str, ListenerLimits] = {}
     request_memory_max_bytes: int = 512 << 20
     response_memory_max_bytes: int = 512 << 20
     request_stall_ms: int = 10_000
@@ -56,10 +71,9 @@ class Server:
         self.connections: dict[Connection, None] = {}  # in the order in which they were opened
         self.by_host: Counter[str] = Counter()
         self.memory = MemoryGuard(*_memory_limits(limits))
-        self.room = asyncio.Event()
-        self.room.set()
         self._idle_check: asyncio.Task[None] | None = None
         self._serves_clients = True
+        self._limit_rates()
 
     def bind(
         self, listener: Listener, host: str, port: int, security: ListenerSecurity = NO_SECURITY
@@ -129,10 +143,22 @@ class Server:
         """Replace the limits. Open connections stay open."""
         self.limits = limits
         self.memory.limit(*_memory_limits(limits))
-        if len(self.connections) < limits.max_connections:
-            self.room.set()
-        else:
-            self.room.clear()
+        self._limit_rates()
+        self._make_room()
+
+    def _limit_rates(self) -> None:
+        rates = self.services.quotas.connections
+        rates.limit = self.limits.max_connection_creation_rate
+        rates.limits = {name: each.max_connection_creation_rate for name, each in self.limits.listeners.items()}
+
+    def _make_room(self) -> None:
+        """Let those listeners accept connections that have room for another one."""
+        has_room = len(self.connections) < self.limits.max_connections
+        for endpoint in self.endpoints:
+            if has_room and endpoint.counters.open < endpoint.own_limits.max_connections:
+                endpoint.room.set()
+            else:
+                endpoint.room.clear()
 
     def admit(self, host: str) -> bool:
         limits = self.limits
@@ -143,8 +169,7 @@ class Server:
         self.connections[connection] = None
         connection.endpoint.counters.open += 1
         self.by_host[connection.host] += 1
-        if len(self.connections) >= self.limits.max_connections:
-            self.room.clear()
+        self._make_room()
         if not self._serves_clients and not connection.endpoint.listener.is_controller:
             connection.close("stop")
 
@@ -156,8 +181,7 @@ class Server:
         self.by_host[connection.host] -= 1
         if not self.by_host[connection.host]:
             del self.by_host[connection.host]
-        if len(self.connections) < self.limits.max_connections:
-            self.room.set()
+        self._make_room()
 
     async def _close_idle(self) -> None:
         limit_s = self.limits.connections_max_idle_ms / 1000
@@ -183,10 +207,17 @@ class Endpoint:
         self.opened = server.opened
         self.closed = server.closed
         self.counters = ListenerCounters()
+        self.room = asyncio.Event()  # for another connection
+        self.room.set()
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # shared: all connections receive in one thread
         self._socket = sock
         self._accepting: asyncio.Task[None] | None = None
         self._handshakes = TlsHandshakes(listener.name)
+        self._throttled: dict[socket.socket, asyncio.TimerHandle] = {}  # the oldest first
+
+    @property
+    def own_limits(self) -> ListenerLimits:
+        return self.server.limits.listeners.get(self.listener.name, NO_LISTENER_LIMITS)
 
     def start(self) -> None:
         if self._accepting is None:
@@ -199,11 +230,13 @@ class Endpoint:
             accepting, self._accepting = self._accepting, None
             await _cancelled(accepting)
         await self._handshakes.stop()
+        while self._throttled:
+            self._close_throttled(next(iter(self._throttled)))
         self._socket.close()
 
     async def _accept(self) -> None:
         while True:
-            await self.server.room.wait()
+            await self.room.wait()
             try:
                 sock, address = await self.loop.sock_accept(self._socket)
             except OSError as error:
@@ -212,6 +245,8 @@ class Endpoint:
                 continue
             self.counters.accepted += 1
             host = address[0].removeprefix("::ffff:")
+            if not await self._is_in_time(sock, host):
+                continue
             if not self.server.admit(host):
                 _log.info("closing a connection from %s on %s: too many from this address", host, self.listener.name)
                 self.counters.closed["limit"] += 1
@@ -229,6 +264,32 @@ class Endpoint:
                 )
                 self.counters.closed["client"] += 1
                 sock.close()
+
+    async def _is_in_time(self, sock: socket.socket, host: str) -> bool:
+        """Apply the limits on new connections per second. A connection above that of its address is closed later."""
+        rates, clock = self.services.quotas.connections, self.services.monotonic_ms
+        name, is_protected = self.listener.name, self.own_limits.is_protected
+        wait_ms = rates.accepted(name, clock(), is_protected=is_protected)
+        if wait_ms:
+            self.counters.accept_waits += 1
+            self.counters.accept_waited_ms += wait_ms
+            try:
+                await asyncio.sleep(wait_ms / 1000)
+            except asyncio.CancelledError:
+                sock.close()
+                raise
+        throttle_time_ms = rates.throttle_time_ms(name, host, clock(), is_protected=is_protected)
+        if throttle_time_ms:
+            _log.debug("not serving a connection from %s on %s: too many per second", host, name)
+            self.counters.closed["rate"] += 1
+            self._throttled[sock] = self.loop.call_later(throttle_time_ms / 1000, self._close_throttled, sock)
+            if len(self._throttled) > MAX_THROTTLED:
+                self._close_throttled(next(iter(self._throttled)))
+        return not throttle_time_ms
+
+    def _close_throttled(self, sock: socket.socket) -> None:
+        self._throttled.pop(sock).cancel()
+        sock.close()
 
 
 def _memory_limits(limits: Limits) -> tuple[int, int, int]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.context import Encoded
 from barnabas.broker.counters import RequestCounters
 from barnabas.broker.encoded_topics import EncodedTopics
+from barnabas.broker.node_quotas import NodeQuotas
 from barnabas.broker.surroundings import Surroundings
 from barnabas.config.server_config import ServerConfig
-from barnabas.controller.mutation_quotas import MutationQuotas
+from barnabas.metadata.image import MetadataImage
 from barnabas.replicas.fetch_sessions import FetchSessions
 from barnabas.security.authorizer import AuthorizerSettings
+from barnabas.steps import Slices
 from barnabas.wire import KafkaError
 
 if TYPE_CHECKING:
@@ -45,9 +48,7 @@ class NodeServices:
             surroundings.random_for("client metrics"),
             surroundings.monotonic_ms,
         )
-        self.mutation_quotas = MutationQuotas(
-            config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
-        )
+        self.quotas = NodeQuotas(config)
         self.fetch_sessions = FetchSessions(
             config.get_int("max.incremental.fetch.session.cache.slots"),
             surroundings.random_for("fetch sessions"),
@@ -57,6 +58,10 @@ class NodeServices:
         self.monotonic_ns = surroundings.monotonic_ns
         self.routes: dict[tuple[bool, bytes], Route] = {}
         self.requests: dict[tuple[str, int], RequestCounters] = {}
+
+    def follow_quotas(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
+        """Apply the client quotas of a new image."""
+        return self.quotas.bounds.follow(new.quotas)
 
     def request_counters(self, request: str, version: int) -> RequestCounters:
         """Return the counters of an API in one version."""

@@ -2,8 +2,8 @@
 
 Its one rule: a node never runs as if such a config was not there. `unsupported` returns an error for each one, and a
 node with any of them does not start. Configs without effect on the listeners in use are accepted, as in Kafka: a key
-store or a SASL mechanism protects nothing if every listener is PLAINTEXT. `ignored` returns warnings for configs that
-limit clients, but protect no data.
+store or a SASL mechanism protects nothing if every listener is PLAINTEXT. `ignored` returns warnings for configs without
+effect that protect no data.
 
 To serve another SASL mechanism, add it to `SERVED_MECHANISMS`, and check here the configs that it does not support.
 """
@@ -38,7 +38,6 @@ _PLUGINS: Final[Mapping[str, str]] = {
     "alter.config.policy.class.name": "it could not reject changes of configs",
     "client.quota.callback.class": "it could not limit clients",
 }
-_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
 _AUTHORIZER, _BUILDER = "authorizer.class.name", "principal.builder.class"
 
 
@@ -93,9 +92,6 @@ def ignored(config: ServerConfig) -> list[str]:
         each.security_protocol != "PLAINTEXT" for each in config.listeners
     ):
         warnings.append("delegation.token.secret.key has no effect: delegation tokens are not implemented")
-    for limit in _LIMITS:
-        names = [name for name in _names(config, limit) if name != limit or limit != "max.connections"]
-        warnings += [f"{name} is not implemented and has no effect" for name in names]
     return warnings
 
 

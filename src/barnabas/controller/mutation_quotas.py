@@ -2,8 +2,8 @@
 
 This is soft state of one node, lost on failover by design. A bucket fills at the client's rate and holds at most what
 accumulates in all windows; a request may take it below zero. While it is below zero, a strict quota rejects requests. A
-permissive one, for API versions without THROTTLING_QUOTA_EXCEEDED, accepts them and throttles the client. The quota of a
-client is chosen as in Kafka: the most specific one of user and client id, users before client ids.
+permissive one, for API versions without THROTTLING_QUOTA_EXCEEDED, accepts them and throttles the client. `quotas.bounds`
+chooses the quota of a client.
 
 Its one rule: a decision sees a quota as a value and returns its `Charge`. The caller takes the charge from the bucket
 once the decision is accepted, so a decision that raises takes nothing.
@@ -15,21 +15,12 @@ from collections import OrderedDict
 from math import floor, inf
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from barnabas.metadata.pmap import PMap
-from barnabas.metadata.quotas import QuotaEntity, Quotas
+from barnabas.quotas.bounds import Bounds, Client
 from barnabas.wire import ErrorCode, KafkaError
 
 R_co = TypeVar("R_co", covariant=True)
 
-CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
 MAX_BUCKETS: Final = 16384
-
-_USER, _CLIENT_ID = "user", "client-id"
-_DEFAULT: Final = None
-_ABSENT: Final = ""
-
-Client = tuple[str, str]
-"""User and client id that share a bucket. An empty string matches any."""
 
 
 class MutationQuota(NamedTuple):
@@ -98,19 +89,21 @@ class _Bucket:
 class MutationQuotas:
     """The buckets of a node, with the values of controller.quota.window.num and controller.quota.window.size.seconds."""
 
-    def __init__(self, window_num: int, window_size_seconds: int) -> None:
+    def __init__(self, bounds: Bounds, window_num: int, window_size_seconds: int) -> None:
+        self.throttled = 0  # requests
+        self.throttled_ms = 0
+        self._bounds = bounds
         self._window_seconds = window_num * window_size_seconds
         self._buckets: OrderedDict[Client, _Bucket] = OrderedDict()
-        self._quotas: Quotas = PMap()
-        self._rates: dict[QuotaEntity, float] = {}
-        self._types: set[tuple[str, ...]] = set()
 
-    def quota(self, quotas: Quotas, user: str, client_id: str | None, now_ms: int, *, strict: bool) -> MutationQuota:
+    def __len__(self) -> int:
+        """The number of clients that are remembered."""
+        return len(self._buckets)
+
+    def quota(self, user: str, client_id: str | None, now_ms: int, *, strict: bool) -> MutationQuota:
         """Fill the bucket of `user` (the principal's name) and this client id, and return the quota of a request."""
-        if quotas is not self._quotas:
-            self._read(quotas)
-        client = self._client(user, client_id)
-        rate = None if client is None else self._rate(*client)
+        client = self._bounds.client(user, client_id)
+        rate = None if client is None else self._bounds.of(client)
         if client is None or rate is None:
             return UNBOUNDED
         burst = rate * self._window_seconds
@@ -124,47 +117,13 @@ class MutationQuotas:
         bucket.updated_ms = now_ms
         return MutationQuota(client, bucket.tokens, rate, strict)
 
+    def count(self, throttle_time_ms: int) -> None:
+        """Count a request that is throttled because of this quota."""
+        self.throttled += 1
+        self.throttled_ms += throttle_time_ms
+
     def take(self, quota: MutationQuota, charge: Charge) -> None:
         """Take the charge of an accepted decision from the bucket."""
         bucket = None if quota.client is None else self._buckets.get(quota.client)
         if bucket is not None:
             bucket.tokens -= charge.partitions
-
-    def _read(self, quotas: Quotas) -> None:
-        self._quotas = quotas
-        self._rates = {e: rate for e, v in quotas.items() if (rate := v.get(CONTROLLER_MUTATION_RATE)) is not None}
-        self._types = {tuple(kind for kind, _ in entity) for entity in self._rates}
-
-    def _client(self, user: str, client_id: str | None) -> Client | None:
-        """Return the client whose bucket applies, or None if there is no quota."""
-        if not self._types:
-            return None
-        by_user, by_client_id = (user, _ABSENT), None if client_id is None else (_ABSENT, client_id)
-        by_both = None if client_id is None else (user, client_id)
-        if len(self._types) == 1:
-            alone: dict[tuple[str, ...], Client | None] = {(_USER,): by_user, (_CLIENT_ID,): by_client_id}
-            return alone.get(next(iter(self._types)), by_both)
-        for entity, client in (
-            (_both(user, client_id or _ABSENT), by_both),
-            (_both(user, _DEFAULT), by_both),
-            (((_USER, user),), by_user),
-            (_both(_DEFAULT, client_id or _ABSENT), by_both),
-            (_both(_DEFAULT, _DEFAULT), by_both),
-            (((_USER, _DEFAULT),), by_user),
-        ):
-            if entity in self._rates:
-                return client
-        return by_client_id
-
-    def _rate(self, user: str, client_id: str) -> float | None:
-        entities: tuple[QuotaEntity, ...] = ()
-        if user and client_id:
-            entities = tuple(_both(u, c) for u in (user, _DEFAULT) for c in (client_id, _DEFAULT))
-        elif user or client_id:
-            kind = _USER if user else _CLIENT_ID
-            entities = (((kind, user or client_id),), ((kind, _DEFAULT),))
-        return next((self._rates[entity] for entity in entities if entity in self._rates), None)
-
-
-def _both(user: str | None, client_id: str | None) -> QuotaEntity:
-    return (_CLIENT_ID, client_id), (_USER, user)

@@ -107,12 +107,19 @@ class Answer(NamedTuple):
 
 
 class Fetch(Protocol):
-    """One request: the partitions to fetch, and the conversion of results to a response. `answer` is called once."""
+    """One request: the partitions to fetch, and the conversion of results to a response.
+
+    Either `answer` or `throttled` is called, once.
+    """
 
     partitions: Collection[Wanted]
     is_incremental: bool
 
     def answer(self, rows: Rows, now_ms: int) -> Slices[Answer]: ...
+
+    def throttled(self) -> Answer:
+        """Return the empty response to a fetcher above its quota. A session stays as it is, and none is created."""
+        ...
 
 
 class FetchSession:
@@ -284,6 +291,9 @@ class SessionlessFetch:
         yield
         return Answer(self.error_code, NO_SESSION, rows)
 
+    def throttled(self) -> Answer:
+        return Answer(ErrorCode.NONE, NO_SESSION, [])  # without the error, as in Kafka
+
 
 class _FullFetch:
     """A request that creates a session when it is answered, if there is room for it."""
@@ -310,6 +320,9 @@ class _FullFetch:
         )
         return Answer(ErrorCode.NONE, session_id, rows)
 
+    def throttled(self) -> Answer:
+        return Answer(ErrorCode.NONE, NO_SESSION, [])
+
 
 class _IncrementalFetch:
     """A request that continues a session. `partitions` are those of the session after the request's changes."""
@@ -324,8 +337,8 @@ class _IncrementalFetch:
     def answer(self, rows: Rows, now_ms: int) -> Slices[Answer]:
         """Return the response. The caller may already have left out rows that contain nothing new."""
         session = self._session
-        if session.epoch != self._epoch:  # a duplicate of this request was answered meanwhile
-            return Answer(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, [])
+        if session.epoch != self._epoch:
+            return self.throttled()  # it has nothing but the error
         news = []
         for number, (wanted, row) in enumerate(rows, 1):
             if number % PAUSE_EVERY == 0:
@@ -338,6 +351,11 @@ class _IncrementalFetch:
                     if session.partitions.pop(key, None) is not None:  # it may be forgotten meanwhile
                         session.partitions[key] = wanted
         return Answer(ErrorCode.NONE, session.id, news)
+
+    def throttled(self) -> Answer:
+        session = self._session
+        is_duplicate = session.epoch != self._epoch  # a duplicate of this request was answered meanwhile
+        return Answer(ErrorCode.INVALID_FETCH_SESSION_EPOCH if is_duplicate else ErrorCode.NONE, session.id, [])
 
 
 def next_epoch(epoch: int) -> int:

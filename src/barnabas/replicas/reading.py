@@ -75,11 +75,11 @@ class StoredRecords:
     In a response they take the place of bytes. If a chunk cannot be read, the response cannot be completed.
     """
 
-    __slots__ = ("_batches", "_partition", "_replicas")
+    __slots__ = ("_batches", "_replicas", "partition")
 
     def __init__(self, replicas: Replicas, partition: Partition, batches: FileRange) -> None:
         self._replicas = replicas
-        self._partition = partition
+        self.partition = partition
         self._batches = batches
 
     def __len__(self) -> int:
@@ -93,8 +93,12 @@ class StoredRecords:
         batches = self._batches
         return batches._replace(position=batches.position + start, size=min(max_bytes, batches.size - start))
 
+    def read_cached(self) -> bytes | bytearray | None:
+        """Return all bytes if they are in memory, or None."""
+        return self._batches.read_cached()
+
     def failed(self, error: StorageError) -> None:
-        failed(self._replicas, self._partition, error)
+        failed(self._replicas, self.partition, error)
 
 
 def isolation_of(replica_id: int, isolation_level: int) -> Isolation:

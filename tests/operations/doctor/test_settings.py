@@ -72,7 +72,6 @@ BROKEN: list[tuple[str, str, Mapping[str, str | None], str, str]] = [
         "a broker needs its controller in the same node for now",
         "set process.roles=broker,controller",
     ),
-    ("warning", "settings-ignored", {"max.connection.creation.rate": "5"}, "has no effect", "remove max.connection"),
     (
         "warning",
         "settings-ignored",

@@ -46,4 +46,5 @@ async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePa
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
             rows = [Row(name=t.name, error_code=error.code, error_message=message) for t in request.topics]
-    return throttle.throttled(CreatePartitionsResponse(results=rows))
+    throttle.apply()
+    return CreatePartitionsResponse(results=rows)

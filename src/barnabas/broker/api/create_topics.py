@@ -48,7 +48,8 @@ async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopics
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
             return CreateTopicsResponse(topics=[_failed(t.name, error.code, message) for t in request.topics])
-    return throttle.throttled(CreateTopicsResponse(topics=[*rows, *refused.values()]))
+    throttle.apply()
+    return CreateTopicsResponse(topics=[*rows, *refused.values()])
 
 
 def _failed(name: str, code: ErrorCode, message: str | None) -> Row:

@@ -55,7 +55,8 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
         for topic_id, failure in deleted.answers.items():
             if failure is not None:
                 chosen[topic_id].error_code = failure.code
-    return throttle.throttled(DeleteTopicsResponse(responses=rows))
+    throttle.apply()
+    return DeleteTopicsResponse(responses=rows)
 
 
 def _all_failed(asked: list[State], code: ErrorCode) -> Slices[DeleteTopicsResponse]:

@@ -10,7 +10,11 @@ leader comes with its address. Records are read from disk while the client recei
 On the controller's listener: reads the metadata log, for voters, observers and other readers (CLUSTER_ACTION). The
 topic is `__cluster_metadata`, by name before version 13 and by id from there on.
 
-Not done: choosing a replica near the consumer (`preferred_read_replica` is -1), and quotas on bytes.
+A consumer above a quota on bytes or time gets an empty response with the throttle time, before its records are read, and
+a session does not advance. No fetch returns more than the quota allows in all windows but one, because that would
+always be throttled. Followers have no such quotas.
+
+Not done: choosing a replica near the consumer (`preferred_read_replica` is -1).
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from collections.abc import Awaitable, Iterable
 from typing import NamedTuple, cast
 
 from barnabas.broker.context import Context
+from barnabas.broker.throttling import record_time
 from barnabas.replicas import reading
 from barnabas.replicas.fetch_sessions import PAUSE_EVERY, Fetch, PartitionData, Rows, Wanted
 from barnabas.replicas.partition import Partition
@@ -27,8 +32,9 @@ from barnabas.replicas.reading import Found, Isolation, Limits, StoredRecords
 from barnabas.replicas.waiting import WaitingFetch
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.slices import Slices, in_slices
-from barnabas.storage import FileRange, StorageError
+from barnabas.storage import StorageError
 from barnabas.wire import ErrorCode, Message, Uuid
+from barnabas.wire.codec import sliced_writer
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 Topic = FetchResponse.FetchableTopicResponse
@@ -50,6 +56,7 @@ def handle(
 ) -> Awaitable[Message] | Slices[FetchResponse | Awaitable[FetchResponse]]:
     if context.listener.is_controller:
         context.require_on_cluster(AclOperation.CLUSTER_ACTION)
+        context.is_exempt = True
         return context.services.ask_quorum(request, context.version, context.listener.name)
     return _fetch(context, request)
 
@@ -68,6 +75,11 @@ def _fetch(context: Context, request: FetchRequest) -> Slices[FetchResponse | Aw
     services, version = context.services, context.version
     replica_id = request.replica_id if version < _FIRST_WITH_REPLICA_STATE else request.replica_state.replica_id
     max_bytes = min(request.max_bytes, context.config.get_int("fetch.max.bytes"))
+    if replica_id >= 0:
+        context.is_exempt = True
+    elif services.quotas.fetch.bounds.is_any:
+        most = services.quotas.fetch.most_at_once(context.peer.principal.name, context.client_id)
+        max_bytes = int(min(max_bytes, most))
     limits = Limits(
         isolation=reading.isolation_of(replica_id, request.isolation_level),
         max_bytes=max_bytes,
@@ -152,7 +164,6 @@ def _refused(wanted: Wanted, code: ErrorCode) -> PartitionData:
 def _answer(asked: Asked, found: list[Found]) -> Slices[FetchResponse]:
     rows: Rows = []
     is_incremental = asked.fetch.is_incremental
-    left_bytes = MAX_READ_AT_ONCE_BYTES
     for number, each in enumerate(found):
         if number % PAUSE_EVERY == PAUSE_EVERY - 1:
             yield
@@ -166,15 +177,46 @@ def _answer(asked: Asked, found: list[Found]) -> Slices[FetchResponse]:
             and each.log_start_offset == wanted.told_log_start_offset
         ):
             continue  # nothing new: the usual case in a session with many partitions
-        row = _row(asked, each, left_bytes)
-        if not isinstance(row.records, StoredRecords):
-            left_bytes -= len(row.records or b"")
-        rows.append((wanted, row))
+        rows.append((wanted, _row(asked, each)))
+    if (yield from _is_throttled(asked, rows)):
+        answer = asked.fetch.throttled()
+        return FetchResponse(error_code=answer.error_code, session_id=answer.session_id)
+    yield from _read_small(asked, rows)
     return (yield from _respond(asked, rows + asked.refused))
 
 
-def _row(asked: Asked, found: Found, left_bytes: int) -> PartitionData:
-    """Return the row of a partition. Records are read now if they are small and at most `left_bytes`."""
+def _is_throttled(asked: Asked, rows: Rows) -> Slices[bool]:
+    """Apply the quotas of a consumer to the response with these rows. The bytes of a throttled one do not count."""
+    context = asked.context
+    if context.is_exempt:
+        return False
+    record_time(context)
+    quota = context.services.quotas.fetch
+    if quota.bounds.is_any:
+        pieces: list[bytes] = []
+        news = [each for each in rows + asked.refused if not asked.fetch.is_incremental or each[0].is_news(each[1])]
+        response = FetchResponse(responses=(yield from _by_topic(news)))
+        yield from sliced_writer(FetchResponse, context.version)(response, pieces.append)
+        user, size, now_ms = context.peer.principal.name, 4 + sum(map(len, pieces)), context.services.monotonic_ms()
+        context.throttle(quota, quota.record(user, context.client_id, size, now_ms))
+        if context.throttle_time_ms:
+            quota.add(user, context.client_id, -size, now_ms)
+    return context.throttle_time_ms > 0
+
+
+def _by_topic(rows: Rows) -> Slices[list[Topic]]:
+    topics: list[Topic] = []
+    for number, (wanted, row) in enumerate(rows, 1):
+        if number % PAUSE_EVERY == 0:
+            yield
+        if not topics or topics[-1].topic_id != wanted.topic_id or topics[-1].topic != (wanted.topic or ""):
+            topics.append(Topic(topic=wanted.topic or "", topic_id=wanted.topic_id))
+        topics[-1].partitions.append(row)
+    return topics
+
+
+def _row(asked: Asked, found: Found) -> PartitionData:
+    """Return the row of a partition. Its records are not read yet."""
     row = PartitionData(
         partition_index=found.wanted.partition,
         high_watermark=found.high_watermark,
@@ -200,18 +242,30 @@ def _row(asked: Asked, found: Found, left_bytes: int) -> PartitionData:
                 for each in reading.aborted_transactions(found)
             ]
         if found.batches is not None:
-            row.records = cast(bytes, _records(asked, found.partition, found.batches, left_bytes))
+            stored = StoredRecords(asked.context.services.replicas, found.partition, found.batches)
+            row.records = cast(bytes, stored)
     except StorageError as error:
-        _fail(asked, found, row, error)
+        _fail(asked, found.partition, row, error)
     return row
 
 
-def _records(
-    asked: Asked, partition: Partition, batches: FileRange, left_bytes: int
-) -> bytes | bytearray | StoredRecords:
-    """Return small cached batches as bytes. All others are read while they are sent."""
-    data = batches.read_cached() if batches.size <= min(READ_AT_ONCE_BYTES, left_bytes) else None
-    return StoredRecords(asked.context.services.replicas, partition, batches) if data is None else data
+def _read_small(asked: Asked, rows: Rows) -> Slices[None]:
+    """Read small cached batches now. All others are read while they are sent."""
+    left_bytes = MAX_READ_AT_ONCE_BYTES
+    for number, (_, row) in enumerate(rows, 1):
+        if number % PAUSE_EVERY == 0:
+            yield
+        stored = row.records
+        if not isinstance(stored, StoredRecords) or len(stored) > min(READ_AT_ONCE_BYTES, left_bytes):
+            continue
+        try:
+            data = stored.read_cached()
+        except StorageError as error:
+            _fail(asked, stored.partition, row, error)
+            continue
+        if data is not None:
+            row.records = cast(bytes, data)
+            left_bytes -= len(data)
 
 
 def _shown(asked: Asked, code: ErrorCode) -> ErrorCode:
@@ -220,9 +274,8 @@ def _shown(asked: Asked, code: ErrorCode) -> ErrorCode:
     return code
 
 
-def _fail(asked: Asked, found: Found, row: PartitionData, error: StorageError) -> None:
-    assert found.partition is not None
-    row.error_code = _shown(asked, reading.failed(asked.context.services.replicas, found.partition, error))
+def _fail(asked: Asked, partition: Partition, row: PartitionData, error: StorageError) -> None:
+    row.error_code = _shown(asked, reading.failed(asked.context.services.replicas, partition, error))
     row.high_watermark = row.last_stable_offset = row.log_start_offset = -1
     row.aborted_transactions, row.records = None, b""
 
@@ -231,17 +284,15 @@ def _respond(asked: Asked, rows: Rows) -> Slices[FetchResponse]:
     context = asked.context
     answer = yield from asked.fetch.answer(rows, context.services.monotonic_ms())
     response = FetchResponse(error_code=answer.error_code, session_id=answer.session_id)
-    topics = response.responses
-    topic: Topic | None = None
+    response.responses = yield from _by_topic(answer.rows)
     traffic = context.services.replicas.traffic.others
+    topic: str | None = None
     for number, (wanted, row) in enumerate(answer.rows, 1):
         if number % PAUSE_EVERY == 0:
             yield
-        if topic is None or topic.topic_id != wanted.topic_id or topic.topic != (wanted.topic or ""):
-            topic = Topic(topic=wanted.topic or "", topic_id=wanted.topic_id)
-            topics.append(topic)
-            traffic = context.services.replicas.traffic.get(wanted.topic or "")
-        topic.partitions.append(row)
+        if topic != (wanted.topic or ""):
+            topic = wanted.topic or ""
+            traffic = context.services.replicas.traffic.get(topic)
         traffic.fetch_requests += 1
         if asked.limits.is_follower:
             traffic.replication_bytes_out += len(row.records or b"")

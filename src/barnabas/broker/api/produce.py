@@ -67,9 +67,29 @@ class Uncommitted(NamedTuple):
 
 
 def handle(context: Context, request: ProduceRequest) -> Slices[Answer | Awaitable[Answer]]:
+    context.is_exempt = request.acks == 0
     if (yield from is_transactional(request)):
-        return _handle_transactional(context, request)
-    return (yield from _handle(context, request, NOTHING_VERIFIED, ()))
+        return _throttled(context, _handle_transactional(context, request))
+    answer = yield from _handle(context, request, NOTHING_VERIFIED, ())
+    if context.services.quotas.produce.bounds.is_any:
+        if inspect.isawaitable(answer):
+            return _throttled(context, answer)
+        _apply_quota(context)
+    return answer
+
+
+async def _throttled(context: Context, answer: Awaitable[Answer]) -> Answer:
+    try:
+        return await answer
+    finally:
+        _apply_quota(context)
+
+
+def _apply_quota(context: Context) -> None:
+    quota = context.services.quotas.produce
+    if quota.bounds.is_any:
+        now_ms, user = context.services.monotonic_ms(), context.peer.principal.name
+        context.throttle(quota, quota.record(user, context.client_id, context.request_bytes, now_ms))
 
 
 async def _handle_transactional(context: Context, request: ProduceRequest) -> Answer:

@@ -14,7 +14,7 @@ CREATED = counter(
 )
 CLOSED = counter(
     "kafka_server_socket_server_metrics_connection_close_total",
-    "Connections that were closed, by what closed them: client, error, idle, limit or stop.",
+    "Connections that were closed, by what closed them: client, error, idle, limit, rate or stop.",
     *("listener", "reason"),
 )
 INCOMING = counter("kafka_server_socket_server_metrics_incoming_byte_total", "Bytes received from clients.", "listener")
@@ -25,8 +25,16 @@ MUTES = counter(
 MUTED_MS = counter(
     "barnabas_connection_muted_milliseconds_total", "Throttle times for which connections were muted.", "listener"
 )
-METRICS = (COUNT, CREATED, CLOSED, INCOMING, OUTGOING, MUTES, MUTED_MS)
-REASONS = ("client", "error", "idle", "limit", "stop")
+ACCEPT_WAITS = counter(
+    "barnabas_connection_accept_waits_total",
+    "Times that a listener waited before the next connection because of max.connection.creation.rate.",
+    "listener",
+)
+ACCEPT_WAIT_MS = counter(
+    "barnabas_connection_accept_wait_milliseconds_total", "Times for which listeners waited that way.", "listener"
+)
+METRICS = (COUNT, CREATED, CLOSED, INCOMING, OUTGOING, MUTES, MUTED_MS, ACCEPT_WAITS, ACCEPT_WAIT_MS)
+REASONS = ("client", "error", "idle", "limit", "rate", "stop")
 
 
 def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[None]:
@@ -41,4 +49,6 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
         out.add(OUTGOING, counters.outgoing_bytes, text)
         out.add(MUTES, counters.mutes, text)
         out.add(MUTED_MS, counters.muted_ms, text)
+        out.add(ACCEPT_WAITS, counters.accept_waits, text)
+        out.add(ACCEPT_WAIT_MS, counters.accept_waited_ms, text)
         yield
