@@ -24,7 +24,7 @@ from tests.client.peers import Asked, answering, framed, peer, ranges, read_requ
 SASL = {"SaslHandshake": (0, 1), "SaslAuthenticate": (0, 2), "ListGroups": (0, 5)}
 
 
-def login() -> PlainClient:
+async def login() -> PlainClient:
     return PlainClient("alice", "secret")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 from pathlib import Path
@@ -9,16 +10,25 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.handshake import Login
 from barnabas.client.jaas import Credentials, parse_jaas
-from barnabas.client.settings import begin_login, load, load_file
+from barnabas.client.settings import load, load_file, password_login
 from barnabas.config.definitions import parse_table
 from barnabas.config.endpoints import Address
 from barnabas.config.values import ConfigError
+from barnabas.security.sasl import ClientMechanism
 from tests.client.certificates import make_certificates
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="s3cret";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required username=alice password=s3cret;"
+
+
+def begun(login: Login) -> ClientMechanism:
+    async def begin() -> ClientMechanism:
+        return await login()
+
+    return asyncio.run(begin())
 
 
 def test_everything_has_a_default_but_the_address() -> None:
@@ -110,7 +120,7 @@ def test_a_java_properties_file_is_read(tmp_path: Path) -> None:
     assert "s3cret" not in repr(settings) + repr(settings.credentials)
     login = settings.connect_options().login
     assert login is not None
-    assert (login().name, login().first() == login().first()) == ("SCRAM-SHA-512", False)
+    assert (begun(login).name, begun(login).first() == begun(login).first()) == ("SCRAM-SHA-512", False)
 
 
 def test_credentials_are_given_as_user_name_and_password() -> None:
@@ -157,7 +167,7 @@ def test_a_delegation_token_says_that_it_is_one() -> None:
     credentials = parse_jaas(
         'ScramLoginModule required username="id" password="key" tokenauth="true";', "SCRAM-SHA-256"
     )
-    assert b"tokenauth=true" in begin_login("SCRAM-SHA-256", credentials, "nonce").first()
+    assert b"tokenauth=true" in begun(password_login("SCRAM-SHA-256", credentials, lambda: "nonce")).first()
 
 
 # --- TLS

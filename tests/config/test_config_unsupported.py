@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.config.server import load
-from barnabas.config.unsupported import STANDARD_AUTHORIZER, check_supported
+from barnabas.config.unsupported import STANDARD_AUTHORIZER, UNSECURED_VALIDATOR, check_supported
 from barnabas.config.values import ConfigError
 
 # The settings of Apache Kafka's own config/server.properties.
@@ -63,13 +63,13 @@ def secured(protocol: str, **settings: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
-@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER", "DIGEST-MD5"])
+@pytest.mark.parametrize("mechanism", ["GSSAPI", "DIGEST-MD5"])
 def test_a_mechanism_that_is_not_implemented_is_refused_by_name(protocol: str, mechanism: str) -> None:
     error = refusal(**secured(protocol, sasl_enabled_mechanisms=f"PLAIN,{mechanism}"))
     assert error.key == "sasl.enabled.mechanisms"
     assert f"Listener {protocol} enables the SASL mechanism {mechanism}" in error.message
-    assert "Set sasl.enabled.mechanisms to some of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512" in error.message
-    accepted(secured(protocol, sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256"))
+    assert "Set sasl.enabled.mechanisms to some of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER" in error.message
+    accepted(secured(protocol, sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,OAUTHBEARER"))
 
 
 def test_the_mechanism_of_brokers_must_be_enabled_on_the_controllers_listener() -> None:
@@ -84,6 +84,9 @@ def test_the_mechanism_of_brokers_must_be_enabled_on_the_controllers_listener() 
         ("SASL_PLAINTEXT", "sasl.server.callback.handler.class"),
         ("SASL_PLAINTEXT", "listener.name.sasl_plaintext.plain.sasl.server.callback.handler.class"),
         ("SASL_SSL", "listener.name.sasl_ssl.sasl.login.class"),
+        ("SASL_SSL", "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class"),
+        ("SASL_SSL", "listener.name.sasl_ssl.oauthbearer.sasl.login.callback.handler.class"),
+        ("SASL_SSL", "sasl.oauthbearer.jwt.validator.class"),
         ("SASL_SSL", "ssl.engine.factory.class"),
         ("SSL", "listener.name.ssl.ssl.engine.factory.class"),
     ],
@@ -100,10 +103,28 @@ def test_a_secret_from_a_config_provider_is_refused_if_a_listener_needs_it() -> 
     assert refusal(**secured("SSL", **given)).key == "ssl.key.password"
 
 
-def test_the_key_of_delegation_tokens_is_a_warning_where_clients_log_in() -> None:
-    given = {"delegation.token.secret.key": "secret"}
-    (warning,) = accepted(secured("SSL") | given)
-    assert warning == "delegation.token.secret.key has no effect: delegation tokens are not implemented"
+OAUTH = "org.apache.kafka.common.security.oauthbearer."
+OF_TOKENS = "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class"
+
+
+def test_classes_of_kafka_for_tokens_are_accepted_where_they_count() -> None:
+    given = secured("SASL_SSL", sasl_enabled_mechanisms="OAUTHBEARER")
+    checking = {OF_TOKENS: OAUTH + "OAuthBearerValidatorCallbackHandler"}
+    logging_in = {
+        "listener.name.sasl_ssl.oauthbearer.sasl.login.callback.handler.class": OAUTH
+        + "OAuthBearerLoginCallbackHandler",
+        "sasl.oauthbearer.jwt.validator.class": OAUTH + "BrokerJwtValidator",
+    }
+    assert accepted(given | checking | logging_in) == ()
+    for name in ("sasl.server.callback.handler.class", "listener.name.sasl_ssl.sasl.server.callback.handler.class"):
+        assert refusal_of(given | {name: checking[OF_TOKENS]}).key == name  # Kafka would accept any token
+
+
+def test_tokens_without_a_signature_are_a_warning_unless_they_are_asked_for() -> None:
+    given = secured("SASL_SSL", sasl_enabled_mechanisms="PLAIN,OAUTHBEARER")
+    (warning,) = accepted(given)
+    assert warning.startswith("the listener SASL_SSL accepts tokens without a signature")
+    assert accepted(given | {OF_TOKENS: UNSECURED_VALIDATOR}) == ()
 
 
 def test_settings_of_tls_and_sasl_are_accepted_if_no_listener_uses_them() -> None:

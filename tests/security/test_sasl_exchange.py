@@ -53,7 +53,7 @@ def test_the_right_password_completes_a_login(name: str) -> None:
     to = exchange()
     log_in(to, client_of(name))
     assert to.state is State.COMPLETE
-    assert to.session == (ALICE, name)
+    assert to.session == Session(ALICE, name)
 
 
 @pytest.mark.parametrize("name", SCRAM)

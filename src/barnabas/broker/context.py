@@ -16,7 +16,7 @@ from barnabas.security.authorizer import (
     authorize_by_resource_type,
     authorized_operations,
 )
-from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
+from barnabas.security.principal import KafkaPrincipal
 from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Message
 
@@ -129,6 +129,10 @@ class Services(Protocol):
     @property
     def quorum_leader_id(self) -> int:
         """The id of the metadata quorum's leader, -1 if unknown."""
+        ...
+
+    def now_ms(self) -> int:
+        """The time of day in milliseconds since 1970."""
         ...
 
     def monotonic_ms(self) -> int:
@@ -257,13 +261,6 @@ class Context:
         """The login that is under way on this connection."""
         login = None if self.peer.information is None else self.peer.information.login
         return login if login is not None and login.is_under_way else None
-
-    @property
-    def token_refusal(self) -> ErrorCode:
-        """Why there are no delegation tokens: the caller is not authenticated, or they are disabled, as not implemented."""
-        if self.peer.principal == ANONYMOUS:
-            return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         """Return True if the caller is authorized for the operation on the resource."""

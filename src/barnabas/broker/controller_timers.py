@@ -1,4 +1,5 @@
-"""The periodic work of the active controller: fence silent brokers, restore preferred leaders, elect leaders.
+"""The periodic work of the active controller: fence silent brokers, restore preferred leaders, elect leaders, remove
+expired delegation tokens.
 
 Each task is a decision like any other. A decision that reports more work runs again at once. One that fails runs again
 after its interval. On a node that is not the active controller, the timers do nothing. A broker that is fenced because it
@@ -14,9 +15,10 @@ from typing import Any
 
 from barnabas.broker.active_controller import ActiveController
 from barnabas.config.server_config import ServerConfig
-from barnabas.controller import brokers, elections
+from barnabas.controller import brokers, delegation_tokens, elections
 from barnabas.controller.situation import Situation
 from barnabas.replicated.decision import Result
+from barnabas.security.delegation_token import SECRET_KEY
 from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 
@@ -36,6 +38,9 @@ class ControllerTimers:
             (elections.balance_leaders, config.get_int("leader.imbalance.check.interval.seconds")),
             (elections.elect_unclean_leaders, config.get_int("unclean.leader.election.interval.ms") / 1000),
         ]
+        if config.get_str(SECRET_KEY):
+            interval_ms = config.get_int("delegation.token.expiry.check.interval.ms")
+            intervals_s.append((delegation_tokens.remove_expired, interval_ms / 1000))
         self._intervals_s = intervals_s
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -7,25 +7,42 @@ that are open keep theirs.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
 from typing import Final, NamedTuple
 
+from barnabas.broker.bearer_keys import JWKS_URL, BearerKeys, FileKeys, KeyService, ServiceKeys
 from barnabas.broker.login import SaslSettings
+from barnabas.broker.surroundings import Surroundings
 from barnabas.client.jaas import KEY as JAAS
 from barnabas.client.jaas import parse_options
+from barnabas.client.oauth import tls_of
+from barnabas.client.oauth_urls import checked_file, checked_url, is_file
 from barnabas.client.tls import TLS_SETTINGS, server_context
 from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import is_unsecured
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
-from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
+from barnabas.security.delegation_token import token_password
+from barnabas.security.oauth import signed, unsecured
+from barnabas.security.oauth.claims import BearerToken
+from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal, parse_principal
 from barnabas.security.sasl import ServerMechanism
 from barnabas.security.sasl.exchange import Mechanisms
+from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
+from barnabas.security.sasl.oauthbearer import OAuthBearerServer
 from barnabas.security.sasl.plain import PlainServer
-from barnabas.security.sasl.scram import ScramCredential, ScramServer
+from barnabas.security.sasl.scram import (
+    ScramCredential,
+    ScramServer,
+    ScramToken,
+    credential_of_password,
+    fake_credential,
+)
 from barnabas.security.tls.certificate_principal import (
     CertificateError,
     Rule,
@@ -39,6 +56,7 @@ MAPPING_RULES: Final = "ssl.principal.mapping.rules"
 _USER: Final = "user_"
 _NONCE_BYTES: Final = 24
 _SECRET_BYTES: Final = 32
+MAX_TOKEN_CREDENTIALS: Final = 10_000
 _SCRAM_NUMBERS: Final = {name: number for number, name in SCRAM_MECHANISMS.items()}
 
 
@@ -64,23 +82,82 @@ NO_SECURITY: Final = ListenerSecurity()
 
 
 class Credentials:
-    """Where logins are checked: the SCRAM credentials in the metadata, and the randomness that SCRAM needs."""
+    """Where logins are checked: the SCRAM credentials and delegation tokens in the metadata, the keys of bearer tokens, and the
+    clocks and randomness that logins need."""
 
-    def __init__(self, image: Callable[[], MetadataImage], random: Random) -> None:
+    def __init__(
+        self, image: Callable[[], MetadataImage], random: Random, surroundings: Surroundings, token_key: str | None
+    ) -> None:
         self._image = image
+        self._token_key = token_key
+        self._token_credentials: OrderedDict[tuple[str, str], ScramCredential] = OrderedDict()
         self._random = random
         self._secret = random.randbytes(_SECRET_BYTES)
+        self._surroundings = surroundings
+        self._keys: dict[object, BearerKeys] = {}
 
     def scram(self, name: str) -> ScramServer:
         """Return the server side of one login."""
         find = partial(self._find, _SCRAM_NUMBERS[name])
-        return ScramServer(name, find, nonce=self.new_nonce(), secret=self._secret)
+        return ScramServer(
+            name, find, nonce=self.new_nonce(), secret=self._secret, token_of=partial(self._find_token, name)
+        )
+
+    def bearer(self, config: ServerConfig, listener_name: str) -> Callable[[], OAuthBearerServer]:
+        """Return the server side of logins with OAUTHBEARER. Raises `ConfigError`."""
+        check, now_ms = token_check(config, listener_name, self._keys_of), self._surroundings.now_ms
+        return lambda: OAuthBearerServer(lambda token: check(token, now_ms()))
+
+    def _keys_of(self, service: KeyService, options: Mapping[str, str]) -> BearerKeys:
+        """Return the keys of a service or a file; those of the same one are shared, also by a replaced listener."""
+        identity = (service, tuple(sorted(options.items())))
+        if identity not in self._keys:
+            self._keys[identity] = _new_keys(service, options, self._surroundings.monotonic_ms)
+        return self._keys[identity]
+
+    async def start(self) -> None:
+        """Get the keys of bearer tokens. Raises `ConfigError`."""
+        for keys in self._keys.values():
+            if isinstance(keys, ServiceKeys):
+                await keys.start()
+
+    async def stop(self) -> None:
+        for keys in self._keys.values():
+            if isinstance(keys, ServiceKeys):
+                await keys.stop()
 
     def new_nonce(self) -> str:
         return self._random.randbytes(_NONCE_BYTES).hex()
 
+    def _find_token(self, mechanism: str, token_id: str) -> ScramToken | None:
+        """Return a delegation token as a user. Its credential is made at its first login, and kept.
+
+        An unknown id is found out sooner than a wrong HMAC. That tells nothing: ids are random, and no names.
+        """
+        token = self._image().tokens.get(token_id)
+        if token is None or not self._token_key:
+            return None
+        identity = (mechanism, token_id)
+        credential = self._token_credentials.pop(identity, None)
+        if credential is None:
+            salt = fake_credential(mechanism, token_id, self._secret).salt
+            credential = credential_of_password(mechanism, token_password(self._token_key, token_id), salt)
+        self._token_credentials[identity] = credential
+        if len(self._token_credentials) > MAX_TOKEN_CREDENTIALS:
+            self._token_credentials.popitem(last=False)
+        return ScramToken(parse_principal(token.owner).name, token.expiration_timestamp_ms, credential)
+
     def _find(self, mechanism: int, user: str) -> ScramCredential | None:
         return self._image().scram.get(ScramUser(mechanism, user))
+
+
+def _new_keys(
+    service: KeyService, options: Mapping[str, str], monotonic_ms: Callable[[], int] = lambda: 0
+) -> BearerKeys:
+    if is_file(service.url):
+        return FileKeys(checked_file(JWKS_URL, service.url))
+    tls = tls_of(options) if service.url.lower().startswith("https:") else None
+    return ServiceKeys(service, tls, monotonic_ms)
 
 
 def listener_security(config: ServerConfig, endpoint: Endpoint, credentials: Credentials) -> ListenerSecurity:
@@ -101,6 +178,8 @@ def check_listeners(config: ServerConfig) -> None:
             _mapping_rules(config, name)
         if protocol.startswith("SASL_") and "PLAIN" in _enabled(config, name):
             plain_users(config, name)
+        if protocol.startswith("SASL_") and OAUTHBEARER in _enabled(config, name):
+            token_check(config, name, _new_keys)
 
 
 def tls_values(config: ServerConfig, listener_name: str) -> dict[str, Value]:
@@ -152,6 +231,8 @@ def _mechanisms(
     for name in names:
         if name == "PLAIN":
             mechanisms[name] = _plain(plain_users(config, listener_name))
+        elif name == OAUTHBEARER:
+            mechanisms[name] = credentials.bearer(config, listener_name)
         else:
             mechanisms[name] = partial(credentials.scram, name)
     return mechanisms
@@ -165,6 +246,56 @@ def plain_users(config: ServerConfig, listener_name: str) -> dict[str, str]:
     """Return the passwords of the users that may log in with PLAIN. Raises `ConfigError` if none are configured."""
     options = parse_options(jaas_text(config, listener_name, "PLAIN"), "PLAIN")
     return {name.removeprefix(_USER): value for name, value in options.items() if name.startswith(_USER)}
+
+
+def token_check(
+    config: ServerConfig, listener_name: str, keys_of: Callable[[KeyService, Mapping[str, str]], BearerKeys]
+) -> Callable[[str, int], BearerToken]:
+    """Return the check of bearer tokens that the settings ask for. Raises `ConfigError`.
+
+    As in Kafka, tokens without a signature are accepted unless the listener has the class that checks signatures.
+    """
+    options = parse_options(jaas_text(config, listener_name, OAUTHBEARER), OAUTHBEARER)
+    if is_unsecured(config, listener_name):
+        try:
+            unsecured_rules = unsecured.parse_rules(options)
+        except ValueError as error:
+            raise ConfigError(JAAS, f"{JAAS}: {error}") from None
+        return lambda token, now_ms: unsecured.check_token(token, unsecured_rules, now_ms)
+
+    def value(name: str) -> Value:
+        return config.for_listener(listener_name, f"sasl.oauthbearer.{name}", OAUTHBEARER)
+
+    def number(name: str) -> int:
+        found = value(name)
+        assert isinstance(found, int)
+        return found
+
+    url = value("jwks.endpoint.url")
+    if not url:
+        raise ConfigError(
+            JWKS_URL,
+            f'The OAuth validator for the broker requires "{JWKS_URL}" to be configured so that JWT signatures can be '
+            f"verified, but it was not set: the listener {listener_name} needs it",
+        )
+    audiences, issuer = value("expected.audience"), value("expected.issuer")
+    rules = signed.Rules(
+        frozenset(audiences) if isinstance(audiences, tuple) else frozenset(),
+        str(issuer).strip() if issuer else None,
+        str(value("scope.claim.name")).strip(),
+        str(value("sub.claim.name")).strip(),
+        number("clock.skew.seconds"),
+    )
+    service = KeyService(
+        checked_url(JWKS_URL, str(url)),
+        number("jwks.endpoint.refresh.ms"),
+        number("jwks.endpoint.retry.backoff.ms"),
+        number("jwks.endpoint.retry.backoff.max.ms"),
+    )
+    if service.refresh_ms <= 0:
+        raise ConfigError(f"{JWKS_URL[:-3]}refresh.ms", f"{JWKS_URL[:-3]}refresh.ms must be positive")
+    keys = keys_of(service, options)
+    return lambda token, now_ms: keys.check(token, rules, now_ms)
 
 
 def jaas_text(config: ServerConfig, listener_name: str, mechanism: str) -> str:

@@ -3,8 +3,8 @@
 Every frame of such a connection passes `Login.receive`. Before the login, only ApiVersions, SaslHandshake and
 SaslAuthenticate are dispatched; their handlers call `exchange`, the pure state machine. After SaslHandshake v0 the frames are
 bare messages of the mechanism. As in Kafka, a failure is reported only after `connection.failed.authentication.delay.ms`,
-and then the connection is closed. With `connections.max.reauth.ms`, a session ends: SaslHandshake begins another login, and
-any other request after the end closes the connection (KIP-368).
+and then the connection is closed. A session ends after `connections.max.reauth.ms`, and when its token expires: SaslHandshake
+begins another login, and any other request after the end closes the connection (KIP-368).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple, NoReturn
 
 from barnabas.broker.context import Peer, Services
 from barnabas.broker.dispatch import Answer, Refused, dispatch, error_answer
+from barnabas.security.sasl import SaslError
 from barnabas.security.sasl.exchange import Mechanisms, SaslExchange, Session, State
 from barnabas.wire import APIS, ApiKey, KafkaError
 from barnabas.wire.frame import Frame, FrameBuffer
@@ -62,7 +63,13 @@ class Login:
     def session_lifetime_ms(self) -> int:
         """The time after which a session that begins now has to be renewed; 0 if never."""
         session = self.exchange.session
-        return 0 if session is None else max(0, self.settings.max_reauth_ms.get(session.mechanism, 0))
+        if session is None:
+            return 0
+        max_reauth_ms = max(0, self.settings.max_reauth_ms.get(session.mechanism, 0))
+        if session.expires_at_ms is None:
+            return max_reauth_ms
+        left_ms = max(0, session.expires_at_ms - self._services.now_ms())
+        return min(left_ms, max_reauth_ms) if max_reauth_ms else left_ms
 
     def receive(self, frame: Frame) -> Answer | Awaitable[Answer]:
         """Answer a frame like `dispatch`. Raises Refused if the connection has to be closed."""
@@ -127,14 +134,16 @@ class Login:
         assert self.session is not None
         self.peer = self.peer._replace(principal=self.session.principal)
         lifetime_ms = self.session_lifetime_ms
-        self._expires_at_ms = self._services.monotonic_ms() + lifetime_ms if lifetime_ms else None
+        has_end = bool(lifetime_ms) or self.session.expires_at_ms is not None
+        self._expires_at_ms = self._services.monotonic_ms() + lifetime_ms if has_end else None
         self._is_under_way = False
         self._buffer.max_size = self._request_max_bytes
 
     async def _refuse_later(self, answer: Answer, failure: KafkaError) -> NoReturn:
         await asyncio.sleep(self.settings.failed_delay_ms / 1000)
         kind = "authentication" if self.session is None else "re-authentication"
-        raise Refused(f"failed {kind}: {failure.message}", answer)
+        reason = f" ({failure.reason})" if isinstance(failure, SaslError) and failure.reason else ""
+        raise Refused(f"failed {kind}: {failure.message}{reason}", answer)
 
 
 def _key(frame: Frame) -> int:

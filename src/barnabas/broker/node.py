@@ -52,6 +52,7 @@ from barnabas.replicas.maintenance import Maintenance
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
+from barnabas.security.delegation_token import SECRET_KEY
 from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import create_directories, create_directory
@@ -99,8 +100,10 @@ class Node(NodeServices):
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.addresses: dict[str, tuple[str, int]] = {}
         self._random = surroundings.random_for("ids")
-        self._credentials = Credentials(lambda: self.image, surroundings.random_for("logins"))
-        self._to_controllers = to_controllers(config, self._credentials.new_nonce)
+        self._credentials = Credentials(
+            lambda: self.image, surroundings.random_for("logins"), surroundings, config.get_str(SECRET_KEY)
+        )
+        self._to_controllers = to_controllers(config, self._credentials.new_nonce, surroundings.now_ms)
         self.channel = ControllerChannel(f"broker-{config.node_id}", self._find_controller, self._to_controllers)
         self._heartbeat_channel = ControllerChannel(
             f"broker-{config.node_id}-heartbeat", self._find_controller, self._to_controllers
@@ -194,6 +197,7 @@ class Node(NodeServices):
             self.loop_watch.start()
         try:
             self._bind()
+            await self._credentials.start()
             await self._start_metrics()
             self._open_log_dirs()
             self._check_files()
@@ -221,6 +225,7 @@ class Node(NodeServices):
         self._is_stopping = True
         self.loop_watch.stop()
         await self._securities.stop()
+        await self._credentials.stop()
         await self.leave()
         if self._timers is not None:
             await self._timers.stop()
@@ -253,6 +258,7 @@ class Node(NodeServices):
         self._heartbeat_channel.close()
         await self._server.drop()
         await self._securities.stop()
+        await self._credentials.stop()
         await self._assignments.stop()
         for part in (self._lifecycle, self.quorum if self._has_quorum else None):
             if part is not None:

@@ -13,13 +13,15 @@ from typing import NamedTuple
 from barnabas.broker.listener_security import CLIENT_AUTH, jaas_text, tls_values
 from barnabas.client.connection import Connection
 from barnabas.client.handshake import Login, Options, connect
-from barnabas.client.jaas import parse_jaas
-from barnabas.client.settings import begin_login
+from barnabas.client.jaas import parse_jaas, parse_options
+from barnabas.client.oauth import OAuthLogin
+from barnabas.client.settings import password_login
 from barnabas.client.tls import client_context
+from barnabas.config import broker
 from barnabas.config.endpoints import Address
 from barnabas.config.server_config import ServerConfig
 from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
-from barnabas.security.sasl import ClientMechanism
+from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
 
 
 class OwnConnections(NamedTuple):
@@ -45,26 +47,34 @@ class OwnConnections(NamedTuple):
 NOT_PROTECTED = OwnConnections()
 
 
-def to_controllers(config: ServerConfig, random_nonce: Callable[[], str]) -> OwnConnections:
+def to_controllers(config: ServerConfig, random_nonce: Callable[[], str], now_ms: Callable[[], int]) -> OwnConnections:
     """Return the connections to the first controller listener. Raises `ConfigError`."""
     name = config.controller_listener_names[0]
     mechanism = config.get_str("sasl.mechanism.controller.protocol") or ""
-    return _to_listener(config, name, mechanism, random_nonce)
+    return _to_listener(config, name, mechanism, random_nonce, now_ms)
 
 
 def _to_listener(
-    config: ServerConfig, listener_name: str, mechanism: str, random_nonce: Callable[[], str]
+    config: ServerConfig,
+    listener_name: str,
+    mechanism: str,
+    random_nonce: Callable[[], str],
+    now_ms: Callable[[], int],
 ) -> OwnConnections:
     protocol = config.listener_security_protocol_map[listener_name]
     login: Login | None = None
     principal = str(ANONYMOUS)
     if protocol.startswith("SASL_"):
-        credentials = parse_jaas(jaas_text(config, listener_name, mechanism), mechanism)
-
-        principal = str(KafkaPrincipal(USER_TYPE, credentials.username))
-
-        def login() -> ClientMechanism:
-            return begin_login(mechanism, credentials, random_nonce())
+        text = jaas_text(config, listener_name, mechanism)
+        if mechanism == OAUTHBEARER:
+            names = [name for name in broker.definitions() if name.startswith(("sasl.login.", "sasl.oauthbearer."))]
+            settings = {name: config.for_listener(listener_name, name, mechanism) for name in names}
+            login = OAuthLogin(settings, parse_options(text, mechanism), now_ms)
+            principal = "the name in its token"
+        else:
+            credentials = parse_jaas(text, mechanism)
+            principal = str(KafkaPrincipal(USER_TYPE, credentials.username))
+            login = password_login(mechanism, credentials, random_nonce)
 
     if not protocol.endswith("SSL"):
         return OwnConnections(None, login, principal)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from barnabas import __version__
@@ -29,8 +29,8 @@ from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsR
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
-Login = Callable[[], ClientMechanism]
-"""Returns a new mechanism; each login needs its own."""
+Login = Callable[[], Awaitable[ClientMechanism]]
+"""Returns a new mechanism; each login needs its own. It may have to ask for a token. Raises `AuthenticationError`."""
 
 RENEW_AFTER = 0.85  # fraction of the session's lifetime
 MAX_ROUNDS = 10
@@ -49,6 +49,7 @@ class Options(NamedTuple):
 async def connect(address: Address, options: Options) -> Connection:
     """Return a connection that is ready for requests: `call` needs no version. Raises `ConnectionLostError` and
     `AuthenticationError`."""
+    first = None if options.login is None else await options.login()  # before a node waits for it
     connection = await Connection.open(
         address.host,
         address.port,
@@ -60,9 +61,9 @@ async def connect(address: Address, options: Options) -> Connection:
     try:
         async with asyncio.timeout(options.timeout_ms / 1000):
             connection.versions = await negotiate(connection)
-            if options.login is not None:
+            if options.login is not None and first is not None:
                 session = Session(connection, options.login)
-                await session.log_in()
+                await session.log_in(first)
                 connection.before_call = session.renew_if_due
     except TimeoutError:
         connection.close()
@@ -102,9 +103,8 @@ class Session:
         self._renew_at_s: float | None = None
         self._renewing: asyncio.Task[None] | None = None
 
-    async def log_in(self) -> None:
-        connection, mechanism = self._connection, self._login()
-        lifetime_ms = await authenticate(connection, mechanism)
+    async def log_in(self, mechanism: ClientMechanism) -> None:
+        lifetime_ms = await authenticate(self._connection, mechanism)
         now_s = asyncio.get_running_loop().time()
         self._renew_at_s = now_s + RENEW_AFTER * lifetime_ms / 1000 if lifetime_ms > 0 else None
 
@@ -119,7 +119,7 @@ class Session:
 
     async def _renew(self) -> None:
         try:
-            await self.log_in()
+            await self.log_in(await self._login())
         except AuthenticationError:
             self._connection.close()
             raise

@@ -18,6 +18,7 @@ MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 # A quoted text may have any characters, with a backslash before quotes; a bare word ends at a blank, `=` or `;`.

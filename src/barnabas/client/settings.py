@@ -17,7 +17,7 @@ import os
 import re
 import secrets
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -26,13 +26,15 @@ from typing import NamedTuple
 from barnabas.client.arguments import described
 from barnabas.client.backoff import Backoff
 from barnabas.client.handshake import Login, Options
-from barnabas.client.jaas import Credentials, parse_jaas
+from barnabas.client.jaas import Credentials, parse_jaas, parse_options
+from barnabas.client.oauth import OAuthLogin
 from barnabas.client.tls import client_context
 from barnabas.config import properties
 from barnabas.config.definitions import Definition, Value, parse_all, parse_table
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Address, parse_addresses
 from barnabas.config.values import ConfigError, format_value
 from barnabas.security.sasl import MECHANISMS, ClientMechanism
+from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
 from barnabas.security.sasl.plain import PlainClient
 from barnabas.security.sasl.scram import ScramClient
 from barnabas.similar_names import did_you_mean
@@ -42,13 +44,22 @@ _log = logging.getLogger(__name__)
 _NO_DEFINITIONS: Mapping[str, Definition] = MappingProxyType({})
 
 
+class TokenOptions(NamedTuple):
+    """The options of a JAAS line for OAUTHBEARER. The repr shows none of them."""
+
+    options: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return "TokenOptions()"
+
+
 class ClientSettings(NamedTuple):
     """Checked settings, made by `load` or `load_file`. The repr shows no passwords."""
 
     values: Mapping[str, Value]
     bootstrap_servers: tuple[Address, ...]
     bootstrap_controllers: tuple[Address, ...]
-    credentials: Credentials | None
+    credentials: Credentials | TokenOptions | None
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -98,21 +109,24 @@ class ClientSettings(NamedTuple):
         """Return the options of new connections. Reads certificate and key files. Raises `ConfigError`."""
         tls: ssl.SSLContext | None = client_context(self.values) if self.security_protocol.endswith("SSL") else None
         login: Login | None = None
-        if self.credentials is not None:
-            mechanism, credentials = self.get_str("sasl.mechanism"), self.credentials
-
-            def login() -> ClientMechanism:
-                return begin_login(mechanism, credentials, secrets.token_urlsafe(24))
-
+        if isinstance(self.credentials, Credentials):
+            login = password_login(self.get_str("sasl.mechanism"), self.credentials, lambda: secrets.token_urlsafe(24))
+        elif self.credentials is not None:
+            login = OAuthLogin(self.values, self.credentials.options)
         return Options(self.client_id, tls, login, self.get_int("socket.connection.setup.timeout.ms"))
 
 
-def begin_login(mechanism: str, credentials: Credentials, nonce: str) -> ClientMechanism:
+def password_login(mechanism: str, credentials: Credentials, new_nonce: Callable[[], str]) -> Login:
+    """Return logins with PLAIN or SCRAM."""
     username, password, is_token = credentials
-    if mechanism == "PLAIN":
-        return PlainClient(username, password)
     extensions = {"tokenauth": "true"} if is_token else None
-    return ScramClient(mechanism, username, password, nonce=nonce, extensions=extensions)
+
+    async def begin() -> ClientMechanism:
+        if mechanism == "PLAIN":
+            return PlainClient(username, password)
+        return ScramClient(mechanism, username, password, nonce=new_nonce(), extensions=extensions)
+
+    return begin
 
 
 def load(
@@ -192,7 +206,7 @@ def _addresses(name: str, values: Mapping[str, Value]) -> tuple[Address, ...]:
     return found
 
 
-def _credentials(values: Mapping[str, Value]) -> Credentials | None:
+def _credentials(values: Mapping[str, Value]) -> Credentials | TokenOptions | None:
     if not str(values["security.protocol"]).upper().startswith("SASL"):
         return None
     mechanism, jaas = values["sasl.mechanism"], values["sasl.jaas.config"]
@@ -200,6 +214,8 @@ def _credentials(values: Mapping[str, Value]) -> Credentials | None:
         raise ConfigError(
             "sasl.mechanism", f"sasl.mechanism: {mechanism} is not supported; use one of {', '.join(MECHANISMS)}"
         )
+    if mechanism == OAUTHBEARER:
+        return TokenOptions(_token_options(values, jaas))
     username, password = values["sasl.username"], values["sasl.password"]
     if isinstance(jaas, str):
         if username is not None:
@@ -214,6 +230,17 @@ def _credentials(values: Mapping[str, Value]) -> Credentials | None:
     return Credentials(username, password)
 
 
+def _token_options(values: Mapping[str, Value], jaas: Value) -> Mapping[str, str]:
+    for name in ("sasl.login.class", "sasl.client.callback.handler.class"):
+        if values[name]:
+            raise ConfigError(name, f"{name} is not supported, because there are no Java classes")
+    if isinstance(jaas, str):
+        return parse_options(jaas, OAUTHBEARER)
+    if values["sasl.login.callback.handler.class"]:
+        return {}  # the settings say it all
+    raise ConfigError("sasl.jaas.config", f"sasl.jaas.config must be set to log in with {OAUTHBEARER}")
+
+
 @cache
 def definitions() -> Mapping[str, Definition]:
     """Return the settings that every client has."""
@@ -224,7 +251,7 @@ def definitions() -> Mapping[str, Definition]:
 _WITHOUT_EFFECT = (
     r"metrics?\.|auto\.include\.jmx|enable\.metrics\.push|security\.providers|client\.dns\.lookup|(send|receive)\.buffer\.bytes"
     r"|ssl\.(provider|secure|keymanager|trustmanager|engine)"
-    r"|sasl\.(kerberos|login|oauthbearer|client\.callback)|config\.providers|socket\.connection\.setup\.timeout\.max\.ms|retries$"
+    r"|sasl\.(kerberos|oauthbearer\.(jwks|expected|clock|assertion|jwt\.validator))|config\.providers|socket\.connection\.setup\.timeout\.max\.ms|retries$"
     r"|metadata\.recovery\.rebootstrap"
 )
 
@@ -263,13 +290,55 @@ connections.max.idle.ms long 540000 medium
 security.protocol string PLAINTEXT medium nocase:{_PROTOCOLS}
     Whether connections use TLS, SASL, both or neither.
 sasl.mechanism string GSSAPI medium
-    SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+    SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
 sasl.jaas.config password - medium
     Credentials, as a JAAS line.
 sasl.username string - medium
     User name to log in with, together with sasl.password and without sasl.jaas.config. Java clients do not have it.
 sasl.password password - medium
     Password of sasl.username.
+sasl.login.class class - medium
+    Java class of the login, which is not supported.
+sasl.login.callback.handler.class class - medium
+    For OAUTHBEARER: where tokens come from, by the name of Kafka's class; the default is a token without a signature.
+sasl.client.callback.handler.class class - medium
+    Java class that supplies credentials, which is not supported.
+sasl.login.connect.timeout.ms int - low
+    Timeout of connecting to the token endpoint; 20 seconds if unset.
+sasl.login.read.timeout.ms int - low
+    Timeout of waiting for the token endpoint; 20 seconds if unset.
+sasl.login.retry.backoff.ms long 100 low
+    First delay before the token endpoint is asked again.
+sasl.login.retry.backoff.max.ms long 10000 low
+    Time after which the token endpoint is not asked again.
+sasl.login.refresh.window.factor double 0.8 low 0.5..1.0
+    Part of a token's lifetime after which a new one is used for new logins.
+sasl.login.refresh.window.jitter double 0.05 low 0.0..0.25
+    Random part of a token's lifetime that is added to it.
+sasl.login.refresh.min.period.seconds short 60 low 0..900
+    Time for which a token is used at least.
+sasl.login.refresh.buffer.seconds short 300 low 0..3600
+    Time before its end at which a token is replaced at the latest.
+sasl.oauthbearer.token.endpoint.url string - medium
+    URL of the token service, or of a file with a token (file:). It must be an allowed URL.
+sasl.oauthbearer.client.credentials.client.id string - medium
+    Client id for the token service.
+sasl.oauthbearer.client.credentials.client.secret password - medium
+    Client secret for the token service.
+sasl.oauthbearer.scope string - medium
+    Scope that the token service is asked for.
+sasl.oauthbearer.header.urlencode boolean false low
+    Whether client id and secret are URL-encoded for the token service.
+sasl.oauthbearer.scope.claim.name string scope low
+    Name of the token's scope claim.
+sasl.oauthbearer.sub.claim.name string sub low
+    Name of the token's subject claim.
+sasl.oauthbearer.jwt.retriever.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever medium
+    Where tokens come from: the default, or Kafka's FileJwtRetriever or ClientCredentialsJwtRetriever.
+sasl.oauthbearer.assertion.file string - medium
+    File with an assertion, which is not supported.
+sasl.oauthbearer.assertion.claim.iss string - medium
+    Issuer of assertions, which are not supported.
 ssl.protocol string TLSv1.3 medium
     Newest TLS version that Java would use; ssl.enabled.protocols decides.
 ssl.enabled.protocols list TLSv1.2,TLSv1.3 medium list+empty

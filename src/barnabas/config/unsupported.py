@@ -18,20 +18,33 @@ from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
 
-SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 _MECHANISMS_NAME: Final = "sasl.enabled.mechanisms"
-_OTHER_MECHANISMS: Final[Mapping[str, str]] = {"GSSAPI": " (Kerberos)", "OAUTHBEARER": " (OAuth)"}
+_OTHER_MECHANISMS: Final[Mapping[str, str]] = {"GSSAPI": " (Kerberos)"}
 # Java classes that would take part in a login or in TLS, by the start of the protocols that use them.
 _CLASSES: Final[Mapping[str, str]] = {
     "sasl.server.callback.handler.class": "SASL_",
     "sasl.client.callback.handler.class": "SASL_",
     "sasl.login.class": "SASL_",
     "sasl.login.callback.handler.class": "SASL_",
+    "sasl.oauthbearer.jwt.validator.class": "SASL_",
     "ssl.engine.factory.class": "SSL",
     "ssl.provider": "SSL",
+}
+_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer."
+_CHECKS_SIGNATURES: Final = _OAUTH + "OAuthBearerValidatorCallbackHandler"
+_UNSECURED: Final = _OAUTH + "internals.unsecured.OAuthBearerUnsecured"
+UNSECURED_VALIDATOR: Final = f"{_UNSECURED}ValidatorCallbackHandler"
+# The Java classes whose work is done here, by the setting for OAUTHBEARER that names them.
+_KNOWN_CLASSES: Final[Mapping[str, frozenset[str]]] = {
+    "sasl.server.callback.handler.class": frozenset((_CHECKS_SIGNATURES, UNSECURED_VALIDATOR)),
+    "sasl.login.callback.handler.class": frozenset(
+        (_OAUTH + "OAuthBearerLoginCallbackHandler", f"{_UNSECURED}LoginCallbackHandler")
+    ),
+    "sasl.oauthbearer.jwt.validator.class": frozenset((_OAUTH + "DefaultJwtValidator", _OAUTH + "BrokerJwtValidator")),
 }
 _PLUGINS: Final[Mapping[str, str]] = {
     "create.topic.policy.class.name": "it could not reject new topics",
@@ -88,10 +101,13 @@ def ignored(config: ServerConfig) -> list[str]:
             for name in sorted(broker.AUTHORIZER_SETTINGS)
             if config.given.get(name, "").strip() not in ("", "true")
         ]
-    if config.get("delegation.token.secret.key") is not None and any(
-        each.security_protocol != "PLAINTEXT" for each in config.listeners
-    ):
-        warnings.append("delegation.token.secret.key has no effect: delegation tokens are not implemented")
+    for name in (each.listener_name for each in config.listeners if each.security_protocol.startswith("SASL_")):
+        enabled = config.for_listener(name, _MECHANISMS_NAME)
+        if isinstance(enabled, tuple) and "OAUTHBEARER" in enabled and _token_handler(name) not in config.given:
+            warnings.append(
+                f"the listener {name} accepts tokens without a signature, in which a client may claim any name: for more "
+                f"than tests, set {_token_handler(name)}={_CHECKS_SIGNATURES}"
+            )
     return warnings
 
 
@@ -126,11 +142,28 @@ def _unsupported_classes(config: ServerConfig, endpoint: Endpoint) -> Iterator[C
     for base, of_protocol in _CLASSES.items():
         if of_protocol in endpoint.security_protocol:
             for name in (prefix + base for prefix in prefixes if config.given.get(prefix + base, "").strip()):
+                if _is_done_here(name, base, config.given[name].strip()):
+                    continue
                 yield ConfigError(
                     name,
                     f"{name}={config.given[name]} is not supported, because there are no Java classes: the listener "
                     f"{endpoint.listener_name} would not be protected as expected. Remove {name}",
                 )
+
+
+def _is_done_here(name: str, base: str, java_class: str) -> bool:
+    # As in Kafka, callback handlers count for one mechanism of one listener only.
+    counts = name.endswith(f".oauthbearer.{base}") or base.startswith("sasl.oauthbearer.")
+    return counts and java_class in _KNOWN_CLASSES.get(base, ())
+
+
+def is_unsecured(config: ServerConfig, listener_name: str) -> bool:
+    """Return True if a listener with OAUTHBEARER accepts tokens without a signature, as by default."""
+    return config.given.get(_token_handler(listener_name), "").strip() != _CHECKS_SIGNATURES
+
+
+def _token_handler(listener_name: str) -> str:
+    return f"listener.name.{listener_name.lower()}.oauthbearer.sasl.server.callback.handler.class"
 
 
 def _unsupported_authorizer(config: ServerConfig) -> Iterator[ConfigError]:

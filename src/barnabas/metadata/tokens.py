@@ -54,13 +54,16 @@ def to_records(
         lose("delegation tokens")
         return
     for _, token in sorted(tokens.items()):
-        record = DelegationTokenRecord(
-            owner=token.owner,
-            requester=token.requester,
-            renewers=list(token.renewers),
-            issue_timestamp=token.issue_timestamp_ms,
-            max_timestamp=token.max_timestamp_ms,
-            expiration_timestamp=token.expiration_timestamp_ms,
-            token_id=token.token_id,
-        )
-        yield record, 0
+        yield token_record(token), 0
+
+
+def token_record(token: DelegationToken) -> DelegationTokenRecord:
+    return DelegationTokenRecord(
+        owner=token.owner,
+        requester=token.requester,
+        renewers=list(token.renewers),
+        issue_timestamp=token.issue_timestamp_ms,
+        max_timestamp=token.max_timestamp_ms,
+        expiration_timestamp=token.expiration_timestamp_ms,
+        token_id=token.token_id,
+    )

@@ -369,7 +369,7 @@ class AsyncBroker:
         from barnabas.controller import scram
         from barnabas.metadata.scram import ScramUser
 
-        mechanisms = [ScramMechanism.of(name) for name in security.mechanisms if name != "PLAIN"]
+        mechanisms = [ScramMechanism.of(name) for name in security.mechanisms if name.startswith("SCRAM")]
         for mechanism in mechanisms:  # one after another, because a request has each user once
             users = [each for each in security.users if ScramUser(mechanism, each) not in node.image.scram]
             wanted = [salted_upsertion(ScramUpsertion(each, mechanism, security.users[each])) for each in users]

@@ -18,7 +18,8 @@ from typing import Final
 from barnabas.config.endpoints import SECURITY_PROTOCOLS
 from barnabas.config.unsupported import SERVED_MECHANISMS
 from barnabas.operations.security.certificates import Authority, Certificate
-from barnabas.operations.security.node_settings import NODE_USER, listener_settings
+from barnabas.operations.security.node_settings import NODE_USER, jaas_line, listener_settings
+from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
 
 CLIENT_AUTH: Final = ("none", "requested", "required")
 
@@ -27,9 +28,9 @@ CLIENT_AUTH: Final = ("none", "requested", "required")
 class Security:
     """How a broker is protected.
 
-    `users` are names with passwords. With SASL they log in with any of `mechanisms`; with SSL and `client_auth` they have
-    certificates instead, and no password. In both cases alice is the principal User:alice. The node itself is User:node,
-    a super user if an authorizer is configured.
+    `users` are names with passwords. With SASL they log in with any of `mechanisms`; with OAUTHBEARER, their token has their
+    name and no signature. With SSL and `client_auth` they have certificates instead, and no password. In all cases alice is
+    the principal User:alice. The node itself is User:node, a super user if an authorizer is configured.
     """
 
     protocol: str = "SASL_SSL"
@@ -87,18 +88,24 @@ class Security:
         name = self._user(user)
         settings = {"security.protocol": self.protocol}
         if self.has_sasl:
-            settings |= {
-                "sasl.mechanism": self.mechanisms[0],
-                "sasl.username": name,
-                "sasl.password": self.users[name],
-            }
+            settings["sasl.mechanism"] = self.mechanisms[0]
+            if self.mechanisms[0] == OAUTHBEARER:
+                settings["sasl.jaas.config"] = jaas_line(OAUTHBEARER, (name, ""), {})
+            else:
+                settings |= {"sasl.username": name, "sasl.password": self.users[name]}
         if self.has_tls:
             settings |= self._stores(self.certificate(name) if self.client_auth != "none" else None)
         return settings
 
     def librdkafka_config(self, user: str | None) -> dict[str, str]:
         """Return the settings of a client, in the names of librdkafka."""
-        settings = {name: text for name, text in self.client_config(user).items() if not name.startswith("ssl.")}
+        of_java = ("ssl.", "sasl.jaas.config")
+        settings = {name: text for name, text in self.client_config(user).items() if not name.startswith(of_java)}
+        if self.has_sasl and self.mechanisms[0] == OAUTHBEARER:
+            settings |= {
+                "enable.sasl.oauthbearer.unsecure.jwt": "true",
+                "sasl.oauthbearer.config": f"principal={self._user(user)}",
+            }
         if self.has_tls:
             settings["ssl.ca.pem"] = self.authority.pem
             if self.client_auth != "none":

@@ -1,18 +1,31 @@
 """ExpireDelegationToken (40), versions 1 and 2.
 
-A caller on a plaintext listener is not authenticated: the response is DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-Not done: tokens. An authenticated caller gets DELEGATION_TOKEN_AUTH_DISABLED, as from a Kafka without
-`delegation.token.secret.key`.
+A caller who is not authenticated, or who has logged in with a token, gets DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Without
+`delegation.token.secret.key` the response is DELEGATION_TOKEN_AUTH_DISABLED. An HMAC of no token is DELEGATION_TOKEN_NOT_FOUND,
+and a caller who is neither owner nor renewer gets DELEGATION_TOKEN_OWNER_MISMATCH. A negative period
+removes the token at once; else it expires after the period, but not beyond its maximal age, and one that has expired already
+is DELEGATION_TOKEN_EXPIRED.
 """
 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
+from barnabas.broker.delegation_tokens import NO_TIME, is_allowed, token_id_of
+from barnabas.controller import delegation_tokens
+from barnabas.slices import in_slices
+from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 
-_NO_TIME = -1
 
-
-def handle(context: Context, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
-    code = context.token_refusal
-    return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=_NO_TIME)
+async def handle(context: Context, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
+    if not is_allowed(context):
+        code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=NO_TIME)
+    try:
+        token_id = await in_slices(token_id_of(context, bytes(request.hmac)))
+        expires_ms = await context.controller.write(
+            delegation_tokens.expire, token_id, context.peer.principal, request.expiry_time_period_ms
+        )
+    except KafkaError as error:
+        return ExpireDelegationTokenResponse(error_code=error.code)
+    return ExpireDelegationTokenResponse(expiry_timestamp_ms=expires_ms)

@@ -18,7 +18,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, Unsuppor
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
-    from barnabas.client.settings import ClientSettings
+    from barnabas.client.settings import ClientSettings, TokenOptions
     from barnabas.wire.message import Message
 
 T = TypeVar("T")
@@ -148,8 +148,11 @@ _WATCHED = frozenset({*REFUSALS, *_LISTED, ErrorCode.POLICY_VIOLATION})
 
 def principal_of(settings: ClientSettings) -> str | None:
     """Return the principal of a client as far as its settings tell: None if a certificate or a token decides."""
-    if settings.credentials is not None:
-        return None if settings.credentials.is_token else f"User:{settings.credentials.username}"
+    credentials = settings.credentials
+    if credentials is not None:
+        if isinstance(credentials, TokenOptions) or credentials.is_token:
+            return None
+        return f"User:{credentials.username}"
     has_key = any(settings.get(name) is not None for name in ("ssl.keystore.location", "ssl.keystore.key"))
     return None if settings.security_protocol == "SSL" and has_key else _ANONYMOUS
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from barnabas.client.jaas import MODULES
+from barnabas.config.unsupported import UNSECURED_VALIDATOR
+from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
 
 NODE_USER: Final = "node"
 """The user that the node logs in to its controller as, and the name in its certificate."""
@@ -21,9 +23,12 @@ def quoted(text: str) -> str:
 
 
 def jaas_line(mechanism: str, own: tuple[str, str], users: Mapping[str, str]) -> str:
-    """Return the line of a listener: its own login, and for PLAIN the passwords of all users."""
+    """Return the line of a listener: its own login, and for PLAIN the passwords of all users. For OAUTHBEARER, the login is
+    a name in a token without a signature."""
     username, password = own
     options = {"username": username, "password": password}
+    if mechanism == OAUTHBEARER:
+        options = {"unsecuredLoginStringClaim_sub": username}
     if mechanism == "PLAIN":
         options |= {f"user_{name}": secret for name, secret in {**users, username: password}.items()}
     shown = " ".join(f"{name}={quoted(value)}" for name, value in options.items())
@@ -56,4 +61,6 @@ def listener_settings(
         for mechanism in mechanisms:
             name = f"listener.name.{protocol.lower()}.{mechanism.lower()}.sasl.jaas.config"
             settings[name] = jaas_line(mechanism, own, users)
+            if mechanism == OAUTHBEARER:
+                settings[name.replace("jaas.config", "server.callback.handler.class")] = UNSECURED_VALIDATOR
     return settings

@@ -11,14 +11,18 @@ from typing import Protocol
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 
 class SaslError(KafkaError):
-    """The login failed: the server sent an invalid message, or rejected the credentials."""
+    """The login failed: the server sent an invalid message, or rejected the credentials.
 
-    def __init__(self, message: str) -> None:
+    `reason` is for the server's log, and is not sent.
+    """
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
         super().__init__(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
+        self.reason = reason
 
 
 class ClientMechanism(Protocol):
@@ -54,6 +58,16 @@ class ServerMechanism(Protocol):
     @property
     def authorization_id(self) -> str:
         """The name of the user, once the exchange is complete."""
+        ...
+
+    @property
+    def expires_at_ms(self) -> int | None:
+        """The time when the credential expires, once the exchange is complete; None if it never does."""
+        ...
+
+    @property
+    def is_token(self) -> bool:
+        """True if the user has logged in with a delegation token."""
         ...
 
     def evaluate(self, message: bytes) -> bytes:

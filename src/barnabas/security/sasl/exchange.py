@@ -45,6 +45,8 @@ class Session(NamedTuple):
 
     principal: KafkaPrincipal
     mechanism: str
+    expires_at_ms: int | None = None  # of the credential
+    is_token: bool = False
 
 
 class SaslExchange:
@@ -109,10 +111,11 @@ class SaslExchange:
             text = f"Authentication failed during {what} due to invalid credentials with SASL mechanism "
             raise self.fail(SaslError(text + self._mechanism_name)) from None
         if mechanism.is_complete:
-            self._complete(KafkaPrincipal(USER_TYPE, mechanism.authorization_id))
+            self._complete(mechanism)
         return answer
 
-    def _complete(self, principal: KafkaPrincipal) -> None:
+    def _complete(self, mechanism: ServerMechanism) -> None:
+        principal = KafkaPrincipal(USER_TYPE, mechanism.authorization_id)
         before = None if self._renewed is None else self._renewed.principal
         if before not in (None, principal):
             raise self.fail(
@@ -121,7 +124,7 @@ class SaslExchange:
                     f"{before.type}.{before.name}: {principal.type}.{principal.name}"
                 )
             )
-        self.session = Session(principal, self._mechanism_name)
+        self.session = Session(principal, self._mechanism_name, mechanism.expires_at_ms, mechanism.is_token)
         self.state = State.COMPLETE
 
     def fail(self, error: KafkaError) -> KafkaError:

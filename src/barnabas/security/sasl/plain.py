@@ -42,6 +42,9 @@ class PlainClient:
 class PlainServer:
     """The server side of PLAIN, with the passwords of all users."""
 
+    expires_at_ms: int | None = None
+    is_token = False
+
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
         self._user: str | None = None

@@ -154,18 +154,43 @@ def fake_credential(name: str, user: str, secret: bytes) -> ScramCredential:
     return ScramCredential(salt[:_FAKE_SALT_BYTES], stored_key, server_key, DEFAULT_ITERATIONS)
 
 
+def credential_of_password(name: str, password: str, salt: bytes) -> ScramCredential:
+    """Return the credential of a password. It takes a millisecond or two."""
+    digest = HASHES[name]
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, DEFAULT_ITERATIONS)
+    stored_key = hashlib.new(digest, hmac.digest(salted, b"Client Key", digest)).digest()
+    return ScramCredential(salt, stored_key, hmac.digest(salted, b"Server Key", digest), DEFAULT_ITERATIONS)
+
+
+class ScramToken(NamedTuple):
+    """A delegation token as a user: its owner, when it expires, and the credential of its HMAC."""
+
+    owner: str
+    expires_at_ms: int
+    credential: ScramCredential
+
+
 class ScramServer:
     """The server side of SCRAM. `credential_of` returns None for an unknown user; `secret` makes up credentials for these.
 
-    Extensions are ignored, except that a login with a delegation token is a login of an unknown user.
+    With the extension `tokenauth=true` the user name is the id of a delegation token, which `token_of` finds. Other extensions
+    are ignored.
     """
 
     def __init__(
-        self, name: str, credential_of: Callable[[str], ScramCredential | None], *, nonce: str, secret: bytes
+        self,
+        name: str,
+        credential_of: Callable[[str], ScramCredential | None],
+        *,
+        nonce: str,
+        secret: bytes,
+        token_of: Callable[[str], ScramToken | None] = lambda token_id: None,
     ) -> None:
         self.name = name
         self._hash = HASHES[name]
         self._credential_of = credential_of
+        self._token_of = token_of
+        self._token: ScramToken | None = None
         self._nonce = nonce
         self._secret = secret
         self._credential: ScramCredential | None = None
@@ -180,7 +205,15 @@ class ScramServer:
 
     @property
     def authorization_id(self) -> str:
-        return self._user if self._is_complete else ""
+        return "" if not self._is_complete else self._user if self._token is None else self._token.owner
+
+    @property
+    def expires_at_ms(self) -> int | None:
+        return None if self._token is None else self._token.expires_at_ms
+
+    @property
+    def is_token(self) -> bool:
+        return self._token is not None
 
     def evaluate(self, message: bytes) -> bytes:
         if self._is_complete:
@@ -195,7 +228,7 @@ class ScramServer:
             raise InvalidCredentialsError("the first message is not a SCRAM message")
         authorization_id, bare, name, nonce, extensions = match.groups()
         self._user = name.replace("=2C", ",").replace("=3D", "=")
-        credential = None if ",tokenauth=true" in extensions.lower() else self._credential_of(self._user)
+        credential = self._find(extensions)
         self._is_known = credential is not None
         if (authorization_id or self._user) != self._user:
             raise SaslError(OTHER_AUTHORIZATION_ID)
@@ -208,6 +241,13 @@ class ScramServer:
         answer = f"r={self._nonce},s={base64.b64encode(credential.salt).decode()},i={credential.iterations}".encode()
         self._said = bare.encode() + b"," + answer
         return answer
+
+    def _find(self, extensions: str) -> ScramCredential | None:
+        named = dict(each.split("=", 1) for each in extensions.split(",") if each)
+        if named.get("tokenauth", "").lower() != "true":
+            return self._credential_of(self._user)
+        self._token = self._token_of(self._user)
+        return None if self._token is None else self._token.credential
 
     def _final(self, message: bytes, credential: ScramCredential) -> bytes:
         match = re.fullmatch(_CLIENT_FINAL, _text(message))
