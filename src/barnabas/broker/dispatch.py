@@ -110,12 +110,13 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
         request, _ = read_request(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns)
+    context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns, route.api.name)
     try:
         response = _handle(route, context, request)
         if response is None or isinstance(response, Message | bytes):
-            return _answer(route, context, response)
+            return _answer(route, context, request, response)
     except Refused:
+        at_once(_audited(context, request, None))
         raise
     except Exception as error:
         return _in_slices(_failed(route, context, request, error))
@@ -132,7 +133,10 @@ def error_answer(frame: Frame, services: Services, peer: Peer, error: KafkaError
         request, _ = route.read_request(bytes(frame), position)
     except _UNREADABLE as unreadable:
         raise _undecodable(route, unreadable) from unreadable
-    context = Context(services, peer, route.version, header.correlation_id, header.client_id, services.monotonic_ns())
+    name = route.api.name
+    context = Context(
+        services, peer, route.version, header.correlation_id, header.client_id, services.monotonic_ns(), name
+    )
     return at_once(_failed(route, context, request, error))
 
 
@@ -145,7 +149,8 @@ def _decoded_in_slices(
         request, _ = yield from route.read_sliced(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    context = Context(services, peer, route.version, header.correlation_id, header.client_id, began_ns)
+    name = route.api.name
+    context = Context(services, peer, route.version, header.correlation_id, header.client_id, began_ns, name)
     return (yield from _answered_in_slices(route, context, request, _handle_in_slices(route, context, request)))
 
 
@@ -171,8 +176,9 @@ def _answered_in_slices(
         answer = yield from handler
         if isawaitable(answer):
             return _Waiting(route, context, request, answer)
-        return (yield from _encoded_in_slices(route, context, answer))
+        return (yield from _encoded_in_slices(route, context, request, answer))
     except Refused:
+        yield from _audited(context, request, None)
         raise
     except Exception as error:
         return (yield from _failed(route, context, request, error))
@@ -254,18 +260,27 @@ def _refuse(request: Message, refusal: KafkaError) -> NoReturn:
     raise KafkaError(refusal.code, refusal.message)
 
 
-def _answer(route: Route, context: Context, response: Response) -> Answer:
+def _audited(context: Context, request: Message | None, response: Response) -> Slices[None]:
+    """Write the line of the audit log, if there is one and the request needs it."""
+    audit = context.services.audit
+    if audit is not None and audit.needs_line(context):
+        yield from audit.answered(context, request, response)
+
+
+def _answer(route: Route, context: Context, request: Message | None, response: Response) -> Answer:
     """Encode a small response and count it, at once."""
     pieces = None
     if response is not None:
         pieces = encode_response(route.api, route.version, context.correlation_id, response)
         if isinstance(response, Message):
             route.counters.count_errors(response)
+    if context.services.audit is not None:
+        at_once(_audited(context, request, response))
     route.counters.latency_ns.observe(context.services.monotonic_ns() - context.began_ns)
     return pieces
 
 
-def _encoded_in_slices(route: Route, context: Context, response: Response) -> Slices[Answer]:
+def _encoded_in_slices(route: Route, context: Context, request: Message | None, response: Response) -> Slices[Answer]:
     """Do the same as `_answer`, with pauses."""
     pieces = None
     if response is not None:
@@ -275,14 +290,21 @@ def _encoded_in_slices(route: Route, context: Context, response: Response) -> Sl
                 route.counters.count_errors(response)
             else:
                 yield from route.counters.count_errors_in_slices(response)
+    if context.services.audit is not None:
+        yield from _audited(context, request, response)
     route.counters.latency_ns.observe(context.services.monotonic_ns() - context.began_ns)
     return pieces
 
 
 async def _later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Answer:
     try:
-        return await in_slices(_encoded_in_slices(route, context, await response))
+        return await in_slices(_encoded_in_slices(route, context, request, await response))
     except Refused:
+        await in_slices(_audited(context, request, None))
+        raise
+    except asyncio.CancelledError:
+        if context.services.audit is not None:
+            context.services.audit.left(context, request)
         raise
     except Exception as error:
         return await in_slices(_failed(route, context, request, error))
@@ -299,4 +321,4 @@ def _failed(route: Route, context: Context, request: Message, error: Exception) 
         _log.error("%s v%d of client %r failed", route.api.request, route.version, context.client_id, exc_info=error)
         code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
     response = yield from error_response_in_slices(route.api, route.version, request, code, message)
-    return (yield from _encoded_in_slices(route, context, response))
+    return (yield from _encoded_in_slices(route, context, request, response))

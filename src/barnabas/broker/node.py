@@ -186,6 +186,7 @@ class Node(NodeServices):
             self._bind()
             await self._start_metrics()
             self._open_log_dirs()
+            self.start_audit()
             self._check_files()
             await self._start_quorum()
             self._server.start(is_controller=True)
@@ -218,6 +219,7 @@ class Node(NodeServices):
                 self._coordinators.stop()
             await self.replicas.stop(self._lifecycle.epoch if self._lifecycle is not None else -1)
             await self.quorum.stop()
+        await self.stop_audit()
         for lock in self._locks:
             lock.release()
         if self._metrics is not None:

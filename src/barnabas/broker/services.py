@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.audit.audited import PATH, Audit
 from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.context import Encoded
 from barnabas.broker.counters import RequestCounters
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.surroundings import Surroundings
+from barnabas.config.definitions import ConfigError
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.mutation_quotas import MutationQuotas
 from barnabas.replicas.fetch_sessions import FetchSessions
@@ -33,6 +36,7 @@ class NodeServices:
         self.config = config
         self.surroundings = surroundings
         self.authorizer = authorizer
+        self.audit = Audit(config, surroundings.now_ms) if config.get_str(PATH) else None
         self.cluster_id = ""
         self.refusal: KafkaError | None = None
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
@@ -55,6 +59,23 @@ class NodeServices:
         self.monotonic_ns = surroundings.monotonic_ns
         self.routes: dict[tuple[bool, bytes], Route] = {}
         self.requests: dict[tuple[str, int], RequestCounters] = {}
+
+    def start_audit(self) -> None:
+        """Open the audit log, if there is one. Raises ConfigError if that is impossible."""
+        if self.audit is None:
+            return
+        self.audit.cluster_id = self.cluster_id
+        try:
+            self.audit.file.start()
+        except OSError as error:
+            raise ConfigError(
+                PATH, f"cannot write the audit log {error.filename}: {error.strerror or error}"
+            ) from error
+
+    async def stop_audit(self) -> None:
+        """Write the last lines of the audit log."""
+        if self.audit is not None:
+            await asyncio.to_thread(self.audit.file.stop)
 
     def request_counters(self, request: str, version: int) -> RequestCounters:
         """Return the counters of an API in one version."""
