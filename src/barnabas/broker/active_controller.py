@@ -14,7 +14,7 @@ from barnabas.controller.situation import Situation
 from barnabas.metadata.image import MetadataImage, Provenance
 from barnabas.metadata.replay import replay_in_slices
 from barnabas.replicated.decision import Result
-from barnabas.replicated.loop import Appender, Batch, Loop
+from barnabas.replicated.loop import Appended, Appender, Batch, Loop, ignore_appended
 from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 
@@ -78,16 +78,17 @@ class ActiveController:
         *arguments: Any,
         timeout_ms: int | None = None,
         accepted: Callable[[R], None] = lambda response: None,
+        appended: Appended = ignore_appended,
     ) -> R:
         def decide(head: MetadataImage) -> Result[R] | Slices[Result[R]]:
             return decision(self._situation(head), *arguments)
 
         if timeout_ms is None:
-            return await self.loop.write(decide, accepted)
+            return await self.loop.write(decide, accepted, appended)
         check_deadline(timeout_ms)
         try:
             async with asyncio.timeout(max(timeout_ms, MIN_COMMIT_TIMEOUT_MS) / 1000):
-                return await self.loop.write(decide, accepted)
+                return await self.loop.write(decide, accepted, appended)
         except TimeoutError:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicated.decision import Result
-from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.replicated.loop import Appended, ignore_appended
+from barnabas.security.acl import CLUSTER_NAME, WILDCARD, AclOperation, ResourceType
+from barnabas.security.audit_line import MAX_ROWS, Denial, MetadataRecords
 from barnabas.security.authorizer import (
     AuthorizerSettings,
     authorize,
@@ -21,6 +23,7 @@ from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Message
 
 if TYPE_CHECKING:
+    from barnabas.broker.audit.audited import Audit
     from barnabas.broker.client_metrics import ClientMetrics
     from barnabas.broker.counters import RequestCounters
     from barnabas.broker.dispatch import Route
@@ -64,11 +67,13 @@ class Controller(Protocol):
         *arguments: Any,
         timeout_ms: int | None = None,
         accepted: Callable[[R], None] = lambda response: None,
+        appended: Appended = ignore_appended,
     ) -> Awaitable[R]:
         """Decide, append the records, and return the response when they are committed.
 
         `decision(situation, *arguments)` is one of barnabas.controller's, a generator if it may be long. `accepted` is
-        called with its response once the records are appended: it applies the decision's changes to soft state. Raises
+        called with its response once the records are appended: it applies the decision's changes to soft state.
+        `appended` is called with the leader epoch and the first and last offset of records that are appended. Raises
         KafkaError: NOT_CONTROLLER, or REQUEST_TIMED_OUT if the timeout is not positive (nothing is changed) or the commit
         takes much longer than usual (the change may still happen).
         """
@@ -92,6 +97,7 @@ class Services(Protocol):
     encoded: dict[tuple[Any, ...], Encoded]
     encoded_topics: EncodedTopics
     authorizer: AuthorizerSettings
+    audit: Audit | None
     client_metrics: ClientMetrics
     quotas: NodeQuotas
     fetch_sessions: FetchSessions
@@ -192,15 +198,51 @@ class Peer(NamedTuple):
     is_forwarded: bool = False  # the request came in the envelope of a broker
 
 
+class _Recording:
+    """A `Controller` that notes in a context which records the request appended, for the audit log."""
+
+    def __init__(self, controller: Controller, context: Context) -> None:
+        self._controller = controller
+        self._context = context
+
+    def write(
+        self,
+        decision: Callable[..., Result[R] | Slices[Result[R]]],
+        *arguments: Any,
+        timeout_ms: int | None = None,
+        accepted: Callable[[R], None] = lambda response: None,
+        appended: Appended = ignore_appended,
+    ) -> Awaitable[R]:
+        return self._controller.write(
+            decision, *arguments, timeout_ms=timeout_ms, accepted=accepted, appended=self._context.note_appended
+        )
+
+    def heard(self, broker_id: int, broker_epoch: int) -> AbstractContextManager[None]:
+        return self._controller.heard(broker_id, broker_epoch)
+
+    def raise_kraft_version(self, level: int) -> None:
+        self._controller.raise_kraft_version(level)
+
+
 class Context:
-    """The services, caller and header values of one request."""
+    """The services, caller and header values of one request, and what the audit log shows of it.
+
+    `denied` are the first permissions that the caller lacked, `more_denied` is the number of others, and `appended` are
+    the records that the request appended to the metadata log. They are noted only if there is an audit log. `is_left` is
+    true when the client has disconnected before its answer.
+    """
 
     __slots__ = (
+        "api",
+        "appended",
         "began_ns",
         "client_id",
         "correlation_id",
+        "denied",
         "frame",
         "is_exempt",
+        "is_left",
+        "more_denied",
         "peer",
         "request_bytes",
         "services",
@@ -220,6 +262,7 @@ class Context:
         began_ns: int = 0,
         request_bytes: int = 0,
         time: RequestTime | None = None,
+        api: str = "",
     ) -> None:
         self.services = services
         self.peer = peer
@@ -233,6 +276,11 @@ class Context:
         self.is_exempt = False  # from the quota on time
         self.throttle_time_ms = 0
         self.throttled_by: ClientQuota | MutationQuotas | None = None
+        self.api = api
+        self.denied: Sequence[Denial] = ()
+        self.more_denied = 0
+        self.is_left = False
+        self.appended: Sequence[MetadataRecords] = ()
 
     def throttle(self, quota: ClientQuota | MutationQuotas, time_ms: int) -> None:
         """Throttle the client for this time, if no other quota does so for longer."""
@@ -250,7 +298,8 @@ class Context:
 
     @property
     def controller(self) -> Controller:
-        return self.services.controller
+        services = self.services
+        return services.controller if services.audit is None else _Recording(services.controller, self)
 
     @property
     def listener(self) -> Listener:
@@ -263,7 +312,17 @@ class Context:
         return login if login is not None and login.is_under_way else None
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        """Return True if the caller is authorized for the operation on the resource."""
+        """Return True if the caller is authorized for the operation on the resource.
+
+        For what the request needs: otherwise it is denied something, which the audit log shows.
+        """
+        if self.is_allowed(operation, resource_type, name):
+            return True
+        self._note_denied(operation, resource_type, name)
+        return False
+
+    def is_allowed(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        """Do the same where a no denies nothing: rows are left out, or another permission is enough."""
         services, peer = self.services, self.peer
         if not services.authorizer.enabled:
             return True
@@ -274,9 +333,28 @@ class Context:
         """Return True if the caller is authorized for the operation on at least one resource of the type."""
         services, peer = self.services, self.peer
         acls = services.image.acls.index
-        return authorize_by_resource_type(
-            acls, services.authorizer, peer.principal, peer.host, operation, resource_type
-        ).allowed
+        if authorize_by_resource_type(acls, services.authorizer, peer.principal, peer.host, operation, resource_type):
+            return True
+        self._note_denied(operation, resource_type, WILDCARD)
+        return False
+
+    def _note_denied(self, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
+        if self.services.audit is None:
+            return
+        if len(self.denied) < MAX_ROWS:
+            self.denied = (*self.denied, Denial(operation.name, resource_type.name, name))
+        else:
+            self.more_denied += 1
+
+    def for_later(self) -> Context:
+        """Return a context of the same request, for work that goes on after its answer."""
+        return Context(self.services, self.peer, self.version, self.correlation_id, self.client_id, api=self.api)
+
+    def note_appended(self, epoch: int, first: int, last: int) -> None:
+        """Note that this request appended these records to the metadata log."""
+        self.appended = (*self.appended, MetadataRecords(epoch, first, last))
+        if self.is_left and self.services.audit is not None:
+            self.services.audit.appended_after_leaving(self)
 
     def require_on_cluster(self, operation: AclOperation) -> None:
         """Raise CLUSTER_AUTHORIZATION_FAILED if the caller is not authorized for the operation on the cluster."""

@@ -19,6 +19,9 @@ from barnabas.wire.schema import MessageSchema, StructSchema
 ROWS_AT_ONCE: Final = 1024  # of a large response, looked at for errors before other work gets its turn
 SMALL_BYTES: Final = 1 << 15  # a response that is not larger is looked at at once
 
+_CODE: Final = "error_code"
+_NOT_COUNTED: Final = "topic_config_error_code"  # of a topic that was created; Kafka does not count it either
+
 _US: Final = 1000
 _MS: Final = 1000 * _US
 LATENCY_BOUNDS_NS: Final = (
@@ -46,14 +49,11 @@ class RequestCounters:
 
     def count_errors(self, response: Message) -> None:
         """Count the error codes of a small response, of its rows too."""
-        _counter_of(type(response))(response, self.errors)
+        count_errors(response, self.errors)
 
     def count_errors_in_slices(self, response: Message) -> Slices[None]:
         """Do the same for a response of any size, with pauses."""
-        count = _SLICED_COUNTERS.get(type(response))
-        if count is None:
-            count = _SLICED_COUNTERS[type(response)] = _compile(type(response), pauses=True)
-        yield from count(response, self.errors)
+        yield from count_errors_in_slices(response, self.errors)
 
 
 class ListenerCounters:
@@ -90,15 +90,24 @@ _SLICED_COUNTERS: dict[type[Message], Callable[[Message, Counter[int]], Slices[N
 def has_error(response: Message, code: int) -> bool:
     """Return True if the response has this error, as a whole or in any row."""
     errors: Counter[int] = Counter()
-    _counter_of(type(response))(response, errors)
+    count_errors(response, errors)
     return code in errors
 
 
-def _counter_of(of: type[Message]) -> Callable[[Message, Counter[int]], None]:
-    count = _COUNTERS.get(of)
+def count_errors(response: Message, errors: Counter[int]) -> None:
+    """Add the error codes of a response to `errors`."""
+    count = _COUNTERS.get(type(response))
     if count is None:
-        count = _COUNTERS[of] = _compile(of, pauses=False)
-    return count
+        count = _COUNTERS[type(response)] = _compile(type(response), pauses=False)
+    count(response, errors)
+
+
+def count_errors_in_slices(response: Message, errors: Counter[int]) -> Slices[None]:
+    """Do the same, with pauses."""
+    count = _SLICED_COUNTERS.get(type(response))
+    if count is None:
+        count = _SLICED_COUNTERS[type(response)] = _compile(type(response), pauses=True)
+    yield from count(response, errors)
 
 
 def _compile(of: type[Message], *, pauses: bool) -> Any:
@@ -115,7 +124,7 @@ def _lines(schema: MessageSchema, struct: StructSchema, depth: int, pauses: bool
     """Yield the lines that count the error codes of `row<depth>`: in its own fields, and in the rows of its arrays."""
     indent = "    " * (depth + 1)
     for field in struct.fields:
-        if field.type == "int16" and field.name.endswith("error_code") and not field.is_array:
+        if field.type == "int16" and field.name.endswith(_CODE) and field.name != _NOT_COUNTED and not field.is_array:
             yield f"{indent}if row{depth}.{field.name}: errors[row{depth}.{field.name}] += 1"
         elif field.is_struct and field.is_array:
             inner = list(_lines(schema, schema.structs[field.type], depth + 1, pauses))

@@ -132,14 +132,16 @@ def _dispatch(frame: Frame, services: Services, peer: Peer, time: RequestTime | 
         request, _ = read_request(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns, size, time)
+    name = route.api.name
+    context = Context(services, peer, version, header.correlation_id, header.client_id, began_ns, size, time, name)
     if route.is_forwarded:
         context.frame = bytes(frame)
     try:
         response = _handle(route, context, request)
         if response is None or isinstance(response, Message | bytes):
-            return _answer(route, context, response)
+            return _answer(route, context, request, response)
     except Refused:
+        at_once(_audited(context, request, None))
         raise
     except Exception as error:
         return _in_slices(_failed(route, context, request, error), time)
@@ -160,13 +162,14 @@ async def answer_enclosed(frame: bytes, services: Services, peer: Peer) -> bytes
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
     context = Context(services, peer, route.version, header.correlation_id, header.client_id, services.monotonic_ns())
+    context.api = route.api.name
     route.counters.requests += 1
     route.counters.request_bytes += len(frame)
     try:
         response = await _response(route, context, request)
         if isinstance(response, Message) and has_error(response, ErrorCode.NOT_CONTROLLER):
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
-        pieces = await in_slices(_encoded_in_slices(route, context, response))
+        pieces = await in_slices(_encoded_in_slices(route, context, request, response))
     except Refused:
         raise
     except Exception as error:
@@ -185,6 +188,7 @@ def error_answer(frame: Frame, services: Services, peer: Peer, error: KafkaError
     except _UNREADABLE as unreadable:
         raise _undecodable(route, unreadable) from unreadable
     context = Context(services, peer, route.version, header.correlation_id, header.client_id, services.monotonic_ns())
+    context.api = route.api.name
     return at_once(_failed(route, context, request, error))
 
 
@@ -197,8 +201,10 @@ def _decoded_in_slices(
         request, _ = yield from route.read_sliced(frame, position)
     except _UNREADABLE as error:
         raise _undecodable(route, error) from error
-    size = len(frame)
-    context = Context(services, peer, route.version, header.correlation_id, header.client_id, began_ns, size, time)
+    size, name = len(frame), route.api.name
+    context = Context(
+        services, peer, route.version, header.correlation_id, header.client_id, began_ns, size, time, name
+    )
     context.frame = bytes(frame) if route.is_forwarded else b""
     return (yield from _answered_in_slices(route, context, request, _handle_in_slices(route, context, request)))
 
@@ -229,6 +235,7 @@ async def _by_active_controller(route: Route, context: Context, request: Any, fo
         except KafkaError as error:
             if error.code is not ErrorCode.NOT_CONTROLLER:
                 raise
+    context.api = ""  # the active controller writes the line of the audit log
     return await forwarding.forward(route.api, context, context.frame)
 
 
@@ -247,8 +254,9 @@ def _answered_in_slices(
         answer = yield from handler
         if isawaitable(answer):
             return _Waiting(route, context, request, answer)
-        return (yield from _encoded_in_slices(route, context, answer))
+        return (yield from _encoded_in_slices(route, context, request, answer))
     except Refused:
+        yield from _audited(context, request, None)
         raise
     except Exception as error:
         return (yield from _failed(route, context, request, error))
@@ -331,7 +339,14 @@ def _refuse(request: Message, refusal: KafkaError) -> NoReturn:
     raise KafkaError(refusal.code, refusal.message)
 
 
-def _answer(route: Route, context: Context, response: Response) -> Answer:
+def _audited(context: Context, request: Message | None, response: Response) -> Slices[None]:
+    """Write the line of the audit log, if there is one and the request needs it."""
+    audit = context.services.audit
+    if audit is not None and audit.needs_line(context):
+        yield from audit.answered(context, request, response)
+
+
+def _answer(route: Route, context: Context, request: Message | None, response: Response) -> Answer:
     """Encode a small response and count it, at once."""
     if context.throttle_time_ms or context.time is not None:
         response = throttled(route.api, route.version, context, response)
@@ -340,11 +355,13 @@ def _answer(route: Route, context: Context, response: Response) -> Answer:
         pieces = encode_response(route.api, route.version, context.correlation_id, response)
         if isinstance(response, Message):
             route.counters.count_errors(response)
+    if context.services.audit is not None:
+        at_once(_audited(context, request, response))
     route.counters.latency_ns.observe(context.services.monotonic_ns() - context.began_ns)
     return pieces
 
 
-def _encoded_in_slices(route: Route, context: Context, response: Response) -> Slices[Answer]:
+def _encoded_in_slices(route: Route, context: Context, request: Message | None, response: Response) -> Slices[Answer]:
     """Do the same as `_answer`, with pauses."""
     if context.throttle_time_ms or context.time is not None:
         response = throttled(route.api, route.version, context, response)
@@ -356,6 +373,8 @@ def _encoded_in_slices(route: Route, context: Context, response: Response) -> Sl
                 route.counters.count_errors(response)
             else:
                 yield from route.counters.count_errors_in_slices(response)
+    if context.services.audit is not None:
+        yield from _audited(context, request, response)
     route.counters.latency_ns.observe(context.services.monotonic_ns() - context.began_ns)
     return pieces
 
@@ -367,8 +386,13 @@ def _later(route: Route, context: Context, request: Message, response: Awaitable
 
 async def _answered_later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Answer:
     try:
-        return await in_slices(_encoded_in_slices(route, context, await response))
+        return await in_slices(_encoded_in_slices(route, context, request, await response))
     except Refused:
+        await in_slices(_audited(context, request, None))
+        raise
+    except asyncio.CancelledError:
+        if context.services.audit is not None:
+            context.services.audit.left(context, request)
         raise
     except Exception as error:
         return await in_slices(_failed(route, context, request, error))
@@ -385,4 +409,4 @@ def _failed(route: Route, context: Context, request: Message, error: Exception) 
         _log.error("%s v%d of client %r failed", route.api.request, route.version, context.client_id, exc_info=error)
         code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
     response = yield from error_response_in_slices(route.api, route.version, request, code, message)
-    return (yield from _encoded_in_slices(route, context, response))
+    return (yield from _encoded_in_slices(route, context, request, response))

@@ -200,6 +200,7 @@ class Node(NodeServices):
             await self._credentials.start()
             await self._start_metrics()
             self._open_log_dirs()
+            self.start_audit()
             self._check_files()
             await self._start_quorum()
             if self.config.is_controller:
@@ -242,6 +243,7 @@ class Node(NodeServices):
                 self._coordinators.stop()
             await self.replicas.stop(self._lifecycle.epoch if self._lifecycle is not None else -1)
             await self.quorum.stop(hands_over=hands_over)
+        await self.stop_audit()
         for lock in self._locks:
             lock.release()
         if self._metrics is not None:
@@ -272,6 +274,7 @@ class Node(NodeServices):
             if self._coordinators is not None:
                 self._coordinators.stop()
             await self.replicas.drop()
+        await self.stop_audit()
         for lock in self._locks:
             lock.release()
         if self._metrics is not None:

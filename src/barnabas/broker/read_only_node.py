@@ -32,6 +32,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from barnabas import __version__
 from barnabas.broker.active_controller import check_deadline
+from barnabas.broker.audit.audited import PATH as AUDIT_PATH
 from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.dynamic_config import DynamicConfig
@@ -62,6 +63,7 @@ from barnabas.raft.voters import VoterSet
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.read_only import ReadOnlyReplicas, find_logs
 from barnabas.replicated.decision import Result
+from barnabas.replicated.loop import Appended, ignore_appended
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS
 from barnabas.slices import in_slices
@@ -87,6 +89,7 @@ _OF_THE_NETWORK = (
     *("security.inter.broker.protocol", "controller.listener.names", "process.roles", "node.id", "broker.id"),
     *("controller.quorum.voters", "controller.quorum.bootstrap.servers", "log.dir", "log.dirs", "metadata.log.dir"),
     server.METRICS_LISTENER,
+    AUDIT_PATH,
 )
 _AUTHORIZER = "authorizer.class.name"
 _PREFIXES_OF_THE_NETWORK = ("listener.name.", "ssl.", "sasl.")
@@ -190,6 +193,7 @@ class ReadOnlyController:
         *arguments: Any,
         timeout_ms: int | None = None,
         accepted: Callable[[R], None] = lambda response: None,
+        appended: Appended = ignore_appended,
     ) -> R:
         if timeout_ms is not None:
             check_deadline(timeout_ms)
@@ -305,6 +309,10 @@ class ReadOnlyNode(NodeServices):
 
     async def start(self) -> None:
         self._bind()
+        try:
+            self.start_audit()
+        except ConfigError as error:
+            raise NodeError(str(error)) from error
         directory = metadata_log_directory(self._found.metadata_log_dir)
         text = self._found.properties.get("controller.quorum.voters", "")
         try:
@@ -324,6 +332,7 @@ class ReadOnlyNode(NodeServices):
         self.coordinators.stop()
         if self._has_logs:
             await self.replicas.stop()
+        await self.stop_audit()
 
     def describe(self) -> Iterator[str]:
         """Yield a few lines that state what is served and how to reach it."""

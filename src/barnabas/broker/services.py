@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.audit.audited import PATH, Audit
 from barnabas.broker.client_metrics import ClientMetrics
 from barnabas.broker.context import Encoded
 from barnabas.broker.counters import RequestCounters
 from barnabas.broker.encoded_topics import EncodedTopics
 from barnabas.broker.node_quotas import NodeQuotas
 from barnabas.broker.surroundings import Surroundings
+from barnabas.config.definitions import ConfigError
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.image import MetadataImage
 from barnabas.replicas.fetch_sessions import FetchSessions
@@ -37,6 +40,7 @@ class NodeServices:
         self.config = config
         self.surroundings = surroundings
         self.authorizer = authorizer
+        self.audit = Audit(config, surroundings.now_ms) if config.get_str(PATH) else None
         self.cluster_id = ""
         self.refusal: KafkaError | None = None
         self.forwarding: Forwarding | None = None
@@ -63,6 +67,23 @@ class NodeServices:
     def follow_quotas(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
         """Apply the client quotas of a new image."""
         return self.quotas.bounds.follow(new.quotas)
+
+    def start_audit(self) -> None:
+        """Open the audit log, if there is one. Raises ConfigError if that is impossible."""
+        if self.audit is None:
+            return
+        self.audit.cluster_id = self.cluster_id
+        try:
+            self.audit.file.start()
+        except OSError as error:
+            raise ConfigError(
+                PATH, f"cannot write the audit log {error.filename}: {error.strerror or error}"
+            ) from error
+
+    async def stop_audit(self) -> None:
+        """Write the last lines of the audit log."""
+        if self.audit is not None:
+            await asyncio.to_thread(self.audit.file.stop)
 
     def request_counters(self, request: str, version: int) -> RequestCounters:
         """Return the counters of an API in one version."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.controller import topics
+from barnabas.slices import in_slices
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 if TYPE_CHECKING:
-    from barnabas.broker.context import Controller
+    from barnabas.broker.context import Context, Controller
     from barnabas.broker.controller_channel import ControllerChannel
     from barnabas.config.server_config import ServerConfig
 
@@ -38,13 +40,16 @@ class TopicCreation:
         self._names: set[str] = set()
         self._tasks: dict[asyncio.Task[None], None] = {}  # in order
 
-    def begin(self, names: Iterable[str]) -> None:
-        """Start to create the topics whose creation is not in progress. Names must be valid."""
+    def begin(self, names: Iterable[str], asked_by: Context | None = None) -> None:
+        """Start to create the topics whose creation is not in progress. Names must be valid.
+
+        The audit log names the request that asked for them.
+        """
         wanted = [name for name in names if name not in self._names]
         if not wanted:
             return
         self._names.update(wanted)
-        task = asyncio.get_running_loop().create_task(self._create(wanted))
+        task = asyncio.get_running_loop().create_task(self._create(wanted, asked_by))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
 
@@ -58,25 +63,32 @@ class TopicCreation:
             task.cancel()
         await self.wait_done()
 
-    async def _create(self, names: list[str]) -> None:
+    async def _create(self, names: list[str], asked_by: Context | None) -> None:
         wanted = [creatable_topic(name, self._config) for name in names]
         timeout_ms = self._config.get_int("request.timeout.ms")
+        asked = None if asked_by is None else asked_by.for_later()
+        controller = self._controller if asked is None else asked.controller
+        errors: Counter[int] = Counter()
         try:
-            rows = await self._created(wanted, timeout_ms)
+            rows = await self._created(controller, wanted, timeout_ms)
         except (KafkaError, OSError) as error:
             _log.warning("creating the topics %s failed: %s", ", ".join(names), error)
+            errors[error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR] = len(names)
         else:
             for row in rows:
                 if row.error_code:
                     _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
+                    errors[row.error_code] += 1
         finally:
             self._names.difference_update(names)
+        if asked is not None and asked.services.audit is not None:
+            await in_slices(asked.services.audit.created(asked, names, errors))
 
     async def _created(
-        self, wanted: list[CreateTopicsRequest.CreatableTopic], timeout_ms: int
+        self, controller: Controller, wanted: list[CreateTopicsRequest.CreatableTopic], timeout_ms: int
     ) -> list[CreateTopicsResponse.CreatableTopicResult]:
         try:
-            return (await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
+            return (await controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
         except KafkaError as error:
             if error.code is not ErrorCode.NOT_CONTROLLER or self._channel is None:
                 raise

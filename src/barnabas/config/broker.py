@@ -885,6 +885,16 @@ add.partitions.to.txn.retry.backoff.ms int 20 high >=1
     Initial backoff before retrying to add partitions to a transaction.
 
 # barnabas
+barnabas.audit.log.path string "" low
+    File of the audit log: one JSON line for each request that changes something or is denied; empty for none.
+barnabas.audit.log.data boolean false low
+    Whether the audit log also has the requests of producers and consumers that write.
+barnabas.audit.log.max.bytes long 67108864 low >=4096
+    Size at which the file of the audit log is rotated.
+barnabas.audit.log.max.files int 10 low >=1
+    Number of files of the audit log, with the current one; the oldest is deleted.
+barnabas.audit.log.queue.max.bytes long 16777216 low >=65536
+    Memory for lines of the audit log that are not written yet; lines beyond it are dropped and counted.
 barnabas.metrics.listener string "" low loopback-address
     HTTP address of metrics in Prometheus' format and of health checks: host:port, or :port for 127.0.0.1; empty for none.
 barnabas.metrics.max.groups int 500 low >=0

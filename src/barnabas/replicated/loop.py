@@ -67,6 +67,11 @@ class Batch(NamedTuple):
 Apply = Callable[[Image, Batch], Image | Slices[Image]]
 Subscriber = Callable[[Image, Image, Sequence[Any]], Slices[None] | None]
 Decision = Callable[[Image], Result[R] | Slices[Result[R]]]
+Appended = Callable[[int, int, int], None]
+
+
+def ignore_appended(epoch: int, first_offset: int, last_offset: int) -> None:
+    """The default of `appended`."""
 
 
 MAX_BATCH_RECORDS = 10_000  # a request causes no more; only the controller's own actions do, and may be split
@@ -122,24 +127,35 @@ class Loop(Generic[Image]):
 
     # --- called by writers
 
-    async def write(self, decide: Decision[Image, R], accepted: Callable[[R], None] = lambda response: None) -> R:
+    async def write(
+        self,
+        decide: Decision[Image, R],
+        accepted: Callable[[R], None] = lambda response: None,
+        appended: Appended = ignore_appended,
+    ) -> R:
         """Decide on the head, append the records, and return the response when they are committed.
 
         `accepted` is called with the response once the records are appended, before any other decision: it applies what
-        the decision says about soft state. A decision that raises changes nothing.
+        the decision says about soft state. A decision that raises changes nothing. `appended` is called with the epoch
+        and the first and last offset of each batch of records.
         """
-        response = await self.write_soon(decide, accepted)
+        response = await self.write_soon(decide, accepted, appended)
         # Wait even without records: the response may depend on state that is not committed yet.
         await self.wait_head_committed()
         return response
 
-    async def write_soon(self, decide: Decision[Image, R], accepted: Callable[[R], None] = lambda response: None) -> R:
+    async def write_soon(
+        self,
+        decide: Decision[Image, R],
+        accepted: Callable[[R], None] = lambda response: None,
+        appended: Appended = ignore_appended,
+    ) -> R:
         """Decide and append, after the changes that have begun and in slices, as `write` does.
 
         The response is returned before the commit, so its records may still be lost.
         """
         self._head()
-        work = self._writing.add(self._write(decide, accepted))
+        work = self._writing.add(self._write(decide, accepted, appended))
         return work.result if work.is_done else await work.wait()
 
     def write_nowait(self, decide: Decision[Image, R]) -> R:
@@ -158,17 +174,19 @@ class Loop(Generic[Image]):
         """Apply a batch that this leader wrote to the log without a decision, such as a transaction marker."""
         at_once(self._apply_to_head(batch))
 
-    def _write(self, decide: Decision[Image, R], accepted: Callable[[R], None]) -> Slices[R]:
+    def _write(
+        self, decide: Decision[Image, R], accepted: Callable[[R], None], appended: Appended = ignore_appended
+    ) -> Slices[R]:
         head, epoch = self._head(), self.epoch
         result = yield from result_of(decide(head))
         for start in range(0, len(result.records), MAX_BATCH_RECORDS):
             records = result.records[start : start + MAX_BATCH_RECORDS]
             self._check_unchanged(head)
-            head = yield from self._append(epoch, records, result.producer)
+            head = yield from self._append(epoch, records, result.producer, appended)
         accepted(result.response)
         return result.response
 
-    def _append(self, epoch: int, records: Records, producer: Producer | None) -> Slices[Image]:
+    def _append(self, epoch: int, records: Records, producer: Producer | None, appended: Appended) -> Slices[Image]:
         if producer is None:
             last_offset = yield from result_of(self._log.append(epoch, records))
         else:
@@ -176,6 +194,7 @@ class Loop(Generic[Image]):
             last_offset = yield from result_of(log.append(epoch, records, producer))
         plain = [record for record, _ in records]
         batch = Batch(last_offset - len(plain) + 1, last_offset, epoch, self._now_ms(), plain, producer)
+        appended(epoch, batch.base_offset, last_offset)
         return (yield from self._apply_to_head(batch))
 
     def _apply_to_head(self, batch: Batch) -> Slices[Image]:

@@ -28,9 +28,10 @@ async def handle(context: Context, request: ConsumerGroupHeartbeatRequest) -> Co
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    may_describe = partial(context.may, AclOperation.DESCRIBE, ResourceType.TOPIC)
-    if not all(may_describe(name) for name in request.subscribed_topic_names or ()):
+    names = request.subscribed_topic_names or ()
+    if not all(context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     asker = Asker(context.client_id or "", f"/{context.peer.host}")
     consumer = context.services.groups.consumer
+    may_describe = partial(context.is_allowed, AclOperation.DESCRIBE, ResourceType.TOPIC)
     return await consumer.consumer_heartbeat(request, context.version, asker, may_describe)

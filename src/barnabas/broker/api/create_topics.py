@@ -58,7 +58,7 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> Row:
 
 def _refused(context: Context, times: Counter[str]) -> Slices[dict[str, Row]]:
     """Return the rows of topics that are refused without asking the controller."""
-    may_create_all = context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+    may_create_all = context.is_allowed(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
     twice = [name for name, count in times.items() if count > 1]
     rows = {name: _failed(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in hash_order(twice)}
     for name in hash_order(name for name in times if name not in rows):
@@ -76,7 +76,7 @@ def _describable(context: Context, accepted: list[CreateTopicsRequest.CreatableT
         return frozenset()
     names: set[str] = set()
     for topic in accepted:
-        if context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+        if context.is_allowed(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
             names.add(topic.name)
         yield
     return frozenset(names)

@@ -36,7 +36,7 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
     if (names or ids) and request.timeout_ms <= 0:  # Kafka times out when it looks them up
         return await in_slices(_all_failed(asked, ErrorCode.REQUEST_TIMED_OUT))
     chosen: dict[Uuid, Row] = {}
-    may_delete_all = context.may(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
+    may_delete_all = context.is_allowed(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
     rows += await in_slices(mapped(lambda topic_id: _choose_by_id(context, topic_id, chosen, may_delete_all), ids))
     given_ids = {topic.topic_id for topic in asked}
     replaced: set[int] = set()
@@ -96,7 +96,7 @@ def _choose_by_id(context: Context, topic_id: Uuid, chosen: dict[Uuid, Row], may
     if may_delete_all or context.may(AclOperation.DELETE, ResourceType.TOPIC, topic.name):
         row = chosen[topic_id] = Row(name=topic.name, topic_id=topic_id)
         return row
-    shown = topic.name if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name) else None
+    shown = topic.name if context.is_allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name) else None
     return _failed(shown, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 

@@ -34,7 +34,7 @@ def handle(context: Context, request: DescribeClusterRequest) -> DescribeCluster
         return _refused(context, ErrorCode.MISMATCHED_ENDPOINT_TYPE, text)
     response = DescribeClusterResponse(cluster_id=context.services.cluster_id, endpoint_type=here)
     if request.include_cluster_authorized_operations:
-        may_describe = context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+        may_describe = context.is_allowed(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
         operations = context.authorized_operations(ResourceType.CLUSTER, CLUSTER_NAME) if may_describe else 0
         response.cluster_authorized_operations = operations
     if context.listener.is_controller:

@@ -71,7 +71,7 @@ def _all_from(context: Context, start: str) -> Iterator[str]:
     """Yield the names lazily, so that a page costs only its own size."""
     names = context.image.topics.names
     for at in range(bisect_left(names, start), len(names)):
-        if _may_describe(context, names[at]):
+        if context.is_allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, names[at]):
             yield names[at]
 
 

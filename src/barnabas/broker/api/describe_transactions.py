@@ -42,6 +42,6 @@ def _describe(context: Context, transactional_id: str) -> Row:
         topics=[
             DescribeTransactionsResponse.TopicData(topic=topic, partitions=indexes)
             for topic, indexes in by_topic(partitions).items()
-            if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+            if context.is_allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
         ],
     )

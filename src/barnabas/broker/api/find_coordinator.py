@@ -78,7 +78,7 @@ def _find(context: Context, key_type: int, key: str) -> Found:
 def _leader(context: Context, name: str, key: str) -> Found:
     topic = context.image.topics.get(name)
     if topic is None:
-        context.services.topic_creation.begin([name])
+        context.services.topic_creation.begin([name], context)
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
     broker = context.image.brokers.get(leader)

@@ -38,7 +38,7 @@ async def handle(context: Context, request: InitProducerIdRequest) -> InitProduc
 def _check_may(context: Context, request: InitProducerIdRequest) -> None:
     transactional_id = request.transactional_id
     if transactional_id is None:
-        may = context.may(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+        may = context.is_allowed(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
         if not may and not context.may_any(AclOperation.WRITE, ResourceType.TOPIC):
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return

@@ -16,14 +16,14 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResp
 def handle(context: Context, request: ListGroupsRequest) -> Slices[ListGroupsResponse]:
     states = {state.lower().strip() for state in request.states_filter}
     types = {name.lower().strip() for name in request.types_filter}
-    may_all = context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+    may_all = context.is_allowed(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
     rows = []
     for group in (yield from context.services.groups.listed()):
         yield
         if (
             (not states or group.state.lower() in states)
             and (not types or group.type in types)
-            and (may_all or context.may(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id))
+            and (may_all or context.is_allowed(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id))
         ):
             rows.append(
                 ListGroupsResponse.ListedGroup(

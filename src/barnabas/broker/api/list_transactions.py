@@ -28,7 +28,7 @@ def handle(context: Context, request: ListTransactionsRequest) -> Slices[ListTra
     found = []
     for each in transactions:
         yield
-        if _is_wanted(each, request, producer_ids, now_ms) and context.may(
+        if _is_wanted(each, request, producer_ids, now_ms) and context.is_allowed(
             AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id
         ):
             found.append(

@@ -64,7 +64,7 @@ def _response(context: Context, request: MetadataRequest) -> MetadataResponse:
     if alive:  # in turn, so that admin requests spread over the brokers
         response.controller_id = alive[context.correlation_id % len(alive)][0]
     if context.version in _CLUSTER_OPERATIONS and request.include_cluster_authorized_operations:
-        may_describe = context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+        may_describe = context.is_allowed(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
         operations = context.authorized_operations(ResourceType.CLUSTER, CLUSTER_NAME) if may_describe else 0
         response.cluster_authorized_operations = operations
     return response
@@ -111,7 +111,7 @@ def _all(context: Context, request: MetadataRequest, view: TopicsView) -> Slices
     rows = []
     for name in topics.names:
         yield
-        if _may_describe(context, name):
+        if context.is_allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             rows.append(_row(context, request, view, topics.by_id[topics.ids[name]]))
     return b"".join((view.length(len(rows)), *rows))
 
@@ -157,10 +157,10 @@ def _missing(context: Context, request: MetadataRequest, view: TopicsView, names
     """Yield the rows of topics that do not exist. Start to create them if requested, enabled and authorized."""
     refused: dict[str, None] = {}
     if request.allow_auto_topic_creation and context.config.get_bool("auto.create.topics.enable") and names:
-        if not context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+        if not context.is_allowed(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
             not_mine = (name for name in names if not context.may(AclOperation.CREATE, ResourceType.TOPIC, name))
             refused = dict.fromkeys(not_mine)
-        context.services.topic_creation.begin(n for n in names if n not in refused and is_valid(n))
+        context.services.topic_creation.begin((n for n in names if n not in refused and is_valid(n)), context)
     for name in names:
         if name not in refused:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -111,7 +111,7 @@ def _finish(context: Context, group: Group, row: GroupRow, refused: list[TopicRo
         return row
     found, row.topics = row.topics, []
     for topic in found:
-        if context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
+        if context.is_allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             row.topics.append(topic)
         yield
     if context.version >= IDS_FROM:  # a deleted topic has no id and is left out

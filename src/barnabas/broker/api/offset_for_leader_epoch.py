@@ -21,7 +21,7 @@ Asked = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
 
 
 def handle(context: Context, request: OffsetForLeaderEpochRequest) -> Slices[OffsetForLeaderEpochResponse]:
-    may_all = context.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+    may_all = context.is_allowed(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
     topics: list[Topic] = []
     refused: list[Topic] = []
     for topic in request.topics:

@@ -24,7 +24,7 @@ Row = WriteTxnMarkersResponse.WritableTxnMarkerResult
 
 
 async def handle(context: Context, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
-    if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
+    if not context.is_allowed(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         context.require_on_cluster(AclOperation.CLUSTER_ACTION)
     errors: dict[int, dict[TopicPartition, ErrorCode]] = {}
     others_first = Breather()
