@@ -10,10 +10,11 @@ MINUTES ?= 60
 SEED ?= $(shell date +%s)
 WORKERS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 JAVA_PACKAGE := openjdk-17-jre-headless
+BROWSER_PACKAGES := chromium chromium-driver
 # Recipe lines with $(MAKE) run even under `make -n`. Under another name they do not.
 THIS_MAKE := $(MAKE)
 
-.PHONY: help install lake dev java compile run test fuzz lint fmt generate bench interop soak clean
+.PHONY: help install lake dev java chromium compile run test fuzz lint fmt generate bench interop soak clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +50,14 @@ java: ## Java 17, which Spark needs; installed with apt where there is none and 
 	  echo "Spark needs Java 17: installing $(JAVA_PACKAGE) with apt-get"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(JAVA_PACKAGE) >/dev/null; }
 
+chromium: ## Chromium for the tests of the console; installed with apt where there is none and this is root
+	@command -v chromedriver >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || \
+	    { echo "tests of the console in a browser are skipped: apt-get install $(BROWSER_PACKAGES) (as root)"; exit 0; }; \
+	  echo "the tests of the console need Chromium: installing $(BROWSER_PACKAGES) with apt-get"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(BROWSER_PACKAGES) >/dev/null || \
+	    echo "Chromium could not be installed: tests of the console in a browser are skipped"; }
+
 compile: install ## Compile the sources, so that a node starts at once
 	@$(BIN)/python -m compileall -q src
 
@@ -56,8 +65,9 @@ compile: install ## Compile the sources, so that a node starts at once
 run: compile ## A node on 127.0.0.1:9092 with a small shop in ./data, and a report on it
 	@$(BIN)/barnabas demo --prepare '$(THIS_MAKE) --no-print-directory --keep-going lake java'
 
-test: java lint ## All checks and tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not spark'
+test: java chromium lint ## All checks and tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not spark and not browser'
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m browser tests/console
 	$(BIN)/python -m pytest -n 2 --dist loadscope -m spark tests/lake
 
 fuzz: dev ## New cases: the property tests ROUNDS times, then each target for SECONDS; or only TARGET=codec

@@ -54,6 +54,7 @@ COMMANDS = {
     for name, line in {
         "serve": "Run a node: a broker, a controller or both.",
         "demo": "Run a node with example data, and write a report on it.",
+        "console": "Show clusters in a browser.",
         "doctor": "Check settings, log dirs and clusters, and say what to do.",
         "storage": "Format the log dirs of a node, and show their state.",
         "topics": "List, describe, create, alter and delete topics.",

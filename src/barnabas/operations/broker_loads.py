@@ -89,7 +89,7 @@ def broker_loads(nodes: Iterable[Node], partitions: Iterable[Partition], dirs: D
                 _skew_percent(replicas, broker_id, running) if is_running else None,
                 under_replicated[broker_id],
                 out_of_sync[broker_id],
-                Disk() if found is None or isinstance(found, KafkaError) else _disk(found.values()),
+                Disk() if found is None or isinstance(found, KafkaError) else disk_of(found.values()),
                 found if isinstance(found, KafkaError) else None,
             )
         )
@@ -102,7 +102,7 @@ def _skew_percent(counts: Mapping[int, int], broker_id: int, running: list[int])
     return round(100 * (counts.get(broker_id, 0) - mean) / mean, 1) if mean else None
 
 
-def _disk(dirs: Iterable[LogDir]) -> Disk:
+def disk_of(dirs: Iterable[LogDir]) -> Disk:
     every = list(dirs)
     return Disk(
         sum(replica.size for each in every for replica in each.replicas),

@@ -38,12 +38,12 @@ def _complete_check(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 def _checks() -> dict[str, tuple[Check[Any], ...]]:
     """Return all checks, by what they check."""
-    from barnabas.operations.doctor import brokers, clients, log_dirs, settings, topics
+    from barnabas.operations.doctor import cluster, log_dirs, settings
 
     return {
         "settings": settings.CHECKS,
         "log dirs": log_dirs.CHECKS,
-        "cluster": (*brokers.CHECKS, *topics.CHECKS, *clients.CHECKS),
+        "cluster": cluster.CHECKS,
     }
 
 

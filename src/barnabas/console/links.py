@@ -1,0 +1,122 @@
+"""Clients of the console: one for each cluster and principal, opened when it is first needed.
+
+Its one rule: a client belongs to one principal. A cluster that cannot be reached is an error of that question; the next
+question tries again. Requests are counted, so that a page can show what it costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+from barnabas.client.cluster import Cluster
+from barnabas.console.security.sessions import Login
+from barnabas.console.settings import ClusterEntry
+
+T = TypeVar("T")
+NOBODY = ""
+"""The principal of clusters without a login."""
+MAX_LINKS = 200
+MAX_AT_ONCE = 4
+"""Questions to one cluster at the same time, for one principal."""
+_WINDOW_S = 60.0
+_MAX_COUNTED = 10_000
+
+
+class LinkKey(NamedTuple):
+    """A cluster and a principal."""
+
+    cluster: str
+    principal: str
+
+
+class Link:
+    """A client that is connected when it is first used. All questions go through `ask`."""
+
+    def __init__(self, entry: ClusterEntry, login: Login | None) -> None:
+        self.entry = entry
+        self.key = LinkKey(entry.name, NOBODY if login is None else login.principal)
+        self._login = login
+        self._cluster: Cluster | None = None
+        self._starting = asyncio.Lock()
+        self._at_once = asyncio.Semaphore(MAX_AT_ONCE)
+        self._requests: deque[float] = deque(maxlen=_MAX_COUNTED)
+        self.requests = 0
+
+    async def cluster(self) -> Cluster:
+        """Return the connected client. Raises the errors of a start."""
+        async with self._starting:
+            if self._cluster is None:
+                login = self._login
+                user, password = (None, None) if login is None else (login.user, login.password)
+                cluster = Cluster(self.entry.client_settings(user, password))
+                cluster.on_response = self._count
+                try:
+                    await cluster.start(cluster.settings.get_int("bootstrap.timeout.ms"))
+                except BaseException:
+                    await cluster.close()
+                    raise
+                self._cluster = cluster
+            return self._cluster
+
+    async def ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
+        """Return the answer to a question."""
+        async with self._at_once:
+            return await question(await self.cluster())
+
+    def _count(self, request: object, response: object) -> None:
+        self.requests += 1
+        self._requests.append(time.monotonic())
+
+    @property
+    def requests_per_minute(self) -> int:
+        """Requests of the last minute."""
+        since_s = time.monotonic() - _WINDOW_S
+        while self._requests and self._requests[0] < since_s:
+            self._requests.popleft()
+        return len(self._requests)
+
+    async def close(self) -> None:
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            with suppress(Exception):
+                await cluster.close()
+
+
+class Links:
+    """All clients, the least recently used first."""
+
+    def __init__(self) -> None:
+        self._links: OrderedDict[LinkKey, Link] = OrderedDict()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def link(self, entry: ClusterEntry, login: Login | None) -> Link:
+        key = LinkKey(entry.name, NOBODY if login is None else login.principal)
+        found = self._links.get(key)
+        if found is None:
+            found = self._links[key] = Link(entry, login)
+        self._links.move_to_end(key)
+        while len(self._links) > MAX_LINKS:
+            self._drop(next(iter(self._links)))
+        return found
+
+    def keep_only(self, principals: set[tuple[str, str]]) -> list[LinkKey]:
+        """Close the clients of principals that no session has any more, and return their keys."""
+        gone = [key for key in self._links if key.principal != NOBODY and tuple(key) not in principals]
+        for key in gone:
+            self._drop(key)
+        return gone
+
+    def _drop(self, key: LinkKey) -> None:
+        task = asyncio.ensure_future(self._links.pop(key).close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        for key in list(self._links):
+            self._drop(key)
+        await asyncio.gather(*self._closing)

@@ -1,0 +1,1 @@
+"""Who may use a console: hosts and origins, headers, sessions, start token and logins."""

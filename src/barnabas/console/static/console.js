@@ -1,0 +1,212 @@
+// Keeps a page up to date and adds keys. Without it, every page still works: reload it, and use its links.
+"use strict";
+
+const main = document.getElementById("main");
+const live = document.getElementById("live");
+const state = document.getElementById("live-state");
+let source = null;
+let asking = false;
+let again = false;
+
+function say(text, kind) {
+  if (state) {
+    state.textContent = text;
+    state.dataset.kind = kind;
+  }
+}
+
+// --- live updates: an event says that there is a new answer, and the page asks for its own content again
+
+function isBusy() {
+  const focused = document.activeElement;
+  return live.contains(focused) && ["INPUT", "SELECT", "TEXTAREA"].includes(focused.tagName);
+}
+
+async function refresh() {
+  if (asking) {
+    again = true;
+    return;
+  }
+  if (isBusy() || !getSelection().isCollapsed) {
+    return;
+  }
+  asking = true;
+  try {
+    const response = await fetch(location.href, { headers: { "x-console-live": "1" }, redirect: "manual" });
+    if (response.status === 401 || response.type === "opaqueredirect") {
+      location.reload();
+      return;
+    }
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const fresh = page.getElementById("live");
+    if (fresh !== null && !isBusy()) {
+      const opened = new Set([...live.querySelectorAll("details[open][id]")].map((each) => each.id));
+      const focused = live.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+      live.replaceChildren(...fresh.childNodes);
+      for (const each of live.querySelectorAll("details[id]")) {
+        if (opened.has(each.id)) {
+          each.open = true;
+        }
+      }
+      if (focused !== null) {
+        const same = [...live.querySelectorAll("a[href]")].find((each) => each.getAttribute("href") === focused);
+        if (same) {
+          same.focus({ preventScroll: true });
+        }
+      }
+      const at = page.getElementById("asked-at");
+      const shown = document.getElementById("asked-at");
+      if (at !== null && shown !== null) {
+        shown.replaceWith(at);
+      }
+      shownTimes();
+      follow(fresh.dataset.keys);
+    }
+  } catch {
+    say("console not reachable", "bad");
+  } finally {
+    asking = false;
+    if (again) {
+      again = false;
+      setTimeout(refresh, 200);
+    }
+  }
+}
+
+function follow(keys) {
+  if (keys === live.dataset.keys && source !== null) {
+    return;
+  }
+  live.dataset.keys = keys;
+  stop();
+  start();
+}
+
+function start() {
+  if (source !== null || !live.dataset.keys || document.hidden) {
+    return;
+  }
+  source = new EventSource(live.dataset.events + "?keys=" + encodeURIComponent(live.dataset.keys));
+  source.onopen = () => say("live", "good");
+  source.onmessage = refresh;
+  source.onerror = () => say("connecting", "bad");
+  source.addEventListener("gone", () => {
+    stop();
+    refresh();
+  });
+}
+
+function stop() {
+  if (source !== null) {
+    source.close();
+    source = null;
+  }
+}
+
+if (live !== null) {
+  start();
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      stop();
+      say("paused", "");
+    } else {
+      start();
+      refresh();
+    }
+  });
+  addEventListener("pagehide", stop);
+}
+
+// --- times: the server writes UTC; a hint shows the time of this machine
+
+function shownTimes() {
+  for (const each of document.querySelectorAll("time[datetime]:not([title])")) {
+    const at = new Date(each.getAttribute("datetime"));
+    if (!Number.isNaN(at.getTime())) {
+      each.title = at.toLocaleString();
+    }
+  }
+}
+shownTimes();
+
+// --- theme
+
+const themes = ["", "light", "dark"];
+const toggle = document.getElementById("theme");
+if (toggle !== null) {
+  const names = { "": "Auto", light: "Light", dark: "Dark" };
+  const show = () => {
+    toggle.textContent = names[document.documentElement.dataset.theme];
+  };
+  toggle.hidden = false;
+  show();
+  toggle.addEventListener("click", () => {
+    const next = themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length];
+    document.documentElement.dataset.theme = next;
+    document.cookie = "theme=" + next + "; path=/; max-age=31536000; samesite=lax";
+    show();
+  });
+}
+
+// --- copying of commands
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (button !== null) {
+    const text = document.getElementById(button.dataset.copy).textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
+    }
+  }
+});
+
+// --- filters apply at once
+
+document.addEventListener("change", (event) => {
+  if (event.target.matches("select[data-submit]")) {
+    event.target.form.requestSubmit();
+  }
+});
+
+// --- keys: / searches, g and a letter goes to a page, ? shows them
+
+let went = 0;
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, select, textarea, [contenteditable]");
+  if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) {
+    return;
+  }
+  if (event.key === "Escape" && typing) {
+    typing.blur();
+  } else if (event.key === "/") {
+    const search = main && main.querySelector("input[type=search]");
+    if (search) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  } else if (event.key === "?") {
+    const help = document.getElementById("keys");
+    if (help !== null && !help.open) {
+      help.showModal();
+    }
+  } else if (event.key === "g") {
+    went = Date.now();
+  } else if (Date.now() - went < 1500) {
+    went = 0;
+    const link = document.querySelector('nav a[data-key="' + CSS.escape(event.key) + '"]');
+    if (link !== null) {
+      link.click();
+    }
+  }
+});
+
+// --- the state of long lists
+
+const search = document.querySelector("input[type=search][autofocus]");
+if (search !== null) {
+  search.setSelectionRange(search.value.length, search.value.length);
+}

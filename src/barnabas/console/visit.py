@@ -1,0 +1,145 @@
+"""One request to a page: who asks, about which cluster, and how the page is made.
+
+Its one rule: pages reach a cluster only through `Visit.ask` (shared answers) or `Visit.now` (a question of this visit alone),
+both with the principal of the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from barnabas import __version__
+from barnabas.console import formats
+from barnabas.console.errors import RefusedError
+from barnabas.console.links import Link
+from barnabas.console.live import Answer, Live, Question
+from barnabas.console.security.sessions import Session
+from barnabas.console.settings import ClusterEntry, ConsoleSettings
+
+if TYPE_CHECKING:
+    from barnabas.client.cluster import Cluster
+
+T = TypeVar("T")
+LIVE_HEADER = "x-console-live"
+"""Sent by the script of a page that asks for its own content again."""
+MAX_FIELD_LENGTH = 100_000
+
+
+class Nav:
+    """The pages in the order of the navigation: name, title, and the key to press after g."""
+
+    PAGES = (
+        ("overview", "Overview", "o"),
+        ("topics", "Topics", "t"),
+        ("groups", "Groups", "g"),
+        ("brokers", "Brokers", "b"),
+        ("quorum", "Quorum", "q"),
+        ("reassignments", "Reassignments", "r"),
+        ("access", "Access", "a"),
+        ("metadata", "Metadata", "m"),
+        ("transactions", "Transactions", "x"),
+        ("history", "History", "h"),
+    )
+
+
+def environment() -> jinja2.Environment:
+    """Return the templates. Everything they show is escaped, and a missing value is an error."""
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    found.filters.update(formats.FILTERS)
+    found.globals.update(query=formats.query, version=__version__, nav_pages=Nav.PAGES)
+    return found
+
+
+@dataclass(slots=True)
+class Visit:
+    """A request of a session about one cluster."""
+
+    request: Request
+    settings: ConsoleSettings
+    templates: jinja2.Environment
+    live: Live
+    session: Session
+    entry: ClusterEntry
+    link: Link
+    _answers: list[Answer[Any]] = field(default_factory=list)
+
+    # --- what was asked for
+
+    def path(self, name: str) -> str:
+        return str(self.request.path_params[name])
+
+    def query(self, name: str, default: str = "") -> str:
+        return self.request.query_params.get(name, default)[:MAX_FIELD_LENGTH]
+
+    def number(self, name: str, default: int, *, least: int = 0, most: int = 2**63 - 1) -> int:
+        """Return a number of the query, within these bounds."""
+        text = self.query(name)
+        try:
+            value = int(text) if text else default
+        except ValueError:
+            raise RefusedError(400, f"{name} must be a number") from None
+        return max(least, min(value, most))
+
+    @property
+    def base(self) -> str:
+        """The beginning of the addresses of this cluster."""
+        return f"/c/{formats.segment(self.entry.name)}"
+
+    @property
+    def user(self) -> str | None:
+        login = self.session.logins.get(self.entry.name)
+        return None if login is None else login.user
+
+    # --- asking
+
+    async def ask(self, question: Question[T]) -> Answer[T]:
+        """Return the shared answer to a question. The page is brought up to date when there is a new one."""
+        answer = await self.live.answer(self.link, question)
+        self._answers.append(answer)
+        return answer
+
+    async def now(self, ask: Callable[[Cluster], Awaitable[T]]) -> T:
+        """Ask the cluster for this visit alone. Raises the errors of the cluster."""
+        return await self.link.ask(ask)
+
+    # --- answering
+
+    def require_changes(self) -> None:
+        if not self.settings.allow_changes:
+            raise RefusedError(403, "this console only reads: it was started without --allow-changes")
+
+    def page(self, template: str, title: str, values: Mapping[str, Any], *, nav: str, status: int = 200) -> Response:
+        """Return a page; for its own script, only the part that changes."""
+        problems = list(dict.fromkeys(each.problem for each in self._answers if each.problem))
+        oldest_s = min((each.at_s for each in self._answers if each.at_s), default=None)
+        everything = {
+            **values,
+            "title": title,
+            "nav": nav,
+            "visit": self,
+            "base": self.base,
+            "allow_changes": self.settings.allow_changes,
+            "has_lake": self.settings.lake is not None,
+            "problems": problems,
+            "asked_at": oldest_s,
+            "live_keys": ",".join(dict.fromkeys(each.key for each in self._answers)),
+            "theme": self.request.cookies.get("theme", ""),
+            "is_live": LIVE_HEADER in self.request.headers,
+        }
+        if status == 200 and problems and not any(each.at_s for each in self._answers):
+            status = 503
+        return HTMLResponse(self.templates.get_template(template).render(everything), status)
