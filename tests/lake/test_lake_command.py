@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_in_quarantine(spark: SparkSession, broker: Broke
         name.unlink()
     result = run("run", log_dir, "--lake", tmp_path / "lake")
     assert result.exit_code == 0, result.stderr
-    assert "1 places could not be read" in result.stderr
+    assert f"1 place could not be read; the first is {segment}: wrong checksum" in result.stderr
     found = rows(tmp_path / "lake", "sql", "select * from quarantine")
     assert [(row["cluster_id"], row["file"], row["position"]) for row in found] == [
         (broker.cluster_id, str(segment), size)
