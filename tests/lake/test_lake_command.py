@@ -225,6 +225,13 @@ def test_without_java_or_pyspark_it_is_said_what_to_install(tmp_path: Path, monk
     assert (result.exit_code, "pip install 'barnabas[lake]'" in result.stderr) == (1, True)
 
 
+def test_a_query_that_cannot_be_answered_prints_its_error_and_no_stack_trace(lake: Path) -> None:
+    done = spawn("lake", "sql", "select nothing from topics", "--lake", lake, timeout_s=240)
+    lines = [line for line in done.stderr.splitlines() if line]
+    assert done.exit_code == 1 and "UNRESOLVED_COLUMN" in lines[0] and lines[0].startswith("Error: "), done.stderr
+    assert lines[1:] == [f"Try: see {lake / 'log' / 'spark.log'}"]
+
+
 PAGE = Path(__file__).parents[2] / "docs" / "lake.md"
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
 EMPTY = ("-- transactions that took longer", "-- topics that were created again")
