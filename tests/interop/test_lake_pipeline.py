@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from barnabas.client import sync
 from barnabas.testing import Broker
 
 if TYPE_CHECKING:
@@ -28,6 +29,22 @@ def is_there(module: str) -> bool:
 
 
 MISSING = [module for module in NEEDS if not is_there(module)]
+
+
+def consume_and_transact(broker: Broker) -> None:
+    """Leave a group with a committed offset, and a transaction that ended."""
+    settings = {"bootstrap.servers": broker.bootstrap_servers}
+    with sync.Producer({**settings, "transactional.id": "shop"}) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", b"two apples").result()
+        producer.commit_transaction()
+    reading = {"group.id": "billing", "auto.offset.reset": "earliest", "enable.auto.commit": "false"}
+    with sync.Consumer({**settings, **reading}) as consumer:
+        consumer.subscribe(["orders"])
+        while not consumer.poll(1000):
+            pass
+        consumer.commit()
 
 
 def run_pipeline(project: Path) -> None:
@@ -66,8 +83,8 @@ def test_the_pipeline_runs_twice_and_has_the_tables_of_the_lake(spark: SparkSess
     spec = project / "spark-pipeline.yml"
     text = spec.read_text().replace("/var/lib/barnabas-lake", str(project))
     spec.write_text(text.replace("/var/lib/kafka", str(source)))
-    with Broker({"orders": 2}, data_dir=source):
-        pass
+    with Broker({"orders": 2}, data_dir=source) as broker:
+        consume_and_transact(broker)
     run_pipeline(project)
     with Broker({"payments": 1}, data_dir=source):
         pass
@@ -77,7 +94,8 @@ def test_the_pipeline_runs_twice_and_has_the_tables_of_the_lake(spark: SparkSess
         writer.open()
         Runner(spark, writer).run(find_feeds([source], STREAMS, {}))
     lake = Lake(tmp_path / "lake")
-    for name in ("topics", "partitions", "brokers", "features", "metadata_records"):
+    tables = ("topics", "partitions", "brokers", "features", "metadata_records")
+    for name in (*tables, "groups", "group_offsets", "transactions"):
         mine = read_table(spark, lake.data, lake.manifest(), TABLES[name])
         file = f"{name}_as_read" if name == "metadata_records" else name
         theirs = spark.read.parquet(str(project / "warehouse" / file)).select(mine.columns)

@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_in_quarantine(spark: SparkSession, broker: Broke
         name.unlink()
     result = run("run", log_dir, "--lake", tmp_path / "lake")
     assert result.exit_code == 0, result.stderr
-    assert "1 places could not be read" in result.stderr
+    assert f"1 place could not be read; the first is {segment}: wrong checksum" in result.stderr
     found = rows(tmp_path / "lake", "sql", "select * from quarantine")
     assert [(row["cluster_id"], row["file"], row["position"]) for row in found] == [
         (broker.cluster_id, str(segment), size)
@@ -223,6 +223,13 @@ def test_without_java_or_pyspark_it_is_said_what_to_install(tmp_path: Path, monk
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     result = run("run", tmp_path, "--lake", tmp_path / "lake")
     assert (result.exit_code, "pip install 'barnabas[lake]'" in result.stderr) == (1, True)
+
+
+def test_a_query_that_cannot_be_answered_prints_its_error_and_no_stack_trace(lake: Path) -> None:
+    done = spawn("lake", "sql", "select nothing from topics", "--lake", lake, timeout_s=240)
+    lines = [line for line in done.stderr.splitlines() if line]
+    assert done.exit_code == 1 and "UNRESOLVED_COLUMN" in lines[0] and lines[0].startswith("Error: "), done.stderr
+    assert lines[1:] == [f"Try: see {lake / 'log' / 'spark.log'}"]
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "lake.md"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.lake.reading.copies import CommitVerdict, Copy, common_end, epoch_of, merge, verdicts, voters_of
-from barnabas.lake.reading.metadata_files import find_logs, inspect
+from barnabas.lake.reading.metadata_files import find_logs
+from barnabas.lake.reading.metadata_scan import inspect
 from tests.lake.metadata_golden import COMMITTED_END, LOG_END_OF_NODE_1, unpack
 
 
@@ -119,6 +120,41 @@ def test_a_snapshot_is_all_there_is() -> None:
     plan = merge([only], verdicts([only]))
     assert [read.snapshot for read in plan.reads] == [(9, 3)]
     assert (plan.end, plan.epoch) == (9, 3)
+
+
+def test_damaged_offsets_are_read_from_another_copy() -> None:
+    copies = [
+        replace(copy(1, 1, 1, 1, 1, 1, 1), damaged=((1, 2), (4, 5))),
+        replace(copy(2, 1, 1, 1, 1, 1, 1), damaged=((2, 4),)),
+    ]
+    plan = merge(copies, verdicts(copies))
+    assert [(read.name, read.start, read.end, read.is_damaged) for read in plan.reads] == [
+        ("node2", 0, 2, False), ("node1", 2, 4, False), ("node2", 4, 6, False),
+    ]  # fmt: skip
+
+
+def test_after_offsets_that_every_copy_has_damaged_a_plan_goes_on_at_the_next_snapshot() -> None:
+    copies = [
+        replace(copy(1, *[1] * 9, snapshots=((3, 1), (6, 1)), voters=1), damaged=((2, 5),)),
+        replace(copy(2, *[1] * 9), damaged=((1, 4),)),
+    ]
+    plan = merge(copies, verdicts(copies))
+    assert [(read.start, read.end, read.snapshot, read.is_damaged) for read in plan.reads] == [
+        (0, 2, None, False), (2, 4, None, True), (4, 6, (6, 1), False), (6, 9, None, False),
+    ]  # fmt: skip
+    assert [read.start for read in merge(copies, verdicts(copies), 7).reads] == [7]
+
+
+def test_without_a_later_snapshot_a_plan_ends_with_the_damage_and_goes_on_when_there_is_one() -> None:
+    one = replace(copy(1, *[1] * 9, snapshots=((2, 1),), voters=1), damaged=((2, 5),))
+    plan = merge([one], verdicts([one]))
+    assert [(read.start, read.end, read.is_damaged) for read in plan.reads] == [(0, 2, False), (2, 5, True)]
+    assert plan.end == 5
+    assert merge([one], verdicts([one]), 5).reads == ()
+    for end in (5, 8):
+        later = replace(one, snapshots=((2, 1), (end, 1)))
+        reads = merge([later], verdicts([later]), 5).reads
+        assert [(read.start, read.end, read.snapshot) for read in reads] == [(5, end, (end, 1)), (end, 9, None)]
 
 
 def test_on_request_the_best_log_is_read_to_its_end() -> None:

@@ -85,5 +85,5 @@ def test_damage_is_an_exception_with_its_place_if_that_is_asked_for(log_dir: Pat
     path.write_bytes(data)
     at = [position for position, _ in log.segments[0].headers()][1]
 
-    with pytest.raises(LogReadError, match=f"{path} at position {at}, batch with offset 3: its checksum is not"):
+    with pytest.raises(LogReadError, match=f"{path} at position {at}, batch with offset 3: wrong checksum"):
         rows_of(plan_shares(log_dir), pa.schema(PLACE), fail_fast=True)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -40,10 +41,11 @@ from barnabas.batches import Record, build_batch, iterate_batches
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
 from barnabas.lake.reading.log_progress import DataLossError
-from barnabas.lake.reading.metadata_files import find_logs, inspect
+from barnabas.lake.reading.metadata_files import find_logs
 from barnabas.lake.reading.metadata_options import parse_options
 from barnabas.lake.reading.metadata_parts import FilePart
 from barnabas.lake.reading.metadata_rows import BadDataError
+from barnabas.lake.reading.metadata_scan import inspect
 from barnabas.lake.reading.options import OptionError
 from barnabas.lake.sources.metadata import COLUMNS, ERROR, KafkaMetadata
 from barnabas.lake.sources.metadata_reading import MetadataReader
@@ -283,9 +285,11 @@ class Stream:
     def __init__(self) -> None:
         self.offset: dict[str, Any] | None = None
 
-    def run(self, *paths: Path, limit: Any = None, **options: str) -> list[list[dict[str, Any]]]:
+    def run(
+        self, *paths: Path, limit: Any = None, extra: tuple[str, ...] = (), **options: str
+    ) -> list[list[dict[str, Any]]]:
         given = {"paths": ",".join(map(str, paths))} if paths else {}
-        schema = columns("offset", "last_offset", "is_snapshot", "snapshot_end_offset", "committed", "payload")
+        schema = columns("offset", "last_offset", "is_snapshot", "snapshot_end_offset", "committed", "payload", *extra)
         reader = MetadataStreamReader(parse_options({**given, **options}), schema)
         if self.offset is None:
             self.offset = reader.initialOffset()
@@ -352,6 +356,56 @@ def test_a_log_that_was_cut_off_and_written_anew_is_seen_as_it_is_now(node_1: Pa
     after, _ = inspect(log, scan)
     assert before.log_end == LOG_END_OF_NODE_1
     assert (after.log_end, after.lineage[-1]) == (5088, (9, 5079))
+
+
+def flip(path: Path, rng: Random) -> str:
+    """Change one byte of a segment that more batches follow, anywhere in a batch but in its epoch."""
+    segment = rng.choice(sorted(path.glob("*.log"))[:-1])
+    data = bytearray(segment.read_bytes())
+    position, header = rng.choice(list(iterate_batches(bytes(data))))
+    at = rng.choice([*range(12), 16, *range(17, header.size_in_bytes)])
+    data[position + at] ^= 1 << rng.randrange(8)
+    segment.write_bytes(data)
+    return f"byte {at} of the batch at {position} of {segment.name}"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_batch_is_read_from_another_copy(nodes: dict[int, Path], tmp_path: Path, seed: int) -> None:
+    rng = Random(seed)
+    copies = {node: Path(shutil.copytree(path, tmp_path / f"node{node}")) for node, path in nodes.items()}
+    damaged = rng.choice(list(copies))
+    what = flip(copies[damaged] / LOG, rng)
+    for filler in (copies[node] for node in copies if node != damaged):
+        assert not inspect(find_logs([filler])[0])[0].damaged
+    (whole,) = Stream().run(*nodes.values())
+    (found,) = Stream().run(*copies.values())
+    assert found == whole, (damaged, what)
+
+
+def test_damage_in_every_copy_is_reported_and_the_stream_goes_on_at_the_next_snapshot(node_1: Path) -> None:
+    segment = node_1 / LOG / "00000000000000001295.log"
+    _, offsets = damage(segment, 1430)
+    stream = Stream()
+    (rows,) = stream.run(node_1, voters="1", extra=("error",))
+    errors = [row["error"] for row in rows if row["error"]]
+    assert len(errors) == 1 and "checksum" in errors[0]
+    snapshots = {row["snapshot_end_offset"] for row in rows if row["is_snapshot"]}
+    assert len(snapshots) == 1
+    (end,) = snapshots
+    read = [row["offset"] for row in rows if row["offset"] is not None]
+    assert sorted(read) == [*range(offsets[0]), *range(end, LOG_END_OF_NODE_1)]
+
+
+def test_damage_at_the_end_is_left_until_the_log_goes_on(node_1: Path) -> None:
+    last = sorted((node_1 / LOG).glob("*.log"))[-1]
+    content = last.read_bytes()
+    last.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    stream = Stream()
+    (rows,) = stream.run(node_1, voters="1")
+    end = max(row["offset"] for row in rows if row["offset"] is not None) + 1
+    assert end < LOG_END_OF_NODE_1
+    last.write_bytes(content)  # the node had not finished writing it
+    assert offsets_of(stream.run(node_1, voters="1")) == list(range(end, LOG_END_OF_NODE_1))
 
 
 def test_uncommitted_records_are_there_on_request(nodes: dict[int, Path]) -> None:

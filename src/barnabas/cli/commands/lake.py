@@ -165,13 +165,14 @@ def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: flo
     from barnabas.lake.keeping.runner import Runner
 
     total = {feed.name: 0 for feed in feeds}
-    bad = 0
+    bad, first_fault = 0, ""
     with _interrupts() as is_interrupted, Progress("reading", unit="records") as progress:
 
         def watch(batch: Batch) -> None:
-            nonlocal bad
+            nonlocal bad, first_fault
             total[batch.feed] += batch.rows
             bad += batch.quarantined
+            first_fault = first_fault or batch.first_fault
             progress.update(sum(total.values()))
             if interval_s is not None:
                 note(f"{batch.feed}: {batch.rows:,} records in {batch.seconds:.1f} s")
@@ -188,7 +189,9 @@ def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: flo
     for name, count in total.items():
         note(f"{name}: {count:,} new records")
     if bad:
-        note(f"warning: {bad:,} places could not be read; see: barnabas lake sql 'select * from quarantine'")
+        places = "1 place" if bad == 1 else f"{bad:,} places"
+        note(f"warning: {places} could not be read; the first is {first_fault}")
+        note("see: barnabas lake sql 'select * from quarantine'; rows across a gap have exact = false")
 
 
 # --- rebuild ---------------------------------------------------------------------------------------------------------

@@ -108,6 +108,7 @@ def fold_logs(
 
     from barnabas.lake.facts.spark import fold
 
-    named = records.withColumn("log", f.concat(f.lit(f"{topic}-"), records["partition"].cast("string")))
+    # Not records["partition"]: that would be bound to the frame, which a pipeline replaces before it runs the plan.
+    named = records.withColumn("log", f.concat(f.lit(f"{topic}-"), f.col("partition").cast("string")))
     routed = named.withColumn("shard", shard_column(log_key_column(f.col("cluster_id"), f.col("log")), shards))
     return fold(routed, open_facts, family(topic, make), shards=shards)

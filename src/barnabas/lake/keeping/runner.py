@@ -49,6 +49,8 @@ class Batch(NamedTuple):
     batch_id: int
     rows: int
     quarantined: int
+    first_fault: str
+    """The place and the reason of one that went to the quarantine, or nothing."""
     table_rows: dict[str, int]
     """Rows written to each table: those that ended and those that are open."""
     seconds: float
@@ -173,10 +175,11 @@ class Runner:
         self.writer.on_step("tables checked")
         counts = {path: count for path, change in tables.items() if (count := self._count(change))}
         bad = counts.pop(QUARANTINE.path, 0)
+        fault = _first_fault(self.writer.data / tables[QUARANTINE.path].added[0]) if bad else ""
         state = StreamState(batch_id, _query_id(checkpoint), (before.rows if before else 0) + rows, facts, offsets)
         self.writer.commit(BatchDone(feed.name, state, tables), [checkpoint / "offsets" / str(batch_id)])
         self.writer.discard(passing)
-        self._watch(Batch(feed.name, batch_id, rows, bad, counts, time.monotonic() - began))
+        self._watch(Batch(feed.name, batch_id, rows, bad, fault, counts, time.monotonic() - began))
         self._compact(tables)
 
     def _write_records(self, feed: Feed, frame: DataFrame) -> tuple[dict[str, TableChange], dict[str, Checked]]:
@@ -323,6 +326,16 @@ def rows_of(part: Path) -> int:
     from pyarrow.parquet import read_metadata
 
     return sum(read_metadata(file).num_rows for file in _files(part))
+
+
+def _first_fault(part: Path) -> str:
+    """Return where the first fault of a part of the quarantine is, and what is wrong there."""
+    from pyarrow.parquet import read_table
+
+    file, reason = (
+        column.to_pylist()[0] for column in read_table(part, columns=["file", "reason"], partitioning=None).columns
+    )
+    return f"{file}: {reason}" if file else str(reason)
 
 
 def _has_values(part: Path, column: str) -> bool:

@@ -330,7 +330,7 @@ def open_batches(
         end = at + sizes[number]
         try:
             if check_crcs and batch_crc(data, sizes[number], at) != crcs[number]:
-                raise BatchError(f"its checksum is not {crcs[number]}")
+                raise BatchError(f"wrong checksum, not {crcs[number]}")
             if not is_packed:
                 span = at + HEADER_SIZE, end
             elif (unpacked := _unpack_into(group, codecs[number], data[at + HEADER_SIZE : end])) is not None:

@@ -41,6 +41,8 @@ class Copy:
     """The voters of its last record about them."""
     voters_at: tuple[int, int] = (-1, -1)
     """The epoch and the offset of that record."""
+    damaged: tuple[tuple[int, int], ...] = ()
+    """(start, end) of offsets in its log that cannot be read, increasing."""
 
     def spans(self) -> list[Span]:
         """Return its log by epochs, and the last offsets before its snapshots."""
@@ -51,6 +53,17 @@ class Copy:
             if span.start < span.end:
                 found.append(span)
         return sorted(found)
+
+    def whole_until(self, offset: int) -> int:
+        """Return the end of what can be read from this offset on; the offset itself if that is damaged."""
+        for start, end in self.damaged:
+            if offset < end:
+                return max(start, offset)
+        return self.log_end
+
+    def damage_end(self, offset: int) -> int:
+        """Return the end of the damage at this offset; the offset itself if there is none."""
+        return next((end for start, end in self.damaged if start <= offset < end), offset)
 
     def epoch_at(self, offset: int) -> int | None:
         return next((span.epoch for span in self.spans() if span.start <= offset < span.end), None)
@@ -75,10 +88,12 @@ class Read(NamedTuple):
     start: int
     end: int
     snapshot: tuple[int, int] | None = None
+    is_damaged: bool = False
+    """True for offsets that are damaged in every copy. A snapshot follows, or it is the last part."""
 
 
 class ReadPlan(NamedTuple):
-    """The committed log, merged: at most one snapshot, and then offsets without a gap."""
+    """The committed log, merged: offsets without a gap, and a snapshot where no log starts early enough or all are damaged."""
 
     reads: tuple[Read, ...]
     end: int
@@ -199,7 +214,7 @@ def _first_difference(spans: Sequence[Span], theirs: Sequence[Span], end: int) -
 def merge(
     copies: Sequence[Copy], found: dict[str, CommitVerdict], start: int = 0, *, uncommitted: bool = False
 ) -> ReadPlan:
-    """ReadPlan how to read each committed offset from `start` on once, with a snapshot first if no log starts early enough.
+    """Plan how to read each committed offset from `start` on once, from copies that are not damaged there.
 
     With `uncommitted`, the best log (of the latest epoch, then the longest) is read to its end.
     """
@@ -211,32 +226,52 @@ def merge(
         end = max(end, best.log_end)
     reads: list[Read] = []
     at = start
-    if at < end and not _readers(copies, ends, at):
-        first = _first_snapshot(copies, ends, at)
-        if first is None:
-            return ReadPlan((), start, -1)
-        reads.append(first)
-        at = first.end
-    while at < end and (readers := _readers(copies, ends, at)):
-        copy = max(readers, key=lambda copy: (ends[copy.name], copy.name))
-        reads.append(Read(copy.name, at, ends[copy.name]))
-        at = ends[copy.name]
+    is_known = at == 0 or _damage_end(copies, ends, at - 1) < at  # the state before `at`, from what was read so far
+    while at < end:
+        having = _having(copies, ends, at)
+        if not is_known or not having:
+            # After damage, and where no log has the next offset, only a snapshot tells the state.
+            found_snapshot = _first_snapshot(copies, ends, at + is_known)
+            if found_snapshot is None:
+                break
+            reads.append(found_snapshot._replace(start=at))
+            at, is_known = found_snapshot.end, True
+        elif (damage_end := _damage_end(copies, ends, at)) > at:
+            name = next(copy.name for copy in having if min(copy.damage_end(at), ends[copy.name]) == damage_end)
+            reads.append(Read(name, at, damage_end, is_damaged=True))
+            at, is_known = damage_end, False
+        else:
+            until = {copy.name: min(ends[copy.name], copy.whole_until(at)) for copy in having}
+            name = max(until, key=lambda name: (until[name], name))
+            reads.append(Read(name, at, until[name]))
+            at = until[name]
     return ReadPlan(tuple(reads), at, _epoch_before(copies, ends, at))
 
 
-def _readers(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> list[Copy]:
+def _having(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> list[Copy]:
+    """Return the copies whose log has this offset, damaged or not."""
     return [copy for copy in copies if copy.log_start <= offset < ends[copy.name]]
 
 
+def _damage_end(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> int:
+    """Return the first offset after the damage here that some copy has whole; this offset if one has this whole."""
+    return min(
+        (min(copy.damage_end(offset), ends[copy.name]) for copy in _having(copies, ends, offset)), default=offset
+    )
+
+
 def _first_snapshot(copies: Sequence[Copy], ends: dict[str, int], offset: int) -> Read | None:
-    """Return the earliest snapshot after which a log continues, so that most history is read; otherwise the latest."""
+    """Return the earliest snapshot of this end or later after which a log continues, so that most history is read.
+
+    If there is none, return the latest.
+    """
     known = [
         (end, epoch, copy.name) for copy in sorted(copies, key=lambda each: each.name) for end, epoch in copy.snapshots
     ]
-    later = sorted(each for each in known if each[0] > offset)
+    later = sorted(each for each in known if each[0] >= offset)
     for end, epoch, name in later:
-        if _readers(copies, ends, end) or end == later[-1][0]:
-            return Read(name, offset, end, (end, epoch))
+        if _having(copies, ends, end) or end == later[-1][0]:
+            return Read(name, 0, end, (end, epoch))
     return None
 
 

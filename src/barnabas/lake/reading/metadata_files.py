@@ -1,38 +1,27 @@
-"""Metadata logs on disk: finding them, describing each copy (see `copies`), and cutting them into pieces for tasks.
+"""Metadata logs on disk: finding them, and cutting them into pieces for tasks. `metadata_scan` describes their content.
 
-Its one rule: nothing is written or locked. The log ends after its last complete batch; a torn tail is read later. Planning
-reads file names, checkpoints, indexes and headers, and of the records only control records.
+Its one rule: nothing is written or locked. The log ends after its last complete batch; a torn tail is read later.
 """
 
 from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.batches import BatchError, ControlType, decode_control_key, decode_header, decode_records
 from barnabas.batches.format import CONTROL_BIT, LENGTH_OVERHEAD, MAGIC
-from barnabas.lake.reading.copies import CommitVerdict, Copy, Read
+from barnabas.lake.reading.copies import CommitVerdict, Read
 from barnabas.lake.reading.log_files import OpenSegment, SegmentPlace, list_segments, offset_entries, time_entries
 from barnabas.lake.reading.options import OptionError
-from barnabas.storage import StorageError
-from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, read_epoch_checkpoint
 from barnabas.storage.log_dirs import CLUSTER_METADATA, read_meta_properties
-from barnabas.storage.quorum_state import read_quorum_state
 from barnabas.storage.snapshots import (
     BOOTSTRAP_CHECKPOINT,
     SnapshotId,
-    SnapshotReader,
-    list_snapshots,
     parse_snapshot_name,
     snapshot_path,
 )
-from barnabas.wire import decode_record
-from barnabas.wire.errors import MalformedError
-from barnabas.wire.records.control import LeaderChangeMessage, VotersRecord
 
 METADATA_DIRECTORY = str(CLUSTER_METADATA)
 _HEAD = struct.Struct(">qiib4xhi")  # base offset, length, epoch, magic, attributes, last offset delta
@@ -74,21 +63,8 @@ class Piece(NamedTuple):
     node_id: int | None
     snapshot: tuple[int, int] | None
     verdict: CommitVerdict
-
-
-@dataclass
-class Scan:
-    """The known state of a copy's log, so that the next scan reads only new batches."""
-
-    segment: SegmentPlace | None = None
-    position: int = 0
-    last: Head | None = None
-    """The batch before the position, which identifies the log."""
-    log_start: int = 0
-    log_end: int = 0
-    lineage: list[tuple[int, int]] = field(default_factory=list)
-    voters: frozenset[int] | None = None
-    voters_at: tuple[int, int] = (-1, -1)
+    is_damaged: bool = False
+    """Nothing in it can be trusted: it is read only to say why."""
 
 
 def find_logs(paths: Iterable[Path], cluster_id: str | None = None, node_id: int | None = None) -> list[MetadataLog]:
@@ -124,101 +100,7 @@ def _is_log_file(name: str) -> bool:
     )
 
 
-# The content of a copy
-
-
-def inspect(log: MetadataLog, scan: Scan | None = None) -> tuple[Copy, Scan]:
-    """Describe a copy by its files; with an earlier scan, only new batches are read."""
-    assert log.directory is not None
-    segments = list_segments(log.directory)
-    snapshots = list_snapshots(log.directory)
-    if scan is None or not _continues(log.directory, scan, segments):
-        scan = _begin(log.directory, segments, snapshots)
-    if segments:
-        scan.log_start = segments[0].base_offset
-        _read_on(log.directory, segments, scan)
-    else:
-        scan.log_start = scan.log_end = snapshots[-1].end_offset if snapshots else 0
-    voters, voters_at = scan.voters, scan.voters_at
-    if voters is None:
-        voters = _quorum_voters(log.directory)
-    lineage = tuple(each for each in scan.lineage if each[1] < scan.log_end or not segments)
-    ids = tuple((snapshot.end_offset, snapshot.epoch) for snapshot in snapshots)
-    return Copy(log.name, log.node_id, lineage, scan.log_start, scan.log_end, ids, voters, voters_at), scan
-
-
-def _continues(directory: Path, scan: Scan, segments: Sequence[SegmentPlace]) -> bool:
-    """Return whether the log still has the last batch of the scan: a log may have been truncated."""
-    if scan.segment is None or scan.last is None:
-        return False
-    place = scan.segment.base_offset, scan.segment.inode
-    segment = next((each for each in segments if (each.base_offset, each.inode) == place), None)
-    if segment is None:
-        return False
-    with OpenSegment.open(directory / segment.name) as file:
-        return next(walk(file, scan.last.position), None) == scan.last
-
-
-def _begin(directory: Path, segments: Sequence[SegmentPlace], snapshots: Sequence[SnapshotId]) -> Scan:
-    """Start a scan after the latest snapshot, if the epochs before it are known; otherwise at the start of the log."""
-    scan = Scan()
-    if not segments:
-        return scan
-    try:
-        entries = [
-            (entry.epoch, entry.start_offset) for entry in read_epoch_checkpoint(directory / LEADER_EPOCH_CHECKPOINT)
-        ]
-    except StorageError:
-        entries = []
-    start = segments[0].base_offset
-    for snapshot in reversed(snapshots):
-        try:
-            with SnapshotReader(snapshot_path(directory, snapshot)) as reader:
-                record = reader.voters
-        except (StorageError, OSError):
-            continue
-        if record is not None:
-            scan.voters = frozenset(voter.voter_id for voter in record.voters)
-            scan.voters_at = (snapshot.epoch, snapshot.end_offset)
-        if entries and entries[0][1] <= start <= snapshot.end_offset:
-            start = snapshot.end_offset
-        break
-    scan.log_end = start
-    scan.lineage = [each for each in entries if each[1] < start]
-    segment = max((each for each in segments if each.base_offset <= start), default=segments[0])
-    scan.segment, scan.position = segment, _position_of(directory, segment, start)
-    return scan
-
-
-def _read_on(directory: Path, segments: Sequence[SegmentPlace], scan: Scan) -> None:
-    assert scan.segment is not None
-    position = scan.position
-    for segment in segments:
-        if segment.base_offset < scan.segment.base_offset:
-            continue
-        if segment.base_offset > scan.segment.base_offset:
-            position = 0
-        try:
-            with OpenSegment.open(directory / segment.name) as file:
-                for head in walk(file, position):
-                    if head.end_offset > scan.log_end:
-                        _take(file, head, scan)
-                    position, scan.last = head.position + head.size, head
-        except FileNotFoundError:
-            continue
-        if position == 0 and scan.last is not None and segment.base_offset > scan.segment.base_offset:
-            return  # it is still empty; the last batch of the scan is in the previous segment
-        scan.segment, scan.position = segment, position
-
-
-def _take(file: OpenSegment, head: Head, scan: Scan) -> None:
-    if not scan.lineage or head.epoch > scan.lineage[-1][0]:
-        scan.lineage.append((head.epoch, head.base_offset))
-    scan.log_end = head.end_offset
-    if head.is_control:
-        found = _voters_in(file.read(head.size, head.position))
-        if found is not None:
-            scan.voters, scan.voters_at = found, (head.epoch, head.base_offset)
+# Pieces
 
 
 def walk(file: OpenSegment, position: int) -> Iterator[Head]:
@@ -240,35 +122,7 @@ def walk(file: OpenSegment, position: int) -> Iterator[Head]:
         position += size
 
 
-def _voters_in(data: bytes) -> frozenset[int] | None:
-    """Return the voters of the last record in a batch of control records that names any, or None."""
-    found = None
-    try:
-        for record in decode_records(data, 0, decode_header(data)):
-            match decode_control_key(record.key):
-                case ControlType.KRAFT_VOTERS:
-                    voters: VotersRecord = decode_record(record.value or b"", VotersRecord).record
-                    found = frozenset(voter.voter_id for voter in voters.voters)
-                case ControlType.LEADER_CHANGE:
-                    change: LeaderChangeMessage = decode_record(record.value or b"", LeaderChangeMessage).record
-                    found = found or frozenset(voter.voter_id for voter in change.voters)
-    except (BatchError, MalformedError):
-        return found
-    return found or None
-
-
-def _quorum_voters(directory: Path) -> frozenset[int] | None:
-    try:
-        state = read_quorum_state(directory)
-    except StorageError:
-        return None
-    return frozenset(voter.voter_id for voter in (state.current_voters or ())) or None if state else None
-
-
-# Pieces
-
-
-def _position_of(directory: Path, segment: SegmentPlace, offset: int) -> int:
+def position_of(directory: Path, segment: SegmentPlace, offset: int) -> int:
     """Return the start of a batch at or before this offset: from the index, if the log has a batch there."""
     if offset <= segment.base_offset:
         return 0
@@ -318,7 +172,7 @@ def _cuts(
     directory: Path, segment: SegmentPlace, start: int, end: int | None, max_bytes: int
 ) -> Iterator[tuple[int, int, int, int | None]]:
     """Yield ranges of positions of a segment, with the offsets in them."""
-    position = _position_of(directory, segment, start)
+    position = position_of(directory, segment, start)
     try:
         file = OpenSegment.open(directory / segment.name)
     except FileNotFoundError:
@@ -377,7 +231,8 @@ def read_pieces(
     """Yield the pieces of one part of a merged plan."""
     if read.snapshot is not None:
         return snapshot_pieces(logs[read.name], SnapshotId(*read.snapshot), max_bytes)
-    return log_pieces(logs[read.name], found[read.name], read.start, read.end, max_bytes)
+    pieces = log_pieces(logs[read.name], found[read.name], read.start, read.end, max_bytes)
+    return (piece._replace(is_damaged=read.is_damaged) for piece in pieces)
 
 
 def heads(log: MetadataLog, start: int, end: int) -> Iterator[Head]:
@@ -389,7 +244,7 @@ def heads(log: MetadataLog, start: int, end: int) -> Iterator[Head]:
             continue
         if segment.base_offset >= end:
             return
-        position = _position_of(log.directory, segment, start)
+        position = position_of(log.directory, segment, start)
         with OpenSegment.open(log.directory / segment.name) as file:
             for head in walk(file, position):
                 if head.base_offset >= end:

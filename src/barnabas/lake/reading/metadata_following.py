@@ -114,8 +114,12 @@ class FileLog:
         rows = size = 0
         place = StreamPosition(start, -1)
         for read in self._plan(start).reads:
+            if read.is_damaged:
+                continue
             if read.snapshot is not None:
-                return StreamPosition(*read.snapshot)
+                if read.end > start:
+                    return StreamPosition(*read.snapshot)
+                continue
             for head in heads(self._observed.logs[read.name], read.start, min(read.end, end.offset)):
                 rows += head.end_offset - max(head.base_offset, start)
                 size += head.size

@@ -14,16 +14,15 @@ from barnabas.lake.reading.decoding.metadata_columns import warm
 from barnabas.lake.reading.metadata_files import (
     MetadataLog,
     Piece,
-    Scan,
     bootstrap_pieces,
     find_logs,
-    inspect,
     log_pieces,
     read_pieces,
     snapshot_pieces,
 )
 from barnabas.lake.reading.metadata_options import MetadataOptions
 from barnabas.lake.reading.metadata_rows import RowFormat, Wanted, read_piece, rows_of
+from barnabas.lake.reading.metadata_scan import Scan, inspect
 from barnabas.lake.reading.options import LATEST
 from barnabas.storage.snapshots import SnapshotId
 

@@ -117,6 +117,17 @@ class RowFormat:
 
 def read_piece(piece: Piece) -> Iterator[Chunk | Bad]:
     """Yield the records of a piece, and a `Bad` for each fault and for offsets removed after planning."""
+    if not piece.is_damaged:
+        yield from _read(piece)
+        return
+    faults = [item for item in _read(piece) if isinstance(item, Bad)]
+    last = "the end" if piece.end_offset is None else piece.end_offset - 1
+    yield from faults or [
+        Bad(piece.position, piece.start_offset, f"no batch has the offsets from {piece.start_offset} to {last}")
+    ]
+
+
+def _read(piece: Piece) -> Iterator[Chunk | Bad]:
     try:
         file = OpenSegment.open(Path(piece.path))
     except FileNotFoundError:

@@ -40,9 +40,18 @@ def start_quietly(lake: Path, settings: Mapping[str, str] | None = None) -> Spar
     if log.exists() and log.stat().st_size > _MAX_LOG_BYTES:
         log.replace(log.with_suffix(".old.log"))
     log4j.write_text(_LOG4J)
+    _disable_query_loggers()
     quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}"}
     with _stderr_into(log):
         return start({**quiet, **(settings or {})})
+
+
+def _disable_query_loggers() -> None:
+    """Keep pyspark from logging each error of a query, with its stack trace, before it raises it."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 @contextmanager
