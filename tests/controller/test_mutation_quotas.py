@@ -18,6 +18,7 @@ def quotas(*rates: tuple[Parts, float], key: str = "controller_mutation_rate") -
     return PMap(found)
 
 
+MAX_BYTES = 1 << 20
 ALICE = quotas(({"user": "alice"}, 5.0))
 
 
@@ -38,7 +39,7 @@ class Node:
     """Runs decisions and takes their charges."""
 
     def __init__(self, window_num: int, window_size_seconds: int = 1) -> None:
-        self.state = MutationQuotas(window_num, window_size_seconds)
+        self.state = MutationQuotas(window_num, window_size_seconds, MAX_BYTES)
         self.charge = Charge()
 
     def refused(
@@ -83,7 +84,7 @@ def test_several_changes_of_one_request_count_one_after_the_other() -> None:
 
 
 def test_a_decision_leaves_the_bucket_alone_until_its_charge_is_taken() -> None:
-    state = MutationQuotas(2, 1)
+    state = MutationQuotas(2, 1, MAX_BYTES)
     before = state.quota(ALICE, "alice", "c", 0, strict=True)
     _, charge = decided(before, 100)
     assert state.quota(ALICE, "alice", "c", 0, strict=True) == before
@@ -164,3 +165,11 @@ def test_no_more_clients_are_remembered_than_there_is_room_for(monkeypatch: pyte
     for user in ("a", "b", "a", "c"):
         node.refused(rates, user, "c", 0, 100, strict=False)
     assert [node.refused(rates, user, "c", 0, 1) for user in "acb"] == [[True], [True], [False]]
+
+
+def test_clients_with_long_names_are_forgotten_when_their_names_need_too_much_memory() -> None:
+    state, rates = MutationQuotas(11, 1, 200_000), quotas(({"client-id": None}, 1.0))
+    for number in range(100):
+        state.quota(rates, "u", f"{number:030000}", 0, strict=True)
+        assert state.buckets.held_bytes <= 200_000
+    assert (len(state.buckets), state.buckets.forgotten_total) == (6, 94)

@@ -40,11 +40,14 @@ class NodeServices:
         self.client_metrics = ClientMetrics(
             telemetry_receiver,
             config.get_int("telemetry.max.bytes"),
+            config.get_int("barnabas.telemetry.memory.max.bytes"),
             surroundings.random_for("client metrics"),
             surroundings.monotonic_ms,
         )
         self.mutation_quotas = MutationQuotas(
-            config.get_int("controller.quota.window.num"), config.get_int("controller.quota.window.size.seconds")
+            config.get_int("controller.quota.window.num"),
+            config.get_int("controller.quota.window.size.seconds"),
+            config.get_int("barnabas.quota.memory.max.bytes"),
         )
         self.fetch_sessions = FetchSessions(
             config.get_int("max.incremental.fetch.session.cache.slots"),

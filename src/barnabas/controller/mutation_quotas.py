@@ -11,18 +11,19 @@ once the decision is accepted, so a decision that raises takes nothing.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from math import floor, inf
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from barnabas.metadata.pmap import PMap
 from barnabas.metadata.quotas import QuotaEntity, Quotas
+from barnabas.recent import Recent
 from barnabas.wire import ErrorCode, KafkaError
 
 R_co = TypeVar("R_co", covariant=True)
 
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
 MAX_BUCKETS: Final = 16384
+BUCKET_BYTES: Final = 500  # without its names, as measured
 
 _USER, _CLIENT_ID = "user", "client-id"
 _DEFAULT: Final = None
@@ -96,11 +97,14 @@ class _Bucket:
 
 
 class MutationQuotas:
-    """The buckets of a node, with the values of controller.quota.window.num and controller.quota.window.size.seconds."""
+    """The buckets of a node, with the values of controller.quota.window.num and controller.quota.window.size.seconds.
 
-    def __init__(self, window_num: int, window_size_seconds: int) -> None:
+    `max_bytes` limits their memory: a client names itself.
+    """
+
+    def __init__(self, window_num: int, window_size_seconds: int, max_bytes: int) -> None:
         self._window_seconds = window_num * window_size_seconds
-        self._buckets: OrderedDict[Client, _Bucket] = OrderedDict()
+        self.buckets: Recent[Client, _Bucket] = Recent(MAX_BUCKETS, max_bytes)
         self._quotas: Quotas = PMap()
         self._rates: dict[QuotaEntity, float] = {}
         self._types: set[tuple[str, ...]] = set()
@@ -114,19 +118,17 @@ class MutationQuotas:
         if client is None or rate is None:
             return UNBOUNDED
         burst = rate * self._window_seconds
-        bucket = self._buckets.get(client)
+        bucket = self.buckets.use(client)
         if bucket is None:
-            bucket = self._buckets[client] = _Bucket(burst, now_ms)
-            while len(self._buckets) > MAX_BUCKETS:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end(client)
+            bucket = _Bucket(burst, now_ms)
+            self.buckets.put(client, bucket, BUCKET_BYTES + sum(map(len, client)))
         bucket.tokens = min(burst, bucket.tokens + rate * max(now_ms - bucket.updated_ms, 0) / 1000)
         bucket.updated_ms = now_ms
         return MutationQuota(client, bucket.tokens, rate, strict)
 
     def take(self, quota: MutationQuota, charge: Charge) -> None:
         """Take the charge of an accepted decision from the bucket."""
-        bucket = None if quota.client is None else self._buckets.get(quota.client)
+        bucket = None if quota.client is None else self.buckets.get(quota.client)
         if bucket is not None:
             bucket.tokens -= charge.partitions
 
