@@ -14,6 +14,7 @@ from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError
 from tests.quotas import entities
 
+MAX_BYTES = 1 << 20
 quotas = partial(entities.quotas, key=CONTROLLER_MUTATION_RATE)
 ALICE = quotas(({"user": "alice"}, 5.0))
 
@@ -36,7 +37,7 @@ class Node:
 
     def __init__(self, window_num: int, window_size_seconds: int = 1) -> None:
         self.bounds = QuotaBounds()
-        self.state = MutationQuotas(self.bounds[CONTROLLER_MUTATION_RATE], window_num, window_size_seconds)
+        self.state = MutationQuotas(self.bounds[CONTROLLER_MUTATION_RATE], window_num, window_size_seconds, MAX_BYTES)
         self.charge = Charge()
 
     def refused(
@@ -126,3 +127,11 @@ def test_no_more_clients_are_remembered_than_there_is_room_for(monkeypatch: pyte
     for user in ("a", "b", "a", "c"):
         node.refused(rates, user, "c", 0, 100, strict=False)
     assert [node.refused(rates, user, "c", 0, 1) for user in "acb"] == [[True], [True], [False]]
+
+
+def test_clients_with_long_names_are_forgotten_when_their_names_need_too_much_memory() -> None:
+    state, rates = MutationQuotas(11, 1, 200_000), quotas(({"client-id": None}, 1.0))
+    for number in range(100):
+        state.quota(rates, "u", f"{number:030000}", 0, strict=True)
+        assert state.buckets.held_bytes <= 200_000
+    assert (len(state.buckets), state.buckets.forgotten_total) == (6, 94)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from barnabas.batches import Compression, ControlType, TimestampType, build_control_batch, decode_records
+from barnabas.batches.spans import Retained
 from barnabas.storage import CorruptLogError, Log, LogConfig, StorageError
 from barnabas.storage import compaction as compaction_module
 from barnabas.storage.compaction import Compaction
@@ -30,6 +32,7 @@ from tests.storage.compacting import (
 from tests.storage.made import Clock, whole_log
 
 LONG = b"k" * 40
+LARGE = replace(CONFIG, max_message_bytes=1 << 30, segment_bytes=1 << 30)
 
 
 @pytest.fixture
@@ -312,8 +315,8 @@ def test_large_payloads_and_every_fsync_are_steps_for_a_thread(
         return noted
 
     monkeypatch.setattr(os, "fsync", noting("fsync", os.fsync))
-    for name in ("decode_payload", "retain_records"):
-        monkeypatch.setattr(compaction_module, name, noting(name, getattr(compaction_module, name)))
+    for place, name in ((compaction_module, "decode_payload"), (Retained, "encode")):
+        monkeypatch.setattr(place, name, noting(name, getattr(place, name)))
     compaction = Compaction(log, log.find_dirty(None, log.log_end_offset, clock()), now_ms=clock())
     for step in compaction.steps():
         is_in_step = True
@@ -322,6 +325,45 @@ def test_large_payloads_and_every_fsync_are_steps_for_a_thread(
         is_in_step = False
     assert compaction.is_done and not on_loop
     assert dict(seen(log).values()) == {b"k%d" % each: b"1" * 20 for each in range(40)}
+
+
+@pytest.mark.parametrize("has_tombstones", [False, True])
+def test_a_batch_of_very_many_records_is_cleaned_as_if_its_records_were_in_small_ones(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, has_tombstones: bool
+) -> None:
+    found = []
+    for max_spans in (100_000, 1):
+        monkeypatch.setattr(compaction_module, "_MAX_SPANS", max_spans)
+        log = open_compacted(tmp_path / str(max_spans), clock, LARGE)
+        append(
+            log, *((b"k%d" % (each % 2000), None if has_tombstones and each == 5999 else b"v") for each in range(6000))
+        )
+        compaction = clean_all(log, clock)
+        assert (compaction.stats.records_read, compaction.stats.records_written) == (6000, 2000)
+        found.append(whole_log(log))
+    assert found[0] == found[1]
+
+
+def test_the_memory_of_a_cleaning_follows_the_bytes_of_a_batch_and_not_the_number_of_its_records(
+    tmp_path: Path, clock: Clock
+) -> None:
+    count = 40_000
+    log = open_compacted(tmp_path / "log", clock, LARGE)
+    append(log, (b"first", b"1"), (b"first", b"2"), *((b"%06d" % each, b"") for each in range(count)))
+    log.roll()
+    size = log.segments[0].size
+    dirty = log.find_dirty(None, log.log_end_offset, clock())
+    compaction = Compaction(log, dirty, now_ms=clock(), dedupe_buffer_size=160 * 1000)
+    tracemalloc.start()
+    try:
+        for step in compaction.steps():
+            if step is not None:
+                step()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert compaction.is_done and len(seen(log)) == count + 1
+    assert peak < 6 * size, "a span of some 200 bytes for each record would be more than ten times its bytes"
 
 
 def test_a_cleaning_that_is_closed_leaves_the_log_as_it_was(log: Log, clock: Clock) -> None:

@@ -93,38 +93,86 @@ def walk_spans(payload: bytes, position: int, count: int) -> list[RecordSpan]:
     return spans
 
 
+class Retained:
+    """What is retained of a batch: a summary of the records that are counted, and the bytes that are added afterwards.
+
+    The summary comes first, because the new header and the new timestamps depend on all of the records. Neither part
+    keeps an object for each record, so a batch of millions of records can be retained in slices.
+    """
+
+    def __init__(self, header: BatchHeader) -> None:
+        self.count = 0
+        self.has_tombstones = False
+        self._header = header
+        self._is_append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
+        self._first_timestamp = self._max_timestamp = NO_TIMESTAMP
+        self._new = header
+        self._is_same_base = False
+        self.payload = bytearray()
+
+    def count_in(self, spans: Sequence[RecordSpan]) -> None:
+        """Count the next records that are retained."""
+        if not spans:
+            return
+        header = self._header
+        first = latest = header.max_timestamp
+        if not self._is_append_time:
+            first = header.base_timestamp + spans[0].timestamp_delta
+            latest = header.base_timestamp + max(span.timestamp_delta for span in spans)
+        if not self.count:
+            self._first_timestamp = self._max_timestamp = first
+        self._max_timestamp = max(self._max_timestamp, latest)
+        self.has_tombstones = self.has_tombstones or not all(span.has_value for span in spans)
+        self.count += len(spans)
+
+    def begin(self, delete_horizon_ms: int | None = None) -> None:
+        """Choose the new header, after all records are counted. Sets a delete horizon if one is passed.
+
+        Timestamps are relative to the delete horizon if there is one, and otherwise to the first remaining record.
+        """
+        header, attributes = self._header, self._header.attributes
+        if delete_horizon_ms is not None:
+            attributes |= DELETE_HORIZON_BIT
+            base_timestamp = delete_horizon_ms
+        else:
+            base_timestamp = self._first_timestamp if header.delete_horizon_ms is None else header.base_timestamp
+        self._is_same_base = base_timestamp == header.base_timestamp and not self._is_append_time
+        self._new = header._replace(
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=self._max_timestamp,
+            records_count=self.count,
+        )
+
+    def add(self, payload: bytes, spans: Sequence[RecordSpan]) -> None:
+        """Add the bytes of the next records that were counted."""
+        if self._is_same_base:
+            self.payload += b"".join([payload[span.start : span.end] for span in spans])
+            return
+        header = self._header
+        parts: list[bytes] = []
+        shift = header.base_timestamp - self._new.base_timestamp
+        same = header.max_timestamp - self._new.base_timestamp
+        for span in spans:
+            delta = encode_varint(same if self._is_append_time else span.timestamp_delta + shift)
+            length = encode_varint(1 + len(delta) + span.end - span.rest)
+            parts += (length, b"\x00", delta, payload[span.rest : span.end])
+        self.payload += b"".join(parts)
+
+    def encode(self) -> bytes:
+        """Return the batch, after all records are added."""
+        return encode_batch(self._new, bytes(self.payload), self._header.compression)
+
+
 def retain_records(
     header: BatchHeader, payload: bytes, spans: Sequence[RecordSpan], delete_horizon_ms: int | None = None
 ) -> bytes:
-    """Return a batch with only these records, at least one, and with a delete horizon if one is passed.
-
-    Timestamps are relative to the delete horizon if there is one, and otherwise to the first remaining record.
-    """
-    is_append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
-    timestamps = [
-        header.max_timestamp if is_append_time else header.base_timestamp + span.timestamp_delta for span in spans
-    ]
-    attributes = header.attributes
-    if delete_horizon_ms is not None:
-        attributes |= DELETE_HORIZON_BIT
-        base_timestamp = delete_horizon_ms
-    else:
-        base_timestamp = timestamps[0] if header.delete_horizon_ms is None else header.base_timestamp
-    parts: list[bytes] = []
-    if base_timestamp == header.base_timestamp and not is_append_time:
-        parts = [payload[span.start : span.end] for span in spans]
-    else:
-        for span, timestamp in zip(spans, timestamps, strict=True):
-            delta = encode_varint(timestamp - base_timestamp)
-            length = encode_varint(1 + len(delta) + span.end - span.rest)
-            parts += (length, b"\x00", delta, payload[span.rest : span.end])
-    retained = header._replace(
-        attributes=attributes,
-        base_timestamp=base_timestamp,
-        max_timestamp=max(timestamps),
-        records_count=len(spans),
-    )
-    return encode_batch(retained, b"".join(parts), header.compression)
+    """Return a batch with only these records, at least one, and with a delete horizon if one is passed."""
+    retained = Retained(header)
+    retained.count_in(spans)
+    retained.begin(delete_horizon_ms)
+    retained.add(payload, spans)
+    return retained.encode()
 
 
 def empty_batch(header: BatchHeader) -> bytes:

@@ -8,7 +8,6 @@ its next request on.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -21,12 +20,15 @@ from barnabas.config.definitions import ConfigError, parse_all
 from barnabas.config.hash_order import hash_order
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata.configs import Config, Configs
+from barnabas.recent import Recent
 from barnabas.steps import Slices, stepwise
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, random_uuid
 
 _log = logging.getLogger(__name__)
 
 MAX_INSTANCES: Final = 16384
+INSTANCE_BYTES: Final = 1500  # without texts, as measured
+METRIC_BYTES: Final = 8
 FORGET_AFTER_MS: Final = 60_000
 DEFAULT_PUSH_INTERVAL_MS: Final = 300_000
 COMPRESSION_TYPES: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
@@ -88,6 +90,15 @@ class Instance:
     terminating: bool = False
     last_error: ErrorCode = ErrorCode.NONE
 
+    @property
+    def held_bytes(self) -> int:
+        """About the memory of this instance. Names of metrics are shared with the subscriptions."""
+        return (
+            INSTANCE_BYTES
+            + sum(len(text or "") for text in self.attributes.values())
+            + METRIC_BYTES * len(self.metrics)
+        )
+
     def is_forgotten(self, now_ms: int) -> bool:
         if self.information is not None and self.information.closed:
             return True
@@ -97,13 +108,16 @@ class Instance:
 class ClientMetrics:
     """The client instances of a node. `now_ms` is a monotonic clock."""
 
-    def __init__(self, receiver: str, max_bytes: int, random: Random, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, receiver: str, max_bytes: int, max_held_bytes: int, random: Random, now_ms: Callable[[], int]
+    ) -> None:
+        """`max_bytes` limits one push, `max_held_bytes` the memory of all instances."""
         self.max_bytes = max_bytes
         self.pushes = self.pushed_bytes = 0  # that were accepted
         self._receive = RECEIVERS.get(receiver)
         self._random = random
         self._now_ms = now_ms
-        self._instances: OrderedDict[Uuid, Instance] = OrderedDict()
+        self.instances: Recent[Uuid, Instance] = Recent(MAX_INSTANCES, max_held_bytes)
         self._configs: Configs | None = None
         self._settings: dict[str, Config] = {}
         self._subscriptions: list[_Subscription] = []
@@ -111,7 +125,7 @@ class ClientMetrics:
 
     def __len__(self) -> int:
         """The number of client instances."""
-        return len(self._instances)
+        return len(self.instances)
 
     def get(self, context: Context, instance_id: Uuid) -> Slices[tuple[Uuid, Instance]]:
         """Return the client's id, a new one if it has none, and what it must push. Raises KafkaError if it asks too often."""
@@ -171,14 +185,13 @@ class ClientMetrics:
 
     def _instance(self, context: Context, instance_id: Uuid, now_ms: int) -> Slices[Instance]:
         yield from self._look_at_settings(context.image.configs)
-        instance = self._instances.get(instance_id)
+        instance = self.instances.use(instance_id)
         if instance is None or instance.is_forgotten(now_ms):
             instance = yield from self._new_instance(context, instance_id, _attributes(context, instance_id))
         elif instance.generation < self._generation:
             # A changed subscription is sent at once, so the times of earlier requests are reset.
             instance = yield from self._new_instance(context, instance_id, instance.attributes)
         instance.last_seen_ms = now_ms
-        self._instances.move_to_end(instance_id)
         return instance
 
     def _new_instance(
@@ -196,9 +209,7 @@ class ClientMetrics:
         subscription_id = _subscription_id(metrics, push_interval_ms, instance_id)
         information = context.peer.information
         instance = Instance(attributes, metrics, push_interval_ms, subscription_id, generation, information)
-        self._instances[instance_id] = instance
-        while len(self._instances) > MAX_INSTANCES:
-            self._instances.popitem(last=False)
+        self.instances.put(instance_id, instance, instance.held_bytes)
         return instance
 
     def _look_at_settings(self, configs: Configs) -> Slices[None]:

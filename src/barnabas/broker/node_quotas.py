@@ -26,4 +26,5 @@ class NodeQuotas:
             self.bounds[bounds.CONTROLLER_MUTATION_RATE],
             config.get_int("controller.quota.window.num"),
             config.get_int("controller.quota.window.size.seconds"),
+            config.get_int("barnabas.quota.memory.max.bytes"),
         )

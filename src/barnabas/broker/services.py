@@ -49,6 +49,7 @@ class NodeServices:
         self.client_metrics = ClientMetrics(
             telemetry_receiver,
             config.get_int("telemetry.max.bytes"),
+            config.get_int("barnabas.telemetry.memory.max.bytes"),
             surroundings.random_for("client metrics"),
             surroundings.monotonic_ms,
         )

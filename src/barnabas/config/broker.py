@@ -905,6 +905,10 @@ barnabas.metrics.max.topics int 1000 low >=0
     Maximum number of topics with metrics of their own.
 barnabas.telemetry.receiver string "" low in:|log
     Receiver of metrics that clients push: log (a log line), or empty to discard them.
+barnabas.telemetry.memory.max.bytes long 67108864 low >=0
+    Memory for the clients that push metrics; those that were silent for longest are forgotten beyond it.
+barnabas.quota.memory.max.bytes long 16777216 low >=0
+    Memory for the clients that quotas are counted for; those that were silent for longest are forgotten beyond it.
 barnabas.fetch.session.max.partitions long 1000000 low >=0
     Maximum number of partitions in all fetch sessions; a fetcher beyond it gets no session.
 barnabas.groups.max.count int 250000 low >=0

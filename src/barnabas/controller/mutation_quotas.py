@@ -11,16 +11,17 @@ once the decision is accepted, so a decision that raises takes nothing.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from math import floor, inf
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from barnabas.quotas.bounds import Bounds, Client
+from barnabas.recent import Recent
 from barnabas.wire import ErrorCode, KafkaError
 
 R_co = TypeVar("R_co", covariant=True)
 
 MAX_BUCKETS: Final = 16384
+BUCKET_BYTES: Final = 500  # without its names, as measured
 
 
 class MutationQuota(NamedTuple):
@@ -87,18 +88,21 @@ class _Bucket:
 
 
 class MutationQuotas:
-    """The buckets of a node, with the values of controller.quota.window.num and controller.quota.window.size.seconds."""
+    """The buckets of a node, with the values of controller.quota.window.num and controller.quota.window.size.seconds.
 
-    def __init__(self, bounds: Bounds, window_num: int, window_size_seconds: int) -> None:
+    `max_bytes` limits their memory: a client names itself.
+    """
+
+    def __init__(self, bounds: Bounds, window_num: int, window_size_seconds: int, max_bytes: int) -> None:
         self.throttled = 0  # requests
         self.throttled_ms = 0
+        self.buckets: Recent[Client, _Bucket] = Recent(MAX_BUCKETS, max_bytes)
         self._bounds = bounds
         self._window_seconds = window_num * window_size_seconds
-        self._buckets: OrderedDict[Client, _Bucket] = OrderedDict()
 
     def __len__(self) -> int:
         """The number of clients that are remembered."""
-        return len(self._buckets)
+        return len(self.buckets)
 
     def quota(self, user: str, client_id: str | None, now_ms: int, *, strict: bool) -> MutationQuota:
         """Fill the bucket of `user` (the principal's name) and this client id, and return the quota of a request."""
@@ -107,12 +111,10 @@ class MutationQuotas:
         if client is None or rate is None:
             return UNBOUNDED
         burst = rate * self._window_seconds
-        bucket = self._buckets.get(client)
+        bucket = self.buckets.use(client)
         if bucket is None:
-            bucket = self._buckets[client] = _Bucket(burst, now_ms)
-            while len(self._buckets) > MAX_BUCKETS:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end(client)
+            bucket = _Bucket(burst, now_ms)
+            self.buckets.put(client, bucket, BUCKET_BYTES + sum(map(len, client)))
         bucket.tokens = min(burst, bucket.tokens + rate * max(now_ms - bucket.updated_ms, 0) / 1000)
         bucket.updated_ms = now_ms
         return MutationQuota(client, bucket.tokens, rate, strict)
@@ -124,6 +126,6 @@ class MutationQuotas:
 
     def take(self, quota: MutationQuota, charge: Charge) -> None:
         """Take the charge of an accepted decision from the bucket."""
-        bucket = None if quota.client is None else self._buckets.get(quota.client)
+        bucket = None if quota.client is None else self.buckets.get(quota.client)
         if bucket is not None:
             bucket.tokens -= charge.partitions

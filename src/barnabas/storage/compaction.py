@@ -31,7 +31,7 @@ from barnabas.batches import (
 )
 from barnabas.batches.compression import most_decompressed_bytes
 from barnabas.batches.format import HEADER_SIZE, MAX_INT64, Buffer
-from barnabas.batches.spans import RecordSpan, empty_batch, retain_records, walk_spans
+from barnabas.batches.spans import RecordSpan, Retained, empty_batch, walk_spans
 from barnabas.storage.aborted import AbortedTxn, TransactionIndex
 from barnabas.storage.batch_file import WholeBatch, walk_whole
 from barnabas.storage.cleanable import DirtyLog, group_segments, segments_between
@@ -52,6 +52,7 @@ _MAX_KEY_BYTES = 32
 _DIGEST_BYTES = 33  # longer than any key that is stored as it is
 # Records per slice. Decompressing a batch and copying bytes count as some records.
 _SLICE_RECORDS = 2000
+_MAX_SPANS = 16_384  # some 200 bytes each; in a batch with more records, those to keep are chosen twice
 _BATCH_COST = 20
 _BYTES_COST = 256
 _WRITE_BYTES = 256 * 1024
@@ -232,9 +233,7 @@ class Compaction:
                     offsets[key if len(key) <= _MAX_KEY_BYTES else _digest(key)] = offset
                     self._latest_offset = offset
             self.stats.mapped_records += len(spans)
-            self._in_slice += len(spans)
-            if self._in_slice >= _SLICE_RECORDS:
-                yield from self._pause()
+            yield from self._count_records(spans)
         return False
 
     # Pass 2: copy several segments to one
@@ -306,23 +305,43 @@ class Compaction:
         """Return what remains of a batch: the same bytes, a smaller batch, or None."""
         header = batch.header
         payload = yield from self._open(segment, batch)
-        kept: list[RecordSpan] = []
+        retained = Retained(header)
+        kept: list[list[RecordSpan]] = []
         for spans in _slices(segment, batch, payload):
-            kept += spans if header.is_control else self._last_of_keys(header, spans)
-            self._in_slice += len(spans)
-            if self._in_slice >= _SLICE_RECORDS:
-                yield from self._pause()
+            some = self._kept(header, spans)
+            retained.count_in(some)
+            if header.records_count <= _MAX_SPANS:
+                kept.append(some)
+            yield from self._count_records(spans)
         self.stats.records_read += header.records_count
-        self.stats.records_written += len(kept)
-        if not kept:
+        self.stats.records_written += retained.count
+        if not retained.count:
             return None
         horizon: int | None = None
-        if header.delete_horizon_ms is None and (is_empty_txn or not all(span.has_value for span in kept)):
+        if header.delete_horizon_ms is None and (is_empty_txn or retained.has_tombstones):
             horizon = self._now_ms + self._log.config.delete_retention_ms
             horizon = horizon if horizon <= MAX_INT64 else None
-        if horizon is None and len(kept) == header.records_count:
+        if horizon is None and retained.count == header.records_count:
             return memoryview(batch.data)[batch.start : batch.start + header.size_in_bytes]
-        return (yield from self._in_thread(partial(retain_records, header, payload, kept, horizon), len(payload)))
+        retained.begin(horizon)
+        if kept:
+            for some in kept:
+                retained.add(payload, some)
+        else:  # too many to have kept their spans: choose again
+            without_key = self.stats.records_without_key
+            for spans in _slices(segment, batch, payload):
+                retained.add(payload, self._kept(header, spans))
+                yield from self._count_records(spans)
+            self.stats.records_without_key = without_key  # counted before
+        return (yield from self._in_thread(retained.encode, len(retained.payload)))
+
+    def _kept(self, header: BatchHeader, spans: list[RecordSpan]) -> list[RecordSpan]:
+        return spans if header.is_control else self._last_of_keys(header, spans)
+
+    def _count_records(self, spans: Sequence[RecordSpan]) -> Generator[Step, None, None]:
+        self._in_slice += len(spans)
+        if self._in_slice >= _SLICE_RECORDS:
+            yield from self._pause()
 
     def _last_of_keys(self, header: BatchHeader, spans: Sequence[RecordSpan]) -> list[RecordSpan]:
         base_offset, latest_offset = header.base_offset, self._latest_offset

@@ -85,13 +85,13 @@ class OpenFiles:
         return len(chosen)
 
 
-def _default_limit() -> int:
+def default_limit() -> int:
     """Return a quarter of the process's limit, within bounds: most descriptors are for connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, soft // 4))
 
 
-open_files = OpenFiles(_default_limit())
+open_files = OpenFiles(default_limit())
 _moments = count()
 flushed_directories: dict[Path, int] = {}  # directories, and the start of the last completed flush of their entries
 

@@ -220,6 +220,16 @@ def test_no_more_clients_are_known_than_there_is_room_for(monkeypatch: pytest.Mo
     assert [get(memory, each).error_code for each in (ids[0], ids[2], ids[3], ids[1])] == [THROTTLED] * 3 + [0]
 
 
+def test_clients_with_long_names_are_forgotten_when_their_names_need_too_much_memory() -> None:
+    memory = node(properties={**RECEIVED, "barnabas.telemetry.memory.max.bytes": "100000"})
+    for number in range(50):
+        information = ClientInformation()
+        information.software_name = f"{number:020000}"
+        assert get(memory, Uuid((number + 2).to_bytes(16)), information=information).error_code == 0
+        assert memory.client_metrics.instances.held_bytes <= 100_000
+    assert (len(memory.client_metrics), memory.client_metrics.instances.forgotten_total) == (4, 46)
+
+
 @pytest.mark.parametrize(("receiver", "shown"), [("", False), ("log", True)])
 def test_telemetry_is_answered_everywhere_and_shown_where_it_is_received(receiver: str, shown: bool) -> None:
     memory = MemoryNode({"barnabas.telemetry.receiver": receiver})

@@ -87,8 +87,10 @@ def run_node(
     """
     from barnabas.broker.allocator import keep_large_blocks
     from barnabas.broker.node import NodeError
+    from barnabas.broker.process_limits import raise_open_file_limit, spare_long_lived_objects
 
     keep_large_blocks()
+    raise_open_file_limit()
 
     async def main() -> int:
         told = _listen_for_signals(at_once)
@@ -96,6 +98,7 @@ def run_node(
         try:
             await _first_of(node.start(), told)
             if not told.is_set():
+                spare_long_lived_objects()
                 for line in node.describe():
                     click.echo(line)
                 sys.stdout.flush()

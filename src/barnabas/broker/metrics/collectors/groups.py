@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from barnabas.broker.metrics.exposition import Exposition, gauge, labels
+from barnabas.broker.metrics.exposition import Exposition, counter, gauge, labels
 from barnabas.broker.metrics.observed import Observed
 from barnabas.groups.coordinator import listed_groups
 from barnabas.groups.image import GroupType
@@ -35,7 +35,10 @@ LAG = gauge(
     "Records between the committed offset of a group and the high watermark.",
     *("consumergroup", "topic", "partition"),
 )
-METRICS = (COUNT, CLASSIC, CONSUMER, LOADED, COMMITTED, LAG)
+MEMBER_BYTES = gauge("barnabas_groups_member_bytes", "Memory of the members of all groups, estimated.")
+PATTERNS = gauge("barnabas_groups_regular_expressions", "Regular expressions in subscriptions.")
+REFUSED = counter("barnabas_groups_refused_total", "Requests refused because a limit of the groups was reached.")
+METRICS = (COUNT, CLASSIC, CONSUMER, LOADED, COMMITTED, LAG, MEMBER_BYTES, PATTERNS, REFUSED)
 BY_TYPE = {GroupType.CLASSIC: CLASSIC, GroupType.CONSUMER: CONSUMER}
 
 
@@ -43,6 +46,10 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
     coordinators = node.coordinators
     if coordinators is None:
         return
+    room = coordinators.groups.room
+    out.add(MEMBER_BYTES, room.held_bytes)
+    out.add(PATTERNS, room.pattern_count)
+    out.add(REFUSED, room.refused_total)
     for name, machines in (
         ("group", coordinators.groups.machines),
         ("transaction", coordinators.transactions.machines),

@@ -1,4 +1,4 @@
-"""What clients leave at the node: fetch sessions and pushed metrics."""
+"""What clients leave at the node: fetch sessions, pushed metrics, and what quotas count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,18 @@ EVICTIONS = counter(
 INSTANCES = gauge("kafka_server_client_metrics_instance_count", "Clients that have asked which metrics to push.")
 PUSHES = counter("barnabas_telemetry_pushes_total", "Pushes of client metrics that were accepted.")
 PUSHED_BYTES = counter("barnabas_telemetry_pushed_bytes_total", "Bytes of client metrics that were accepted.")
-METRICS = (SESSIONS, PARTITIONS, EVICTIONS, INSTANCES, PUSHES, PUSHED_BYTES)
+TELEMETRY_BYTES = gauge("barnabas_telemetry_memory_bytes", "Memory of the clients that push metrics, estimated.")
+TELEMETRY_FORGOTTEN = counter(
+    "barnabas_telemetry_forgotten_total", "Clients that push metrics and were forgotten to make room for others."
+)
+QUOTA_CLIENTS = gauge("barnabas_quota_clients", "Clients that mutation quotas are counted for.")
+QUOTA_BYTES = gauge("barnabas_quota_memory_bytes", "Memory of these clients, estimated.")
+QUOTA_FORGOTTEN = counter("barnabas_quota_forgotten_total", "Clients with a quota that were forgotten to make room.")
+METRICS = (
+    *(SESSIONS, PARTITIONS, EVICTIONS),
+    *(INSTANCES, PUSHES, PUSHED_BYTES, TELEMETRY_BYTES, TELEMETRY_FORGOTTEN),
+    *(QUOTA_CLIENTS, QUOTA_BYTES, QUOTA_FORGOTTEN),
+)
 
 
 def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[None]:
@@ -29,4 +40,10 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
     out.add(INSTANCES, len(telemetry))
     out.add(PUSHES, telemetry.pushes)
     out.add(PUSHED_BYTES, telemetry.pushed_bytes)
+    out.add(TELEMETRY_BYTES, telemetry.instances.held_bytes)
+    out.add(TELEMETRY_FORGOTTEN, telemetry.instances.forgotten_total)
+    buckets = node.services.quotas.mutations.buckets
+    out.add(QUOTA_CLIENTS, len(buckets))
+    out.add(QUOTA_BYTES, buckets.held_bytes)
+    out.add(QUOTA_FORGOTTEN, buckets.forgotten_total)
     yield
