@@ -36,6 +36,12 @@ def _stalls() -> list[Row]:
     return stalls.run(int(os.environ.get("BENCH_STALLS_ROUNDS", stalls.ROUNDS)))
 
 
+def _security() -> list[Row]:
+    from bench import security_traffic  # needs the extra `security`
+
+    return security_traffic.run()
+
+
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "codec": codec.run,
     "server": server.run,
@@ -43,6 +49,7 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "log": log.run,
     "cli": cli.run,
     "clients": clients.run,
+    "security": _security,
     "lake": _lake,
     "lake-scale": _lake_scale,
     "stalls": _stalls,

@@ -74,10 +74,10 @@ def throughput(ours: Node, theirs: Node, *, idempotent: bool) -> list[Row]:
     for number in range(ROUNDS + 1):
         contestants = [(ours, produced[0], consumed[0]), (theirs, produced[1], consumed[1])]
         for node, producing, consuming in alternating(contestants, number):
-            topic = _create(node, PARTITIONS)
+            topic = create_topic(node, PARTITIONS)
             producing.append(_produce(node, topic, RECORDS, idempotent=idempotent))
             consuming.append(_consume(node, topic, RECORDS))
-            _delete(node, topic)
+            delete_topic(node, topic)
     kind = "idempotent" if idempotent else "not idempotent"
     what = f"{RECORDS // 1000 * len(RECORD) // 1024} MB of 1 kB records"
     question = f"produce {what} to {PARTITIONS} partitions, acks=all, {kind}"
@@ -95,7 +95,7 @@ def latency(ours: Node, theirs: Node) -> list[Row]:
     """One record after another, each acknowledged before the next is sent."""
     p50: tuple[list[float], list[float]] = ([], [])
     p99: tuple[list[float], list[float]] = ([], [])
-    topics = {node: _create(node, 1) for node in (ours, theirs)}
+    topics = {node: create_topic(node, 1) for node in (ours, theirs)}
     for number in range(ROUNDS + 1):
         for side, node in alternating([(0, ours), (1, theirs)], number):
             seen = sorted(_single_records(node, topics[node]))
@@ -110,7 +110,7 @@ def latency(ours: Node, theirs: Node) -> list[Row]:
 def first_record(ours: Node, theirs: Node) -> Row:
     """From `subscribe` of the first member of a new group until its first record."""
     times: tuple[list[float], list[float]] = ([], [])
-    topics = {node: _create(node, 1) for node in (ours, theirs)}
+    topics = {node: create_topic(node, 1) for node in (ours, theirs)}
     for node, topic in topics.items():
         _produce(node, topic, 10, idempotent=False)
     for number in range(GROUP_ROUNDS + 1):
@@ -125,7 +125,7 @@ def first_record(ours: Node, theirs: Node) -> Row:
 
 def many_clients(node: Node) -> list[Row]:
     """Idle connections, then consumers that wait for records, and what a single record costs beside them."""
-    topic = _create(node, 1)
+    topic = create_topic(node, 1)
     alone = statistics.median(_single_records(node, topic))
     before = node.rss_bytes()
     idle = [load.connect(node.address) for _ in range(IDLE_CONNECTIONS)]
@@ -133,7 +133,7 @@ def many_clients(node: Node) -> list[Row]:
     per_connection = (node.rss_bytes() - before) / IDLE_CONNECTIONS
     among_idle = statistics.median(_single_records(node, topic))
     _close(idle)
-    waiting = _create(node, 1)
+    waiting = create_topic(node, 1)
     consumers = [_consumer(node) for _ in range(CONSUMERS)]
     for consumer in consumers:
         consumer.assign([TopicPartition(waiting, 0, 0)])
@@ -159,7 +159,7 @@ def many_logs() -> list[Row]:
     """A node with a log in each of many partitions: made, stopped, started again."""
     with tempfile.TemporaryDirectory(prefix="bench-log-") as folder, Barnabas(SETTINGS, directory=Path(folder)) as node:
         empty_mb = node.rss_bytes() / 1e6
-        topics = [_create(node, 500) for _ in range(MANY_PARTITIONS // 500)]
+        topics = [create_topic(node, 500) for _ in range(MANY_PARTITIONS // 500)]
         producer = _producer(node, idempotent=False)
         for topic in topics:
             for partition in range(500):
@@ -212,7 +212,8 @@ def _consumer(node: Node, **settings: str | int | bool) -> Consumer:
     )
 
 
-def _create(node: Node, partitions: int) -> str:
+def create_topic(node: Node, partitions: int) -> str:
+    """The name of a new topic, which has leaders."""
     name = f"bench-{uuid.uuid4().hex}"
     admin = AdminClient({"bootstrap.servers": node.bootstrap})
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result(TIMEOUT_S)
@@ -225,7 +226,7 @@ def _create(node: Node, partitions: int) -> str:
     raise RuntimeError(f"{name} has not become visible")
 
 
-def _delete(node: Node, topic: str) -> None:
+def delete_topic(node: Node, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": node.bootstrap})  # it has to outlive the answer
     admin.delete_topics([topic])[topic].result(TIMEOUT_S)
 
@@ -258,6 +259,11 @@ def _consume(node: Node, topic: str, count: int) -> float:
     """MB a second, from the first record to the last."""
     consumer = _consumer(node)
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    return drain(consumer, count)
+
+
+def drain(consumer: Consumer, count: int) -> float:
+    """MB a second, from the first record to the last. The consumer is closed."""
     seen = 0
     started: float | None = None
     deadline = time.monotonic() + TIMEOUT_S

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from tools.apache_kafka import KAFKA_JVM, VERSION, ApacheKafka, Barnabas, Node, NotStarted
 
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from bench import secured
 from bench.connection import Client
 from bench.stall_causes import Cause, all_causes
 from bench.stall_probe import TOPIC, Probe, Waits
@@ -58,10 +59,15 @@ def chosen(parts: Sequence[str]) -> list[Cause]:
 
 def measure(cause: Cause, rounds: int, *, alone: bool = False) -> Row:
     seen: dict[str, list[float]] = {"barnabas": [], "Kafka": []}
+    settings = {**SETTINGS, **cause.settings}
+    listeners: Sequence[str] = secured.PROTOCOLS if cause.is_secured else ()
     with contextlib.ExitStack() as stack:
-        nodes: list[tuple[str, Node]] = [("barnabas", stack.enter_context(Barnabas({**SETTINGS, **cause.settings})))]
+        if cause.is_secured:
+            settings |= stack.enter_context(secured.files()).settings()
+        ours = Barnabas(settings, more_listeners=listeners)
+        nodes: list[tuple[str, Node]] = [("barnabas", stack.enter_context(ours))]
         if cause.has_peer and not alone:
-            peer = ApacheKafka({**SETTINGS, **cause.settings}, jvm=KAFKA_JVM)
+            peer = ApacheKafka(settings, jvm=KAFKA_JVM, more_listeners=listeners)
             nodes.append(("Kafka", stack.enter_context(peer)))
         for _, node in nodes:
             with Client(node) as client:

@@ -389,7 +389,7 @@ class ApacheKafka(Node):
     """A node of Apache Kafka, broker and controller in one unless `process.roles` is overridden.
 
     `directory` has server.properties, server.log and the log dir `data`, which is formatted if needed. The ports stay
-    the same when the node is restarted.
+    the same when the node is restarted. `more_listeners` are protocols such as SSL, whose `addresses` are chosen.
     """
 
     def __init__(
@@ -401,6 +401,7 @@ class ApacheKafka(Node):
         cluster_id: str | None = None,
         format_args: Sequence[str] | None = None,
         jvm: Sequence[str] = SMALL_JVM,
+        more_listeners: Sequence[str] = (),
     ):
         self.version = version
         command = java_command(version, jvm, "server", "kafka.Kafka")  # first, because it raises Missing
@@ -410,6 +411,7 @@ class ApacheKafka(Node):
         self.controller = f"{HOST}:{controller_port}"
         given = {**_existing(self.directory / "data"), **(overrides or {})}
         self.properties = _properties(self.directory / "data", broker_port, controller_port, given)
+        self.addresses = _add_listeners(self.properties, more_listeners)
         self.roles = self.properties["process.roles"].split(",")
         self.cluster_id = cluster_id or new_cluster_id()
         self._format_args = format_args
@@ -487,10 +489,24 @@ def _properties(log_dir: Path, broker_port: int, controller_port: int, overrides
     return {**properties, **overrides}
 
 
+def _add_listeners(properties: dict[str, str], protocols: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Add listeners with the names of their protocols, and return their addresses."""
+    addresses = {each: (HOST, port) for each, port in zip(protocols, free_ports(len(protocols)), strict=True)}
+    more = [f"{protocol}://{host}:{port}" for protocol, (host, port) in addresses.items()]
+    properties["listeners"] = ",".join([properties["listeners"], *more])
+    return addresses
+
+
 class Barnabas(Node):
     """A node of barnabas, started like a user would: `python -m barnabas serve`, with configs as `--override`."""
 
-    def __init__(self, overrides: Mapping[str, str] | None = None, *, directory: Path | None = None):
+    def __init__(
+        self,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        directory: Path | None = None,
+        more_listeners: Sequence[str] = (),
+    ):
         self._directory = _OwnedDirectory(directory, "barnabas-")
         self.directory = self._directory.path
         broker_port, controller_port = free_ports(2)
@@ -500,6 +516,7 @@ class Barnabas(Node):
             "log.dirs": str(self.directory / "data"),
             **(overrides or {}),
         }
+        self.addresses = _add_listeners(self.properties, more_listeners)
         command = [sys.executable, "-m", "barnabas", "serve"]
         for name, value in self.properties.items():
             command += ["--override", f"{name}={value}"]

@@ -31,17 +31,20 @@ class Cause(NamedTuple):
     load: Load
     settings: Mapping[str, str]  # of both nodes
     has_peer: bool  # false if Apache Kafka does nothing like it
+    is_secured: bool  # with listeners for TLS and logins, see `bench.secured`
 
 
 _CAUSES: list[Cause] = []
 
 
-def cause(name: str, settings: Mapping[str, str] | None = None, *, has_peer: bool = True) -> Callable[[Load], Load]:
+def cause(
+    name: str, settings: Mapping[str, str] | None = None, *, has_peer: bool = True, is_secured: bool = False
+) -> Callable[[Load], Load]:
     """Register a cause."""
 
     def register(load: Load) -> Load:
         area = load.__module__.rpartition(".")[2]
-        _CAUSES.append(Cause(name, area, load, settings or {}, has_peer))
+        _CAUSES.append(Cause(name, area, load, settings or {}, has_peer, is_secured))
         return load
 
     return register
