@@ -84,7 +84,7 @@ def test_a_login_opens_the_listener() -> None:
             versions = await client.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3)
             assert versions.error_code == 0 and len(versions.api_keys) > 50
             shaken = await client.handshake()
-            assert (shaken.error_code, shaken.mechanisms) == (0, ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+            assert (shaken.error_code, shaken.mechanisms) == (0, ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"])
             done = await client.authenticate(ALICE)
             assert (done.error_code, bytes(done.auth_bytes), done.session_lifetime_ms) == (0, b"", 0)
             assert (await client.ask(MetadataRequest(topics=[]), 12)).brokers
@@ -169,7 +169,7 @@ def test_wrong_credentials_are_answered_with_kafkas_texts_and_one_log_line(caplo
             refused = await connect()
             handshake = await refused.handshake("GSSAPI")
             assert handshake.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
-            assert handshake.mechanisms == ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+            assert handshake.mechanisms == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]
             assert await refused.is_closed()
 
     with caplog.at_level(logging.INFO, "barnabas.broker.connection"):
