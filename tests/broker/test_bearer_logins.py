@@ -28,7 +28,7 @@ from tests.security.tokens import Keys, claims, unsecured
 KEYS = Keys()
 SECURITY = Security("SASL_PLAINTEXT", ("OAUTHBEARER",), {"alice": ""})
 OWN = "listener.name.sasl_plaintext.oauthbearer.sasl"
-SIGNED = {
+SIGNED: dict[str, str | int] = {
     **AT_ONCE,
     f"{OWN}.server.callback.handler.class": PACKAGE + "OAuthBearerValidatorCallbackHandler",
     f"{OWN}.oauthbearer.expected.audience": "kafka",
@@ -83,7 +83,7 @@ def test_signed_tokens_log_in_and_others_do_not(jwks: Path, caplog: pytest.LogCa
     }
 
     async def run() -> None:
-        config = SIGNED | {f"{OWN}.oauthbearer.jwks.endpoint.url": f"file://{jwks}"}
+        config = {**SIGNED, f"{OWN}.oauthbearer.jwks.endpoint.url": f"file://{jwks}"}
         async with AsyncBroker(security=SECURITY, config=config) as broker:
             answer = await logged_in(broker, KEYS.sign(claims()))
             assert (answer.error_code, 0 < answer.session_lifetime_ms <= 3_600_000) == (0, True)
@@ -107,7 +107,7 @@ def test_keys_in_a_file_are_replaced(jwks: Path, caplog: pytest.LogCaptureFixtur
     newer = Keys()
 
     async def run() -> None:
-        config = SIGNED | {f"{OWN}.oauthbearer.jwks.endpoint.url": f"file://{jwks}"}
+        config = {**SIGNED, f"{OWN}.oauthbearer.jwks.endpoint.url": f"file://{jwks}"}
         async with AsyncBroker(security=SECURITY, config=config) as broker:
             assert (await logged_in(broker, newer.sign(claims()))).error_code
             await asyncio.to_thread(jwks.write_text, newer.jwks())
@@ -124,7 +124,8 @@ def test_keys_in_a_file_are_replaced(jwks: Path, caplog: pytest.LogCaptureFixtur
 
 def test_keys_of_a_service_are_asked_for_when_one_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(service: OAuthService) -> None:
-        config = SIGNED | {
+        config = {
+            **SIGNED,
             f"{OWN}.oauthbearer.jwks.endpoint.url": f"{service.url}/jwks",
             f"{OWN}.oauthbearer.jwks.endpoint.retry.backoff.ms": 1,
         }
@@ -169,7 +170,7 @@ def test_a_node_that_cannot_check_tokens_does_not_start(
     monkeypatch.setenv("KAFKA_OPTS", f"-D{ALLOWED_URLS}=file:///no/such/file,http://127.0.0.1:1/jwks")
 
     async def run() -> None:
-        async with AsyncBroker(security=SECURITY, config=SIGNED | settings):
+        async with AsyncBroker(security=SECURITY, config={**SIGNED, **settings}):
             pass
 
     with pytest.raises((BrokerError, ConfigError), match=reason):
@@ -178,7 +179,7 @@ def test_a_node_that_cannot_check_tokens_does_not_start(
 
 def test_our_client_logs_in_with_a_token_of_a_service_and_renews_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(service: OAuthService) -> None:
-        config = SIGNED | {f"{OWN}.oauthbearer.jwks.endpoint.url": f"{service.url}/jwks"}
+        config = {**SIGNED, f"{OWN}.oauthbearer.jwks.endpoint.url": f"{service.url}/jwks"}
         async with AsyncBroker(
             security=SECURITY, config=config | {f"{OWN}.oauthbearer.clock.skew.seconds": 0}
         ) as broker:
@@ -279,7 +280,8 @@ def test_large_and_strange_tokens_are_refused_and_the_node_goes_on() -> None:
 
 def test_a_node_logs_in_to_its_controller_with_a_token() -> None:
     controller = "listener.name.controller"
-    config = AT_ONCE | {
+    config: dict[str, str | int] = {
+        **AT_ONCE,
         f"{controller}.sasl.enabled.mechanisms": "OAUTHBEARER",
         "sasl.mechanism.controller.protocol": "OAUTHBEARER",
         f"{controller}.oauthbearer.sasl.jaas.config": f"{MODULES['OAUTHBEARER']} required "
@@ -289,7 +291,7 @@ def test_a_node_logs_in_to_its_controller_with_a_token() -> None:
     }
 
     async def run(changes: dict[str, str]) -> None:
-        async with AsyncBroker(["t"], security=SECURITY, config=config | changes) as broker:
+        async with AsyncBroker(["t"], security=SECURITY, config={**config, **changes}) as broker:
             assert not (await logged_in(broker, unsecured())).error_code
 
     asyncio.run(run({}))

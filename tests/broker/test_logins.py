@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import logging
 import resource
 import struct
@@ -15,7 +17,6 @@ import pytest
 from barnabas import wire
 from barnabas.broker import login
 from barnabas.client import Admin, AuthenticationError
-from barnabas.security.sasl import scram as scram_module
 from barnabas.security.sasl.scram import ScramClient
 from barnabas.testing import AsyncBroker, Security
 from barnabas.wire import APIS, ApiKey, ErrorCode, Message
@@ -413,7 +414,7 @@ def test_thousands_of_half_open_logins_keep_nobody_out(monkeypatch: pytest.Monke
 def test_an_unknown_user_costs_what_a_known_one_costs(monkeypatch: pytest.MonkeyPatch, mechanism: str) -> None:
     """The time of a login is that of its hashes, so these are counted."""
     counted: list[str] = []
-    real_digest, real_new = scram_module.hmac.digest, scram_module.hashlib.new
+    real_digest, real_new = hmac.digest, hashlib.new
 
     def digest(*args: Any) -> bytes:
         counted.append("hmac")
@@ -427,8 +428,8 @@ def test_an_unknown_user_costs_what_a_known_one_costs(monkeypatch: pytest.Monkey
         client, scram = await connect(), ScramClient(mechanism, user, "wrong", nonce="abc")
         await client.handshake(mechanism)
         with monkeypatch.context() as patch:
-            patch.setattr(scram_module.hmac, "digest", digest)
-            patch.setattr(scram_module.hashlib, "new", new)
+            patch.setattr(hmac, "digest", digest)
+            patch.setattr(hashlib, "new", new)
             counted.clear()
             answer = await client.authenticate(scram.first())
             at_first = len(counted)
