@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import logging
+import resource
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -84,7 +87,7 @@ def test_a_login_opens_the_listener() -> None:
             versions = await client.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3)
             assert versions.error_code == 0 and len(versions.api_keys) > 50
             shaken = await client.handshake()
-            assert (shaken.error_code, shaken.mechanisms) == (0, ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+            assert (shaken.error_code, shaken.mechanisms) == (0, ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"])
             done = await client.authenticate(ALICE)
             assert (done.error_code, bytes(done.auth_bytes), done.session_lifetime_ms) == (0, b"", 0)
             assert (await client.ask(MetadataRequest(topics=[]), 12)).brokers
@@ -169,7 +172,7 @@ def test_wrong_credentials_are_answered_with_kafkas_texts_and_one_log_line(caplo
             refused = await connect()
             handshake = await refused.handshake("GSSAPI")
             assert handshake.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
-            assert handshake.mechanisms == ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+            assert handshake.mechanisms == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]
             assert await refused.is_closed()
 
     with caplog.at_level(logging.INFO, "barnabas.broker.connection"):
@@ -318,5 +321,128 @@ def test_our_client_is_told_that_the_password_is_wrong() -> None:
                 with pytest.raises(AuthenticationError, match="Authentication failed"):
                     async with Admin(wrong) as admin:
                         await admin.describe_cluster()
+
+    asyncio.run(run())
+
+
+# --- attacks
+
+
+def test_messages_of_a_login_that_was_overheard_are_worthless() -> None:
+    """SCRAM replayed: the same first and last message, on another connection and on the same one."""
+
+    async def run() -> None:
+        async with secured() as connect:
+            client, scram = await connect(), ScramClient("SCRAM-SHA-256", "alice", "wonderland", nonce="overheard")
+            await client.handshake("SCRAM-SHA-256")
+            answer = await client.authenticate(scram.first())
+            final = scram.answer(bytes(answer.auth_bytes))
+            assert final is not None
+            assert (await client.authenticate(final)).error_code == 0
+            thief = await connect()
+            await thief.handshake("SCRAM-SHA-256")
+            other = await thief.authenticate(scram.first())
+            assert bytes(other.auth_bytes) != bytes(answer.auth_bytes)
+            replayed = await thief.authenticate(final)
+            assert replayed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+            assert await thief.is_closed()
+            at_once = await connect()
+            await at_once.handshake("SCRAM-SHA-256")
+            assert (await at_once.authenticate(final)).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    asyncio.run(run())
+
+
+def test_a_mechanism_cannot_be_talked_down_to_a_weaker_one() -> None:
+    """A listener with SCRAM-SHA-512 alone takes neither PLAIN nor SCRAM-SHA-256, whatever the framing."""
+
+    async def run() -> None:
+        strong = Security("SASL_PLAINTEXT", ("SCRAM-SHA-512",), USERS)
+        async with AsyncBroker(security=strong, config=AT_ONCE) as broker:
+            for mechanism in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", "plain", "ANONYMOUS", "EXTERNAL", ""):
+                for version in (0, 1):
+                    client = await Raw.open(broker)
+                    answer = await client.handshake(mechanism, version)
+                    assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+                    assert answer.mechanisms == ["SCRAM-SHA-512"]
+                    assert await client.is_closed()
+                    await client.close()
+
+    asyncio.run(run())
+
+
+def test_thousands_of_half_open_logins_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stops at another point. They are few bytes each, others log in meanwhile, and they are given up in the end."""
+    monkeypatch.setattr("barnabas.broker.connection.LOGIN_TIMEOUT_S", 5)
+    count = 1500
+
+    async def run() -> None:
+        async with AsyncBroker(security=SECURITY, config=AT_ONCE) as broker:
+            half_open = []
+            for number in range(count):
+                client = await Raw.open(broker)
+                half_open.append(client)
+                if number % 3 == 1:
+                    client.send(struct.pack(">i", 100_000) + b"x" * 100)
+                elif number % 3 == 2:
+                    await client.handshake("SCRAM-SHA-256")
+                if number % 250 == 0:
+                    honest = await Raw.open(broker)
+                    assert (await honest.log_in()).error_code == 0
+                    assert (await honest.ask(MetadataRequest(topics=[]), 12)).brokers
+                    await honest.close()
+            running = broker._running()
+            for _ in range(300):
+                if not any(each.endpoint.listener.name == "SASL_PLAINTEXT" for each in running._server.connections):
+                    break
+                await asyncio.sleep(0.05)
+            else:
+                pytest.fail("half-open logins were not given up")
+            for client in half_open:
+                await client.close()
+            honest = await Raw.open(broker)
+            assert (await honest.log_in()).error_code == 0
+            await honest.close()
+
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if soft < 2 * count + 200:
+        pytest.skip("too few file descriptors are allowed")
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_an_unknown_user_costs_what_a_known_one_costs(monkeypatch: pytest.MonkeyPatch, mechanism: str) -> None:
+    """The time of a login is that of its hashes, so these are counted."""
+    counted: list[str] = []
+    real_digest, real_new = hmac.digest, hashlib.new
+
+    def digest(*args: Any) -> bytes:
+        counted.append("hmac")
+        return real_digest(*args)
+
+    def new(*args: Any) -> Any:
+        counted.append("hash")
+        return real_new(*args)
+
+    async def cost(connect: Client, user: str) -> list[str]:
+        client, scram = await connect(), ScramClient(mechanism, user, "wrong", nonce="abc")
+        await client.handshake(mechanism)
+        with monkeypatch.context() as patch:
+            patch.setattr(hmac, "digest", digest)
+            patch.setattr(hashlib, "new", new)
+            counted.clear()
+            answer = await client.authenticate(scram.first())
+            at_first = len(counted)
+            final = scram.answer(bytes(answer.auth_bytes))
+            assert final is not None
+            del counted[at_first:]
+            refused = await client.authenticate(final)
+        assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        return [*counted[:at_first], "|", *counted[at_first:]]
+
+    async def run() -> None:
+        async with secured() as connect:
+            known, unknown = await cost(connect, "alice"), await cost(connect, "nobody")
+            assert known == unknown and "hmac" in known
 
     asyncio.run(run())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import traceback
 from pathlib import Path
@@ -12,18 +13,26 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from barnabas.broker.node import Node, NodeError
-from barnabas.client import Admin, AlterConfigOp, AlterConfigOpType, ConfigResource, checked
+from barnabas.client import Admin, AlterConfigOp, AlterConfigOpType, AuthenticationError, ConfigResource, checked
+from barnabas.client.cluster import Cluster
+from barnabas.client.jaas import MODULES
+from barnabas.client.routing import controller
 from barnabas.client.settings import load as load_client
 from barnabas.config import properties
 from barnabas.config.definitions import ConfigError
 from barnabas.config.server import load
 from barnabas.operations.security.files import create_secured_node
+from barnabas.security.delegation_token import token_hmac
 from barnabas.testing import AsyncBroker, Security
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from tests.command_line import invoke
+from tests.security.oauth_service import CLIENT_SECRET
 
 NODE_PASSWORD, ALICES, BOBS, WRONG, KEY_PASSWORD = (f"planted-{name}-secret" for name in ("node", "a", "b", "w", "k"))
-SECRETS = (NODE_PASSWORD, ALICES, BOBS, WRONG, KEY_PASSWORD, "PRIVATE KEY")
-SECURITY = Security("SASL_SSL", ("PLAIN", "SCRAM-SHA-512"), {"alice": ALICES, "bob": BOBS})
+TOKEN_KEY = "planted-key-of-delegation-tokens"
+# What is planted after the start, too: HMACs of delegation tokens and bearer tokens.
+SECRETS = [NODE_PASSWORD, ALICES, BOBS, WRONG, KEY_PASSWORD, TOKEN_KEY, CLIENT_SECRET, "PRIVATE KEY"]
+SECURITY = Security("SASL_SSL", ("PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"), {"alice": ALICES, "bob": BOBS})
 DYNAMIC = "listener.name.sasl_ssl.plain.sasl.jaas.config"
 
 
@@ -38,7 +47,18 @@ def planted() -> dict[str, str]:
         "ssl.keystore.certificate.chain": certificate.chain,
         "ssl.key.password": KEY_PASSWORD,
         "connection.failed.authentication.delay.ms": "0",
+        "delegation.token.secret.key": TOKEN_KEY,
+        "listener.name.sasl_ssl.oauthbearer.sasl.oauthbearer.client.credentials.client.secret": CLIENT_SECRET,
     }
+
+
+def plant(secret: bytes | str) -> None:
+    """Watch for another secret, in each form in which it could be shown."""
+    if isinstance(secret, str):
+        SECRETS.append(secret)
+        return
+    texts = (base64.b64encode(secret).decode(), secret.hex(), repr(secret)[2:-1], str(list(secret))[1:-1])
+    SECRETS.extend(text[:40] for text in texts)
 
 
 def assert_clean(shown: str) -> None:
@@ -74,6 +94,7 @@ def test_nothing_that_a_node_shows_has_a_secret(caplog: pytest.LogCaptureFixture
                     shown.extend((error, *traceback.format_exception(error)))
                 else:
                     pytest.fail("a wrong password was accepted")
+            await use_tokens(broker, shown)
             running = broker._running()
             endpoint = running._server.endpoints[0]
             shown.extend(
@@ -82,6 +103,7 @@ def test_nothing_that_a_node_shows_has_a_secret(caplog: pytest.LogCaptureFixture
             shown.extend(vars(each) for each in running._server.connections)
             shown.extend(running.describe())
             shown.append(list(running.image.scram.values()))
+            shown.extend((running.image.tokens, vars(running._credentials)))
             shown.append(await asyncio.to_thread(export, config | {"sasl.mechanism": "SCRAM-SHA-512"}, tmp_path))
 
     with caplog.at_level(logging.DEBUG):
@@ -90,6 +112,48 @@ def test_nothing_that_a_node_shows_has_a_secret(caplog: pytest.LogCaptureFixture
     assert_clean(caplog.text)
     for each in shown:
         assert_clean(f"{each!r} {each!s}")
+
+
+async def use_tokens(broker: AsyncBroker, shown: list[Any]) -> None:
+    """Create a delegation token, and log in with it and with bearer tokens, rightly and wrongly."""
+    config = broker.client_config("alice") | {"sasl.mechanism": "SCRAM-SHA-512"}
+    async with Cluster(load_client(config)) as cluster:
+        request = CreateDelegationTokenRequest(owner_principal_type=None, owner_principal_name=None, max_lifetime_ms=-1)
+        created: CreateDelegationTokenResponse = await cluster.call(request, controller(), repeat=False)
+    hmac = bytes(created.hmac)
+    assert hmac == token_hmac(TOKEN_KEY, created.token_id)
+    plant(hmac)
+    password = base64.b64encode(hmac).decode()
+    module = f"{MODULES['SCRAM-SHA-512']} required tokenauth=true username="
+    stores = {name: text for name, text in config.items() if name not in ("sasl.username", "sasl.password")}
+    for user, is_right in ((created.token_id, True), ("none", False)):
+        line = f'{module}"{user}" password="{password}";'
+        settings = {**stores, "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": line}
+        await look_at(settings, shown, is_right=is_right)
+    for claim, is_right in (("sub", True), ("nobody", False)):
+        bearer = {"unsecuredLoginStringClaim_" + claim: "alice", "unsecuredLoginPrincipalClaimName": claim}
+        bearer["unsecuredLoginStringClaim_secret"] = WRONG
+        options = " ".join(f'{name}="{value}"' for name, value in bearer.items())
+        line = f"{MODULES['OAUTHBEARER']} required {options};"
+        settings = {**stores, "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": line}
+        login = load_client(settings).connect_options().login
+        assert login is not None
+        plant((await login()).first().decode().split(".")[1][-60:])  # of the claims, which have the planted text
+        await look_at(settings, shown, is_right=is_right)
+
+
+async def look_at(settings: dict[str, str], shown: list[Any], *, is_right: bool) -> None:
+    loaded = load_client(settings)
+    shown.extend((loaded, loaded.credentials, loaded.connect_options()))
+    try:
+        async with Admin({**settings, "bootstrap.timeout.ms": 500}) as admin:
+            shown.append(await admin.describe_cluster())
+            shown.extend(vars(admin).values())
+    except AuthenticationError as error:
+        assert not is_right, error
+        shown.extend((error, *traceback.format_exception(error)))
+    else:
+        assert is_right
 
 
 def export(config: dict[str, str], folder: Path) -> str:

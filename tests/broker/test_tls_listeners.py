@@ -139,6 +139,16 @@ def test_clients_refuse_a_node_with_another_name_or_an_expired_certificate() -> 
             with pytest.raises(TlsError, match=r"not valid for '127\.0\.0\.1'"):
                 await ask(broker.client_config())
             await ask(broker.client_config() | {"ssl.endpoint.identification.algorithm": ""})
+        for validity, reason in (
+            ({"valid_from": NOW - 9 * DAY, "valid_for": DAY}, "certificate has expired"),
+            ({"valid_from": NOW + 9 * DAY}, "certificate is not yet valid"),
+        ):
+            store = own_store(security, "node", ["127.0.0.1"], **validity)
+            async with AsyncBroker(
+                security=security, config={f"listener.name.ssl.{k}": v for k, v in store.items()}
+            ) as broker:
+                with pytest.raises(TlsError, match=reason):
+                    await ask(broker.client_config())
 
     asyncio.run(run())
 

@@ -137,10 +137,6 @@ class Services(Protocol):
         """The id of the metadata quorum's leader, -1 if unknown."""
         ...
 
-    def now_ms(self) -> int:
-        """The time of day in milliseconds since 1970."""
-        ...
-
     def monotonic_ms(self) -> int:
         """Monotonic time in milliseconds."""
         ...

@@ -89,11 +89,13 @@ class Credentials:
         self, image: Callable[[], MetadataImage], random: Random, surroundings: Surroundings, token_key: str | None
     ) -> None:
         self._image = image
-        self._token_key = token_key
+        # In a closure, so that no attribute shows the key.
+        self._token_password = (lambda token_id: token_password(token_key, token_id)) if token_key else None
         self._token_credentials: OrderedDict[tuple[str, str], ScramCredential] = OrderedDict()
         self._random = random
         self._secret = random.randbytes(_SECRET_BYTES)
-        self._surroundings = surroundings
+        self.now_ms = surroundings.now_ms
+        self._monotonic_ms = surroundings.monotonic_ms
         self._keys: dict[object, BearerKeys] = {}
 
     def scram(self, name: str) -> ScramServer:
@@ -105,14 +107,14 @@ class Credentials:
 
     def bearer(self, config: ServerConfig, listener_name: str) -> Callable[[], OAuthBearerServer]:
         """Return the server side of logins with OAUTHBEARER. Raises `ConfigError`."""
-        check, now_ms = token_check(config, listener_name, self._keys_of), self._surroundings.now_ms
+        check, now_ms = token_check(config, listener_name, self._keys_of), self.now_ms
         return lambda: OAuthBearerServer(lambda token: check(token, now_ms()))
 
     def _keys_of(self, service: KeyService, options: Mapping[str, str]) -> BearerKeys:
         """Return the keys of a service or a file; those of the same one are shared, also by a replaced listener."""
         identity = (service, tuple(sorted(options.items())))
         if identity not in self._keys:
-            self._keys[identity] = _new_keys(service, options, self._surroundings.monotonic_ms)
+            self._keys[identity] = _new_keys(service, options, self._monotonic_ms)
         return self._keys[identity]
 
     async def start(self) -> None:
@@ -135,13 +137,13 @@ class Credentials:
         An unknown id is found out sooner than a wrong HMAC. That tells nothing: ids are random, and no names.
         """
         token = self._image().tokens.get(token_id)
-        if token is None or not self._token_key:
+        if token is None or self._token_password is None:
             return None
         identity = (mechanism, token_id)
         credential = self._token_credentials.pop(identity, None)
         if credential is None:
             salt = fake_credential(mechanism, token_id, self._secret).salt
-            credential = credential_of_password(mechanism, token_password(self._token_key, token_id), salt)
+            credential = credential_of_password(mechanism, self._token_password(token_id), salt)
         self._token_credentials[identity] = credential
         if len(self._token_credentials) > MAX_TOKEN_CREDENTIALS:
             self._token_credentials.popitem(last=False)
@@ -216,6 +218,7 @@ def _sasl(config: ServerConfig, listener_name: str, credentials: Credentials) ->
         max_reauth_ms=max_reauth_ms,
         max_receive_bytes=max_receive_bytes,
         failed_delay_ms=config.get_int("connection.failed.authentication.delay.ms"),
+        now_ms=credentials.now_ms,
     )
 
 

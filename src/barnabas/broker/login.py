@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, NoReturn
 
 from barnabas.broker.context import Peer, Services
@@ -36,6 +36,7 @@ class SaslSettings(NamedTuple):
     max_reauth_ms: Mapping[str, int]
     max_receive_bytes: int
     failed_delay_ms: int
+    now_ms: Callable[[], int]  # the time of day, in which tokens expire
 
 
 class Login:
@@ -68,7 +69,7 @@ class Login:
         max_reauth_ms = max(0, self.settings.max_reauth_ms.get(session.mechanism, 0))
         if session.expires_at_ms is None:
             return max_reauth_ms
-        left_ms = max(0, session.expires_at_ms - self._services.now_ms())
+        left_ms = max(0, session.expires_at_ms - self.settings.now_ms())
         return min(left_ms, max_reauth_ms) if max_reauth_ms else left_ms
 
     def receive(self, frame: Frame) -> Answer | Awaitable[Answer]:

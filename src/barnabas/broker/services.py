@@ -59,7 +59,6 @@ class NodeServices:
             surroundings.random_for("fetch sessions"),
             config.get_int("barnabas.fetch.session.max.partitions"),
         )
-        self.now_ms = surroundings.now_ms
         self.monotonic_ms = surroundings.monotonic_ms
         self.monotonic_ns = surroundings.monotonic_ns
         self.routes: dict[tuple[bool, bytes], Route] = {}

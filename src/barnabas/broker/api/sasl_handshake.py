@@ -8,6 +8,7 @@ as on a plaintext listener, the response is ILLEGAL_SASL_STATE.
 from __future__ import annotations
 
 from barnabas.broker.context import Context
+from barnabas.config.hash_order import hash_order
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -21,4 +22,4 @@ def handle(context: Context, request: SaslHandshakeRequest) -> SaslHandshakeResp
         login.exchange.handshake(request.mechanism, context.version)
     except KafkaError as error:
         code = error.code
-    return SaslHandshakeResponse(error_code=code, mechanisms=list(login.exchange.mechanisms))
+    return SaslHandshakeResponse(error_code=code, mechanisms=list(hash_order(login.exchange.mechanisms)))

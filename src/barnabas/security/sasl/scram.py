@@ -232,8 +232,9 @@ class ScramServer:
         self._is_known = credential is not None
         if (authorization_id or self._user) != self._user:
             raise SaslError(OTHER_AUTHORIZATION_ID)
+        fake = fake_credential(self.name, self._user, self._secret)  # for known users too: it takes the same time
         if credential is None:
-            credential = fake_credential(self.name, self._user, self._secret)
+            credential = fake
         elif credential.iterations < MIN_ITERATIONS:
             raise InvalidCredentialsError(f"{credential.iterations} iterations are fewer than {MIN_ITERATIONS}")
         self._credential = credential
