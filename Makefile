@@ -89,6 +89,7 @@ fmt: dev ## Format the sources
 generate: dev ## Write what follows from the schema: classes of barnabas.wire, the table of APIs, blocking clients, reference pages
 	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/compatibility.py
+	$(BIN)/python tools/authorization.py
 	$(BIN)/python tools/sync_client.py
 	$(BIN)/python tools/reference.py
 

@@ -6,6 +6,7 @@ that requests that change something do not disturb each other.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ BROKER, CONTROLLER = "broker", "controller"
 METADATA_ID = Uuid(bytes(15) + b"\x01")
 OTHER_CLUSTER = "an-other-cluster-id-xx"
 NOBODYS_ID = Uuid(b"\x7f" * 16)
-RECORDS = build_batch([Record(0, 1_700_000_000_000, b"key", b"value")])
+RECORDS = build_batch([Record(0, int(time.time() * 1000), b"key", b"value")])  # not older than the retention
 
 
 class Cast(NamedTuple):
@@ -43,6 +44,11 @@ class Cast(NamedTuple):
     @property
     def new_topic(self) -> str:
         return f"{self.topic}-new"
+
+    @property
+    def consumer_group(self) -> str:
+        """A group of the consumer protocol."""
+        return f"{self.group}-2"
 
     @property
     def new_user(self) -> str:
@@ -96,13 +102,10 @@ def entry(given: Required, names: Cast) -> AclEntry:
         ResourceType.USER: f"User:{names.new_user}",
         ResourceType.DELEGATION_TOKEN: "*",
     }[given.resource_type]
-    # A topic that a request creates has a name with the same beginning.
-    is_new = given.resource_type is ResourceType.TOPIC and given.operation in (
-        AclOperation.CREATE,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-    )
-    pattern = PatternType.PREFIXED if is_new else PatternType.LITERAL
+    # A topic that a request creates, and a group of consumers, has a name with the same beginning.
+    others = (AclOperation.CREATE, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+    is_prefix = given.resource_type in (ResourceType.TOPIC, ResourceType.GROUP) and given.operation in others
+    pattern = PatternType.PREFIXED if is_prefix else PatternType.LITERAL
     who = f"User:{names.principal}"
     return AclEntry(given.resource_type, name, pattern, who, "*", given.operation, AclPermissionType.ALLOW)
 
@@ -343,6 +346,19 @@ def _describe_quorum(names: Cast, version: int) -> dict[str, Any]:
     return {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
 
 
+def _consumer_groups(names: Cast, version: int) -> dict[str, Any]:
+    return {"group_ids": [names.consumer_group], "include_authorized_operations": True}
+
+
+def _topics(names: Cast, version: int) -> dict[str, Any]:
+    return {"topics": [{"name": names.topic, "partition_indexes": [0]}]}
+
+
+def _token(names: Cast, version: int) -> dict[str, Any]:
+    asked: dict[str, Any] = {"renewers": [], "max_lifetime_ms": -1}
+    return {**asked, "owner_principal_type": "User", "owner_principal_name": names.new_user} if version >= 3 else asked
+
+
 def _cluster(kind: int) -> Callable[[Cast, int], dict[str, Any]]:
     def fields(names: Cast, version: int) -> dict[str, Any]:
         asked: dict[str, Any] = {"include_cluster_authorized_operations": True}
@@ -365,7 +381,6 @@ def _heartbeat_of_consumer(names: Cast, version: int) -> dict[str, Any]:
 
 def cases() -> list[Case]:
     """All cases: at least one for every API and listener."""
-    topics = lambda names, version: {"topics": [{"name": names.topic, "partition_indexes": [0]}]}  # noqa: E731
     found: list[Iterator[Case]] = [
         _case("Produce", _produce, 12, on=(BROKER,)),
         _case("Produce", _produce_transactional, 11, on=(BROKER,), what="transactional"),
@@ -432,8 +447,7 @@ def cases() -> list[Case]:
         _case("DescribeAcls", _acl_filter, 1),
         _case("CreateAcls", _create_acls, 1),
         _case("DeleteAcls", lambda n, v: {"filters": [_acl_filter(n, v)]}, 1),
-        _case("DescribeConfigs", _describe_configs, 1, on=(BROKER,)),
-        _case("DescribeConfigs", lambda n, v: _describe_configs(n, v, DESCRIBED[2:]), on=(CONTROLLER,)),
+        _case("DescribeConfigs", _describe_configs, 1),
         _case("AlterConfigs", _alter_configs, 0),
         _case(
             "AlterReplicaLogDirs",
@@ -447,7 +461,7 @@ def cases() -> list[Case]:
             lambda n, v: {"topics": [{"name": n.topic, "count": 2}], "timeout_ms": 5000, "validate_only": True},
             0,
         ),
-        _case("CreateDelegationToken", lambda n, v: {"renewers": [], "max_lifetime_ms": 1}, 1),
+        _case("CreateDelegationToken", _token, 1),
         _case("RenewDelegationToken", lambda n, v: {"hmac": b"x", "renew_period_ms": 1}),
         _case("ExpireDelegationToken", lambda n, v: {"hmac": b"x", "expiry_time_period_ms": 1}),
         _case("DescribeDelegationToken", lambda n, v: {"owners": None}),
@@ -470,7 +484,7 @@ def cases() -> list[Case]:
                 "topics": [{"name": n.topic, "partitions": [{"partition_index": 0, "replicas": None}]}],
             },
         ),
-        _case("ListPartitionReassignments", lambda n, v: {**topics(n, v), "timeout_ms": 5000}),
+        _case("ListPartitionReassignments", lambda n, v: {**_topics(n, v), "timeout_ms": 5000}),
         _case(
             "OffsetDelete",
             lambda n, v: {"group_id": n.group, "topics": [{"name": n.topic, "partitions": [{"partition_index": 0}]}]},
@@ -484,8 +498,7 @@ def cases() -> list[Case]:
             0,
         ),
         _case("AlterClientQuotas", _quota, 0),
-        _case("DescribeUserScramCredentials", lambda n, v: {"users": [{"name": n.new_user}]}, on=(BROKER,)),
-        _case("DescribeUserScramCredentials", lambda n, v: {"users": [{"name": n.new_user}]}, on=(CONTROLLER,)),
+        _case("DescribeUserScramCredentials", lambda n, v: {"users": [{"name": n.new_user}]}),
         _case("AlterUserScramCredentials", _scram_upsertion),
         _case("Vote", _raft, 0),
         _case("BeginQuorumEpoch", _raft, 0),
@@ -504,7 +517,7 @@ def cases() -> list[Case]:
         _case("FetchSnapshot", _raft, 0),
         _case("DescribeCluster", _cluster(1), 0, on=(BROKER,)),
         _case("DescribeCluster", _cluster(2), on=(CONTROLLER,)),
-        _case("DescribeProducers", topics_of_producers),
+        _case("DescribeProducers", _topics),
         _case("BrokerRegistration", _broker, 0),
         _case("BrokerHeartbeat", lambda n, v: {"broker_id": 77, "broker_epoch": 5}, 0),
         _case("UnregisterBroker", lambda n, v: {"broker_id": 77}),
@@ -512,7 +525,11 @@ def cases() -> list[Case]:
         _case("ListTransactions", lambda n, v: {}, 0),
         _case("AllocateProducerIds", lambda n, v: {"broker_id": 77, "broker_epoch": 5}),
         _case("ConsumerGroupHeartbeat", _heartbeat_of_consumer, 0),
-        _case("ConsumerGroupDescribe", lambda n, v: {"group_ids": [n.group], "include_authorized_operations": True}, 0),
+        _case(
+            "ConsumerGroupDescribe",
+            lambda n, v: {"group_ids": [n.consumer_group], "include_authorized_operations": True},
+            0,
+        ),
         _case("ControllerRegistration", lambda n, v: {"controller_id": 77, "incarnation_id": NOBODYS_ID}),
         _case("GetTelemetrySubscriptions", lambda n, v: {}),
         _case("PushTelemetry", lambda n, v: {"client_instance_id": NOBODYS_ID}),
@@ -525,10 +542,6 @@ def cases() -> list[Case]:
         _case("UpdateRaftVoter", lambda n, v: {"cluster_id": OTHER_CLUSTER, "voter_id": 77}),
     ]
     return [case for some in found for case in some]
-
-
-def topics_of_producers(names: Cast, version: int) -> dict[str, Any]:
-    return {"topics": [{"name": names.topic, "partition_indexes": [0]}]}
 
 
 CASES = cases()

@@ -19,8 +19,11 @@ _ALSO_ON_ITEMS = frozenset(
 # Before this version, while topics have names, Fetch has its error at the top level and on every partition.
 _FIRST_FETCH_WITH_TOPIC_IDS = 13
 
+# Without permission, their message is that of the code, and not left out.
+_GENERIC_MESSAGE = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
+
 # Values of a failed item's fields that are no keys, where the default would mean something else.
-_UNKNOWN = {"high_watermark": -1, "low_watermark": -1}
+_UNKNOWN = {"high_watermark": -1, "low_watermark": -1, "base_offset": -1}
 _NO_NAMES = frozenset({"timestamp", "leader_epoch", *_UNKNOWN, "log_start_offset"})
 
 
@@ -35,6 +38,8 @@ def error_response_in_slices(
     response = message_class(api.response)()
     schema = response.schema()
     is_marked = _mark(response, schema.root, version, code, message)
+    if schema.key in _GENERIC_MESSAGE and code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        response.error_message = code.message  # type: ignore[attr-defined]
     if schema.key == ApiKey.FETCH:
         response.session_id = request.session_id  # type: ignore[attr-defined]
     has_items = schema.key in _ALSO_ON_ITEMS or (schema.key == ApiKey.FETCH and version < _FIRST_FETCH_WITH_TOPIC_IDS)

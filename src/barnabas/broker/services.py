@@ -40,7 +40,7 @@ class NodeServices:
         self.config = config
         self.surroundings = surroundings
         self.authorizer = authorizer
-        self.audit = Audit(config, surroundings.now_ms) if config.get_str(PATH) else None
+        self.audit = Audit(config, surroundings) if config.get_str(PATH) else None
         self.cluster_id = ""
         self.refusal: KafkaError | None = None
         self.forwarding: Forwarding | None = None

@@ -216,6 +216,14 @@ REQUIRED: Final[Mapping[str, tuple[Required, ...]]] = MappingProxyType(
             Required(_DESCRIBE, _TOPIC, f"{_T} for the group, if a member is assigned the topic"),
         ),
         "ControllerRegistration": _NODES,
+        "ShareGroupHeartbeat": (
+            Required(_READ, _GROUP, _G),
+            Required(_DESCRIBE, _TOPIC, f"{_T} if the member names the topic"),
+        ),
+        "ShareGroupDescribe": (
+            Required(_DESCRIBE, _GROUP, _G),
+            Required(_DESCRIBE, _TOPIC, f"{_T} for the group, if a member is assigned the topic"),
+        ),
         "GetTelemetrySubscriptions": (),
         "PushTelemetry": (),
         "AssignReplicasToDirs": _NODES,
@@ -226,7 +234,7 @@ REQUIRED: Final[Mapping[str, tuple[Required, ...]]] = MappingProxyType(
         "UpdateRaftVoter": _NODES,
     }
 )
-"""By API. An API with no permissions answers everyone."""
+"""By API, of other versions of Kafka too. An API with no permissions answers everyone."""
 
 
 def required_operation(api: str, resource_type: ResourceType) -> AclOperation | None:

@@ -49,8 +49,7 @@ def _check_caller_of_a_controller(context: Context) -> None:
     if version is None or not version.is_controller_registration_supported:
         text = "Direct-to-controller communication is not supported with the current MetadataVersion."
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, text)
-    if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    context.require_on_cluster(AclOperation.ALTER)
 
 
 def _refused(context: Context, code: ErrorCode, message: str) -> DescribeClusterResponse:

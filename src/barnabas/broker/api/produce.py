@@ -197,8 +197,8 @@ def _append(
         if verified is not NOTHING_VERIFIED:
             refusal = verified.refused.get(TopicPartition(name, row.index))
             if refusal is not None:
-                row.error_message = refusal.message
-                raise KafkaError(refusal.code)
+                row.error_code, row.error_message = refusal.code, refusal.message
+                return
             guard = verified.guards.get(TopicPartition(name, row.index))
         yield from _append_to(partition, acks, records or b"", checked, row, uncommitted, guard)
     except KafkaError as error:

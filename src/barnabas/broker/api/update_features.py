@@ -12,7 +12,7 @@ from barnabas.broker.context import Context
 from barnabas.controller import features
 from barnabas.controller.features import Update
 from barnabas.metadata.versions import KRAFT_VERSION
-from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.security.acl import AclOperation
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
@@ -20,8 +20,7 @@ WAIT_MS = 60_000
 
 
 async def handle(context: Context, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    context.require_on_cluster(AclOperation.ALTER)
     updates = {each.feature: Update(each.max_version_level, each.upgrade_type) for each in request.feature_updates}
     try:
         if KRAFT_VERSION in updates and not request.validate_only:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,7 @@ from typing import Final
 _log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S: Final = 10.0
-REPORT_EVERY_S: Final = 60.0
+REPORT_EVERY_MS: Final = 60_000
 _MODE: Final = 0o640
 
 
@@ -30,7 +29,14 @@ class AuditFile:
     """
 
     def __init__(
-        self, path: Path, *, max_bytes: int, max_files: int, queue_max_bytes: int, gap: Callable[[int], bytes]
+        self,
+        path: Path,
+        *,
+        max_bytes: int,
+        max_files: int,
+        queue_max_bytes: int,
+        gap: Callable[[int], bytes],
+        monotonic_ms: Callable[[], int],
     ) -> None:
         self.path = path
         self.written = 0
@@ -40,6 +46,7 @@ class AuditFile:
         self._max_files = max_files
         self._queue_max_bytes = queue_max_bytes
         self._gap = gap
+        self._monotonic_ms = monotonic_ms
         self._changed = threading.Condition()
         self._queue: list[bytes] = []
         self._is_stopping = False
@@ -48,7 +55,7 @@ class AuditFile:
         self._size = 0
         self._untold = 0  # dropped lines that the file does not mention yet
         self._reported = 0  # dropped lines that the node's log mentions
-        self._reported_at_s: float | None = None
+        self._reported_at_ms: int | None = None
         self._problem = ""
 
     def start(self) -> None:
@@ -150,9 +157,9 @@ class AuditFile:
 
     def _report(self) -> None:
         """Log new drops, at most once a minute; with the lock held."""
-        now_s = time.monotonic()
-        is_due = self._reported_at_s is None or now_s - self._reported_at_s >= REPORT_EVERY_S or self._is_stopping
+        now_ms, before_ms = self._monotonic_ms(), self._reported_at_ms
+        is_due = before_ms is None or now_ms - before_ms >= REPORT_EVERY_MS or self._is_stopping
         if self.dropped > self._reported and is_due:
             text = "%d lines of the audit log %s were dropped: %s"
             _log.warning(text, self.dropped - self._reported, self.path, self._problem or "the disk is too slow")
-            self._reported, self._reported_at_s = self.dropped, now_s
+            self._reported, self._reported_at_ms = self.dropped, now_ms

@@ -25,6 +25,7 @@ from barnabas.wire import APIS, ApiKey, ErrorCode, Message, Uuid
 
 if TYPE_CHECKING:
     from barnabas.broker.context import Context
+    from barnabas.broker.surroundings import Surroundings
     from barnabas.config.server_config import ServerConfig
 
 PATH: Final = "barnabas.audit.log.path"
@@ -192,10 +193,10 @@ BY_RECORDS: Final = frozenset(
 class Audit:
     """The audit log of one node."""
 
-    def __init__(self, config: ServerConfig, now_ms: Callable[[], int]) -> None:
+    def __init__(self, config: ServerConfig, surroundings: Surroundings) -> None:
         self.cluster_id = ""  # the node sets it once it is known
         self._node_id = config.node_id
-        self._now_ms = now_ms
+        self._now_ms = now_ms = surroundings.now_ms
         audited = {**CHANGES, **DATA} if config.get_bool("barnabas.audit.log.data") else CHANGES
         self._resources = {APIS[key].name: resources for key, resources in audited.items()}
         self.file = AuditFile(
@@ -204,6 +205,7 @@ class Audit:
             max_files=config.get_int("barnabas.audit.log.max.files"),
             queue_max_bytes=config.get_int("barnabas.audit.log.queue.max.bytes"),
             gap=lambda dropped: gap_text(now_ms(), self.cluster_id, config.node_id, dropped),
+            monotonic_ms=surroundings.monotonic_ms,
         )
 
     def needs_line(self, context: Context) -> bool:

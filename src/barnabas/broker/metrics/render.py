@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from barnabas.broker.metrics.collectors import (
+    audit,
     connections,
     controller,
     groups,
@@ -60,6 +61,7 @@ COLLECTORS: Final = (
     Collector("connections", connections.METRICS, connections.collect),
     Collector("quotas", quotas.METRICS, quotas.collect),
     Collector("requests", requests.METRICS, requests.collect),
+    Collector("audit", audit.METRICS, audit.collect),
     Collector("sessions", sessions.METRICS, sessions.collect),
     Collector("topics", topics.METRICS, topics.collect),
     Collector("partitions", partitions.METRICS, partitions.collect),

@@ -47,7 +47,8 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.metadata.as_of import AsOf
-    from barnabas.operations.configs.history import History
+    from barnabas.operations.audit_trail import AuditTrail
+    from barnabas.operations.configs.history import ConfigEvent, History
 
 _RESOURCE: dict[str, Any] = {"callback": to_resource, "shell_complete": complete_resource}
 _VERBS = {
@@ -405,24 +406,37 @@ _LOG_DIR = click.option(
     "--name", "pattern", default="*", metavar="PATTERN", help="Only settings whose name matches this shell pattern."
 )
 @_LOG_DIR
+@click.option(
+    "--audit-log",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Audit log of the node, to show who made each change.  [default: that of server.properties beside --log-dir]",
+)
 @common_options
 def history(
-    resource: ConfigResource | None, pattern: str, log_dir: Path | None, connection: Connection, output: Output
+    resource: ConfigResource | None,
+    pattern: str,
+    log_dir: Path | None,
+    audit_log: Path | None,
+    connection: Connection,
+    output: Output,
 ) -> None:
     """Show the changes of settings in the metadata log, oldest first: of RESOURCE, or of all resources.
 
     The log is read from files, without writing or locking, or from running controllers. Settings made before the log starts
-    are shown with the offset of its first snapshot.
+    are shown with the offset of its first snapshot. With an audit log, each change also has the principal, the address and the
+    API of the request that made it.
 
     \b
     Examples:
       barnabas configs history orders --log-dir data
+      barnabas configs history orders --log-dir data --audit-log audit.log
       barnabas configs history --name 'retention*' -b localhost:9092
     """
     from barnabas.metadata.as_of import EVERYTHING
     from barnabas.operations.configs.history import is_hidden
 
     found = _history(log_dir, connection, EVERYTHING)
+    trail = _trail(log_dir, audit_log)
 
     def rows() -> Iterator[dict[str, Any]]:
         for event in found.events:
@@ -436,11 +450,38 @@ def history(
                 "name": event.name,
                 "before": HIDDEN if hidden and event.before is not None else event.before,
                 "after": HIDDEN if hidden and event.after is not None else event.after,
+                **(_who(trail, event) if trail is not None else {}),
             }
 
     shown = columns("offset", Column("timestamp", "TIME", show=utc_time), "resource", "name", "before", "after")
+    if trail is not None:
+        shown = (*shown, *columns("principal", "address", "api"))
     if not output.rows(shown, rows()) and output.is_for_people:
         note("no matching change in the metadata log")
+
+
+def _trail(log_dir: Path | None, audit_log: Path | None) -> AuditTrail | None:
+    """Return the given audit log, or that of the node's settings, or None."""
+    from barnabas.operations.audit_trail import find_audit_log, read_trail
+    from barnabas.operations.configs.history import cluster_id_of
+    from barnabas.operations.metadata_image import log_directory
+
+    path = audit_log or (None if log_dir is None else find_audit_log(log_dir))
+    if path is None:
+        return None
+    with failures(str(path)):
+        cluster_id = None if log_dir is None else cluster_id_of(log_directory(log_dir))
+        trail = read_trail(path, cluster_id)
+    if trail.unreadable:
+        note(f"warning: {trail.unreadable} lines of {path} cannot be read")
+    return trail
+
+
+def _who(trail: AuditTrail, event: ConfigEvent) -> dict[str, Any]:
+    who = trail.who(event.offset, event.epoch)
+    if who is None:
+        return {"principal": None, "address": None, "api": None, "client_id": None}
+    return who._asdict()
 
 
 @configs.command("rollback", short_help="Restore the settings of a resource from the metadata log.")

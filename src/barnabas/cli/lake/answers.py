@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 @click.option(
     "--kind", "kinds", multiple=True, help="Only changes of this table: topics, configs, acls, ...; may be repeated."
 )
+@click.option("--who", is_flag=True, help="Add who made the change, from the audit logs of the nodes.")
+@click.option(
+    "--audit-log",
+    "audit_logs",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Audit log of a node, for --who; may be repeated.  [default: that of the server.properties beside each source]",
+)
 @CLUSTER
 @CONF
 @output_options
@@ -39,6 +47,8 @@ def changes(
     since: AsOf,
     until: AsOf,
     kinds: tuple[str, ...],
+    who: bool,
+    audit_logs: tuple[Path, ...],
     cluster_id: str | None,
     conf: tuple[str, ...],
     output: Output,
@@ -49,7 +59,10 @@ def changes(
     Examples:
       barnabas lake changes --since 2026-01-31T12:00Z
       barnabas lake changes --kind configs --kind acls
+      barnabas lake changes --who --audit-log audit.log
     """
+    who = who or bool(audit_logs)
+    logs = _audit_logs(directory, audit_logs) if who else []
     with lake_failures(directory):
         from pyspark.sql import functions as f
 
@@ -67,8 +80,33 @@ def changes(
                     if value is not None:
                         bound = f.lit(value) if column == "offset" else f.timestamp_millis(f.lit(value))
                         rows = rows.where(rows[column] >= bound if is_start else rows[column] <= bound)
+            shown = ["offset", "time", "sentence"]
+            if who:
+                from barnabas.lake.asking.attribution import read_requests, with_who
+
+                rows = with_who(rows, read_requests(tables.spark, logs))
+                shown += ["who.principal", "who.address", "who.api"]
             rows = rows.orderBy("cluster_id", "offset", "sentence")
-            show(rows.select("offset", "time", "sentence") if output.is_for_people else rows, output)
+            show(rows.select(*shown) if output.is_for_people else rows, output)
+
+
+def _audit_logs(directory: Path, given: tuple[Path, ...]) -> list[Path]:
+    """Return the audit logs that are given, or those of the nodes whose directories are sources of the lake."""
+    from barnabas.lake.keeping.store import read_settings
+    from barnabas.operations.audit_trail import audit_files, find_audit_log
+
+    for each in given:
+        if not audit_files(each):
+            raise Failure("there is no audit log", resource=str(each))
+    if given:
+        return list(given)
+    with lake_failures(directory):
+        sources = read_settings(directory).sources.values()
+    paths = [Path(path) for source in sources for path in source.get("paths", ())]
+    found = dict.fromkeys(log for path in paths if (log := find_audit_log(path)) is not None)
+    if not found:
+        raise Failure("no audit log is known", advice="name it with --audit-log; barnabas.audit.log.path has its place")
+    return list(found)
 
 
 @click.command("drift", cls=JudgingCommand, short_help="Compare a file with a past state of the cluster.")

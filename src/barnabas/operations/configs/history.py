@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ConfigEvent(NamedTuple):
-    """A change of one setting, with the offset of its record. None means not set."""
+    """A change of one setting, with the offset of its record and the leader epoch. None means not set."""
 
     offset: int
     timestamp_ms: int
@@ -39,6 +39,7 @@ class ConfigEvent(NamedTuple):
     name: str
     before: str | None
     after: str | None
+    epoch: int = -1
 
 
 class History(NamedTuple):
@@ -118,6 +119,7 @@ def events_of(published: Published) -> Iterator[ConfigEvent]:
                 change.name,
                 change.before,
                 change.after,
+                at.last_contained_epoch,
             )
 
 
