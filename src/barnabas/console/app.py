@@ -37,7 +37,17 @@ _log = logging.getLogger(__name__)
 
 PageFunction = Callable[[Visit], Awaitable[Response]]
 FormFunction = Callable[[Visit, Mapping[str, str]], Awaitable[Response]]
-PAGE_MODULES: Final = ("overview",)
+PAGE_MODULES: Final = (
+    "overview",
+    "topics",
+    "records",
+    "groups",
+    "brokers",
+    "reassignments",
+    "access",
+    "metadata",
+    "transactions",
+)
 MAX_STREAMS = 200
 """Pages that are kept up to date at the same time."""
 _MIN_PAUSE_S = 1.0

@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from barnabas.client.cluster import Cluster
 from barnabas.console.security.sessions import Login
@@ -46,6 +46,8 @@ class Link:
         self._at_once = asyncio.Semaphore(MAX_AT_ONCE)
         self._requests: deque[float] = deque(maxlen=_MAX_COUNTED)
         self.requests = 0
+        self.followers: dict[str, Any] = {}
+        """What questions of this principal remember between two answers."""
 
     async def cluster(self) -> Cluster:
         """Return the connected client. Raises the errors of a start."""
