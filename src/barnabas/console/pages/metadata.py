@@ -8,32 +8,18 @@ from typing import Any
 
 from starlette.responses import Response
 
-from barnabas.client.cluster import Cluster
 from barnabas.console.errors import EXPECTED, RefusedError, problem_of
-from barnabas.console.links import Link
-from barnabas.console.live import Question
+from barnabas.console.followers import followed
 from barnabas.console.visit import Visit
 from barnabas.metadata import tree
 from barnabas.metadata.as_of import parse_as_of
 from barnabas.metadata.configs import ConfigResource
 from barnabas.operations.configs.history import is_hidden
 from barnabas.operations.metadata_difference import Difference, difference_between
-from barnabas.operations.metadata_following import Followed, MetadataFollower
 
 ROOT = "image"
 _MAX_NAMES = 1_000
 _MAX_FOUND = 500
-
-
-def followed(link: Link) -> Question[Followed]:
-    """Return the question for the metadata; its follower reads only what is new."""
-
-    async def ask(cluster: Cluster) -> Followed:
-        follower = link.followers.setdefault("metadata", MetadataFollower())
-        assert isinstance(follower, MetadataFollower)
-        return await follower.update(cluster)
-
-    return Question("metadata", ask, 3)
 
 
 async def metadata(visit: Visit) -> Response:

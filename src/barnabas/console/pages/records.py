@@ -38,6 +38,8 @@ MAX_COUNT = 500
 MAX_DOWNLOADED = 10_000
 MAX_SEARCHES = 4
 _MAX_SHOWN_BYTES = 20_000
+_MAX_INDENTED = 5
+"""So few records are shown with indented JSON."""
 _searches = 0
 
 
@@ -86,6 +88,7 @@ async def records(visit: Visit) -> Response:
     found, partitions = (None, 0) if answer.value is None else answer.value
     shown = [] if found is None else found.records
     ends = transaction_ends(shown)
+    ordered = shown if asked.begin != Begin() else shown[::-1]
     here = f"{visit.base}/topics/{asked.topic}/records"
     older = newer = None
     if found is not None and asked.partition is not None and (page := found.pages.get(asked.partition)) is not None:
@@ -101,7 +104,7 @@ async def records(visit: Visit) -> Response:
         "asked": asked,
         "found": found,
         "partitions": partitions,
-        "rows": [_row(each, asked.form, ends) for each in (shown if asked.begin != Begin() else reversed(shown))],
+        "rows": [_row(each, asked.form, ends, is_alone=len(shown) <= _MAX_INDENTED) for each in ordered],
         "is_tail": asked.begin == Begin(),
         "forms": FORMS_OF_VALUES,
         "here": here,
@@ -113,13 +116,17 @@ async def records(visit: Visit) -> Response:
     return visit.page("records.html", f"Records of {asked.topic}", values, nav="topics")
 
 
-def _row(record: SeenRecord, form: str, ends: Mapping[tuple[int, int], str]) -> dict[str, Any]:
-    decoded = record.decoded
-    is_own = decoded is None or form == "hex"
+def _row(
+    record: SeenRecord, form: str, ends: Mapping[tuple[int, int], str], *, is_alone: bool = False
+) -> dict[str, Any]:
+    decoded = None if form == "hex" else record.decoded
+    key, value = _text(record.key, form), _text(record.value, form, is_alone=is_alone)
+    if decoded is not None:
+        key, value = decoded.key_data, _decoded(decoded.value_data, is_alone=is_alone)
     return {
         "record": record,
-        "key": _text(record.key, form) if is_own or decoded is None else decoded.key_data,
-        "value": _text(record.value, form) if is_own or decoded is None else _pretty(decoded.value_data),
+        "key": key,
+        "value": value,
         "type": None if decoded is None else decoded.type,
         "size": len(record.key or b"") + len(record.value or b""),
         "is_cut": len(record.value or b"") > _MAX_SHOWN_BYTES,
@@ -128,19 +135,19 @@ def _row(record: SeenRecord, form: str, ends: Mapping[tuple[int, int], str]) -> 
     }
 
 
-def _text(data: bytes | None, form: str) -> str | None:
+def _text(data: bytes | None, form: str, *, is_alone: bool = False) -> str | None:
     if data is None:
         return None
     found = show(data[:_MAX_SHOWN_BYTES], form)
     if isinstance(found, dict) and set(found) == {"base64"} and form != "json":
         return data[:_MAX_SHOWN_BYTES].hex(" ")
     if form == "json" and isinstance(found, dict | list):
-        return json.dumps(found, indent=2, ensure_ascii=False)
+        return json.dumps(found, indent=2 if is_alone else None, ensure_ascii=False)
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
-def _pretty(text: str | None) -> str | None:
-    return None if text is None else json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+def _decoded(text: str | None, *, is_alone: bool) -> str | None:
+    return text if text is None or not is_alone else json.dumps(json.loads(text), indent=2, ensure_ascii=False)
 
 
 # --- downloads
