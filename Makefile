@@ -19,7 +19,7 @@ THIS_MAKE := $(MAKE)
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install: $(VENV)/.installed ## A virtual environment with all that a node needs
+install: $(VENV)/.installed ## A virtual environment with all that a node and its console need
 lake: $(VENV)/.lake ## ... and with Spark, for `barnabas lake`
 dev: $(VENV)/.developed ## ... and with all that tests, checks and benchmarks need
 
@@ -30,7 +30,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing barnabas into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[console]'
 	@touch $@
 
 $(VENV)/.lake: $(VENV)/.installed
@@ -62,7 +62,7 @@ compile: install ## Compile the sources, so that a node starts at once
 	@$(BIN)/python -m compileall -q src
 
 # The node comes first. Spark and Java are fetched while it runs; where they cannot be had, it runs on without a report.
-run: compile ## A node on 127.0.0.1:9092 with a small shop in ./data, and a report on it
+run: compile ## A node on 127.0.0.1:9092 with a small shop in ./data, a console on 127.0.0.1:8080, and a report
 	@$(BIN)/barnabas demo --prepare '$(THIS_MAKE) --no-print-directory --keep-going lake java'
 
 test: java chromium lint ## All checks and tests

@@ -26,6 +26,7 @@ from starlette.staticfiles import StaticFiles
 from barnabas.console import changes, entrance
 from barnabas.console.errors import EXPECTED, RefusedError, problem_of
 from barnabas.console.forms import read_form
+from barnabas.console.history import LakeReader
 from barnabas.console.links import Links
 from barnabas.console.live import Live
 from barnabas.console.security.guard import Guard
@@ -37,7 +38,18 @@ _log = logging.getLogger(__name__)
 
 PageFunction = Callable[[Visit], Awaitable[Response]]
 FormFunction = Callable[[Visit, Mapping[str, str]], Awaitable[Response]]
-PAGE_MODULES: Final = ("overview",)
+PAGE_MODULES: Final = (
+    "overview",
+    "topics",
+    "records",
+    "groups",
+    "brokers",
+    "reassignments",
+    "access",
+    "metadata",
+    "transactions",
+    "history",
+)
 MAX_STREAMS = 200
 """Pages that are kept up to date at the same time."""
 _MIN_PAUSE_S = 1.0
@@ -53,6 +65,7 @@ class Console:
         self.templates: jinja2.Environment = environment()
         self.sessions, self.attempts = Sessions(), Attempts()
         self.links, self.live = Links(), Live()
+        self.lake = None if settings.lake is None else LakeReader(settings.lake)
         self.streams = 0
         self.is_closing = False
 
@@ -78,7 +91,7 @@ class Console:
         if session is None or not self.may_see(session, entry):
             raise entrance.LoginNeededError(entry)
         link = self.links.link(entry, session.logins.get(entry.name))
-        return Visit(request, self.settings, self.templates, self.live, session, entry, link)
+        return Visit(request, self.settings, self.templates, self.live, session, entry, link, self.lake)
 
     def forget_gone(self) -> None:
         """Close clients, and forget answers, of principals that have no session any more."""
@@ -96,6 +109,8 @@ class Console:
     async def close(self) -> None:
         await self.live.close()
         await self.links.close()
+        if self.lake is not None:
+            await asyncio.to_thread(self.lake.close)
 
 
 def build(settings: ConsoleSettings) -> Starlette:

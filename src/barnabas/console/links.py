@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from barnabas.client.cluster import Cluster
 from barnabas.console.security.sessions import Login
 from barnabas.console.settings import ClusterEntry
+from barnabas.operations.metadata_following import MetadataFollower
 
 T = TypeVar("T")
 NOBODY = ""
@@ -46,6 +47,8 @@ class Link:
         self._at_once = asyncio.Semaphore(MAX_AT_ONCE)
         self._requests: deque[float] = deque(maxlen=_MAX_COUNTED)
         self.requests = 0
+        self.follower: MetadataFollower | None = None
+        """Follows the metadata log for this principal, once a page needs it."""
 
     async def cluster(self) -> Cluster:
         """Return the connected client. Raises the errors of a start."""

@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 MAX_ANSWERS = 500
 _MAX_SHARE = 10
 """A cluster is busy with one question for at most a tenth of the time."""
+PATIENCE_S = 15.0
+"""A page waits so long for an answer; later it is brought up to date."""
 STALE_S = 120.0
 """An older answer is not shown any more while a new one is fetched."""
 
@@ -37,6 +39,8 @@ class Question(Generic[T]):
     name: str
     ask: Callable[[Cluster], Awaitable[T]]
     every_s: float = 10.0
+    combine: Callable[[T | None, T], T] | None = None
+    """Makes the value to show of the last one and the new one, for rates and trends."""
 
 
 class Answer(NamedTuple, Generic[T]):
@@ -88,7 +92,7 @@ class Live:
         if entry.is_expired or age_s > entry.pause_s or (entry.problem and entry.asking is None and age_s > 1):
             asking = self._ask(entry)
             if not entry.has_value or entry.is_expired or age_s > STALE_S:
-                await asyncio.shield(asking)
+                await asyncio.wait([asking], timeout=PATIENCE_S)
         return Answer(entry.value if entry.has_value else None, entry.problem, entry.at_s, key)
 
     def _ask(self, entry: _Entry) -> asyncio.Task[None]:
@@ -99,7 +103,10 @@ class Live:
     async def _fetch(self, entry: _Entry) -> None:
         entry.is_expired, began_s = False, time.monotonic()
         try:
-            entry.value = await entry.link.ask(entry.question.ask)
+            value = await entry.link.ask(entry.question.ask)
+            if entry.question.combine is not None:
+                value = entry.question.combine(entry.value, value)
+            entry.value = value
             entry.has_value, entry.problem, entry.at_s = True, None, time.time()
         except EXPECTED as error:
             entry.problem = problem_of(error)

@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from barnabas import __version__
 from barnabas.console import formats
 from barnabas.console.errors import RefusedError
+from barnabas.console.history import LakeReader
 from barnabas.console.links import Link
 from barnabas.console.live import Answer, Live, Question
 from barnabas.console.security.sessions import Session
@@ -75,6 +76,7 @@ class Visit:
     session: Session
     entry: ClusterEntry
     link: Link
+    lake: LakeReader | None = None
     _answers: list[Answer[Any]] = field(default_factory=list)
 
     # --- what was asked for

@@ -111,14 +111,14 @@ async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING, *, by_record: 
                         f"the log begins at offset {part.end_offset}: earlier changes are merged into a snapshot",
                         advice="look for an older snapshot or log in the log dir of a controller",
                     )
-                records = [record for batch in part.batches for record in _records(batch)]
+                records = [record for batch in part.batches for record in records_of(batch)]
                 provenance = Provenance(part.end_offset - 1, part.epoch, timestamp_ms)
                 yield Step(loader.load_snapshot(records, provenance), part.end_offset - 1)
             elif not as_of.includes(part.base_offset, part.header.max_timestamp):
                 break
             else:
                 batch = MetadataBatch(
-                    part.base_offset, part.last_offset, part.epoch, part.header.max_timestamp, _records(part)
+                    part.base_offset, part.last_offset, part.epoch, part.header.max_timestamp, records_of(part)
                 )
                 for step in steps(loader, batch, by_record=by_record):
                     yield step
@@ -126,7 +126,8 @@ async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING, *, by_record: 
         raise OperationError(str(error), resource=str(cluster.state.cluster_id)) from error
 
 
-def _records(batch: LogBatch) -> list[Message]:
+def records_of(batch: LogBatch) -> list[Message]:
+    """Return the metadata records of a batch; none of a control batch."""
     return [] if batch.is_control else [decode_record(record.value or b"").record for record in batch.records]
 
 

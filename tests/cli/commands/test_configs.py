@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 import pytest
 
-from barnabas.cli.connection.config_resources import complete_resource, parse_resource, resource_text
+from barnabas.cli.connection.config_resources import complete_resource, parse_resource
 from barnabas.cli.main import main
 from barnabas.client.admin.config_values import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 from barnabas.metadata.image import EMPTY_IMAGE, Provenance
 from barnabas.metadata.loader import MetadataBatch, MetadataLoader, Published
+from barnabas.operations.configs.alterations import resource_text
 from barnabas.operations.configs.history import events_of, rollback
 from barnabas.storage.offline import OfflineBatch, read_partition
 from barnabas.storage.snapshots import list_snapshots, snapshot_path

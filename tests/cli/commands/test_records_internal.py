@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas import wire
-from barnabas.cli.files.internal_records import decode_internal
+from barnabas.operations.records.internal_records import decode_internal
 from barnabas.testing import Broker
 from barnabas.wire.records.share import ShareSnapshotKey, ShareSnapshotValue
 from tests.command_line import Command, Script

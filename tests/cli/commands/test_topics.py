@@ -144,7 +144,7 @@ def test_a_topic_of_unknown_age_is_listed_with_a_note(monkeypatch: pytest.Monkey
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
     broker.create_topic("of-unknown-age", 1)
-    monkeypatch.setattr("barnabas.operations.quorum.discovery.find_controllers", refused)
+    monkeypatch.setattr("barnabas.operations.quorum.controller_client.find_controllers", refused)
     listed = topics(broker, "idle", "--pattern", "of-unknown.*", "-o", "json", code=0)
     assert [(row["name"], row["createdTimestamp"]) for row in listed.json] == [("of-unknown-age", None)]
     assert "may be new, their creation time is unknown: of-unknown-age" in listed.stderr

@@ -8,7 +8,7 @@ from barnabas.declared.difference import difference
 from barnabas.declared.document import read_document
 from barnabas.declared.render import document_text
 from barnabas.lake.asking.declaring import TABLES, observed, rollback
-from barnabas.lake.reading.masking import MASK
+from barnabas.metadata.masking import MASK
 
 
 def _state(**rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

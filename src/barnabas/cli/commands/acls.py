@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ import click
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option, yes_option
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.changes import carry_out, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.declared_plan import documents, load
 from barnabas.cli.terminal.exit_codes import EXIT_NO
@@ -268,10 +268,9 @@ def _row(entry: AclEntry) -> dict[str, Any]:
 
 def _grouped(entries: Iterable[AclEntry]) -> Iterator[dict[str, Any]]:
     """Merge entries that differ only in their operation into one row."""
-    rows: dict[AclEntry, list[str]] = {}
-    for entry in entries:
-        rows.setdefault(entry._replace(operation=AclOperation.ANY), []).append(entry.operation.name)
-    for entry, operations in rows.items():
+    from barnabas.operations.acl_changes import grouped  # slow to import: event loop
+
+    for entry, operations in grouped(entries).items():
         row = _row(entry)
         del row["operation"]
         yield {**row, "operations": operations}
@@ -352,17 +351,11 @@ def _entry(entry: AclEntry) -> AclEntry:
 
 
 async def _create(cluster: Cluster, output: Output, entries: list[AclEntry], dry_run: bool) -> None:
-    from barnabas.client.admin.acls import Acls
+    from barnabas.operations.acl_changes import propose_acl_creation
 
-    present = set(await _described(cluster, AclFilter()))
-    for entry in entries:
-        if entry in present:
-            note(f"exists already: {acl_text.entry_text(entry)}")
-    wanted = [entry for entry in dict.fromkeys(entries) if entry not in present]
-    announce((f"create: {acl_text.entry_text(entry)}" for entry in wanted), dry_run=dry_run)
-    results: Mapping[AclEntry, KafkaError | None] = dict.fromkeys(wanted)
-    if not dry_run:
-        results = await Acls(cluster).create_acls(wanted)
+    with _acl_errors():
+        proposal = await propose_acl_creation(cluster, entries)
+    results = await carry_out(proposal, dry_run=dry_run)
     if not dry_run or not output.is_for_people:
         show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
 
@@ -386,7 +379,7 @@ def delete(connection: Connection, output: Output, filter: AclFilter, yes: bool,
 
 
 async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool, dry_run: bool) -> None:
-    from barnabas.client.admin.acls import Acls, only
+    from barnabas.operations.acl_changes import propose_acl_deletion
 
     entries = sorted(await _described(cluster, filter), key=acl_text.entry_order)
     if not entries:
@@ -394,15 +387,10 @@ async def _delete(cluster: Cluster, output: Output, filter: AclFilter, yes: bool
         if filter.principal is not None:
             hint = _similar_principal(filter.principal, await _described(cluster, AclFilter()))
         raise Failure(f"no ACL matches the options{hint}", advice="list all ACLs with: barnabas acls list")
-    announce((f"delete: {acl_text.entry_text(entry)}" for entry in entries), dry_run=dry_run)
-    if dry_run:
-        if not output.is_for_people:
-            show_results(output, _ENTRY, dict.fromkeys(entries), lambda entry, _: _row(entry))
-        return
-    confirm(f"Delete {'this ACL' if len(entries) == 1 else f'these {len(entries)} ACLs'}?", yes=yes)
-    deleted = await Acls(cluster).delete_acls([only(entry) for entry in entries])  # only what was shown
-    results = dict(zip(entries, deleted.values(), strict=True))
-    show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
+    proposal = propose_acl_deletion(cluster, entries)
+    results = await carry_out(proposal, dry_run=dry_run, yes=yes)
+    if not dry_run or not output.is_for_people:
+        show_results(output, _ENTRY, results, lambda entry, _: _row(entry))
 
 
 # --- checking

@@ -20,7 +20,6 @@ from barnabas.cli.connection.config_resources import (
     note_misspelt_settings,
     parse_pairs,
     resource_row,
-    resource_text,
     to_resource,
 )
 from barnabas.cli.connection.connecting import run, through_controllers
@@ -41,6 +40,7 @@ from barnabas.client.admin.config_values import (
     ConfigSource,
 )
 from barnabas.config.resource_type import ConfigResourceType
+from barnabas.operations.configs.alterations import alteration_sentence, is_secret, resource_text
 from barnabas.operations.configs.diff import HIDDEN, default_of, differences, differences_from_defaults
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -51,12 +51,6 @@ if TYPE_CHECKING:
     from barnabas.operations.configs.history import ConfigEvent, History
 
 _RESOURCE: dict[str, Any] = {"callback": to_resource, "shell_complete": complete_resource}
-_VERBS = {
-    AlterConfigOpType.SET: "set {name} of {resource} to {value}",
-    AlterConfigOpType.DELETE: "unset {name} of {resource}",
-    AlterConfigOpType.APPEND: "append {value} to {name} of {resource}",
-    AlterConfigOpType.SUBTRACT: "remove {value} from {name} of {resource}",
-}
 
 
 @click.group(cls=CommandGroup, short_help="Show, change, compare and roll back settings.")
@@ -351,27 +345,9 @@ async def _asked(
 
     admin = Configs(cluster)
     before = _or_fail(resource, (await admin.describe_configs([resource]))[resource])
-    announce((_sentence(resource, op, before) for op in ops), dry_run=dry_run)
+    announce((alteration_sentence(resource, op, before) for op in ops), dry_run=dry_run)
     await confirm_losses(cluster, {resource: ops}, yes=yes, dry_run=dry_run)
     return before, (await admin.incremental_alter_configs({resource: ops}, validate_only=dry_run))[resource]
-
-
-def _sentence(resource: ConfigResource, op: AlterConfigOp, before: Config) -> str:
-    entry = before.get(op.name)
-    value = HIDDEN if _is_secret(resource, op.name, before) else op.value
-    text = _VERBS[op.type].format(name=op.name, resource=resource_text(resource), value=value)
-    return (
-        text
-        if entry is None
-        else f"{text}; currently {HIDDEN if entry.is_sensitive else entry.value} ({entry.source.name})"
-    )
-
-
-def _is_secret(resource: ConfigResource, name: str, config: Config) -> bool:
-    from barnabas.operations.configs.history import is_hidden
-
-    entry = config.get(name)
-    return entry.is_sensitive if entry is not None else is_hidden(resource.type, name)
 
 
 def _show_changes(
@@ -383,7 +359,7 @@ def _show_changes(
             **resource_row(resource),
             "name": op.name,
             "operation": op.type.name,
-            "value": HIDDEN if op.value is not None and _is_secret(resource, op.name, before) else op.value,
+            "value": HIDDEN if op.value is not None and is_secret(resource, op.name, before) else op.value,
             "before": HIDDEN if entry is not None and entry.is_sensitive else entry and entry.value,
         }
 
@@ -554,16 +530,14 @@ def _history(log_dir: Path | None, connection: Connection, as_of: AsOf) -> Histo
 
 def _check_that_it_was_there(resource: ConfigResource, found: History) -> None:
     """Raise Failure if the log does not reach back to that moment, or if the topic did not exist then."""
-    if found.then.provenance.last_contained_offset < 0:
-        first = found.first.provenance.last_contained_offset
-        text = f"the metadata log does not reach back that far: it starts with the snapshot at offset {first}"
-        raise Failure(text, resource=resource_text(resource))
+    from barnabas.operations.configs.history import require_that_it_was_there
+
+    with failures():
+        require_that_it_was_there(resource, resource_text(resource), found)
     if resource.type is not ConfigResourceType.TOPIC:
         return
     then, now = (image.topics.get(resource.name) for image in (found.then, found.last))
-    if then is None:
-        raise Failure("the topic did not exist then", resource=resource_text(resource))
-    if now is not None and now.topic_id != then.topic_id:
+    if now is not None and then is not None and now.topic_id != then.topic_id:
         note(f"warning: {resource_text(resource)} has been deleted and created again since then")
 
 

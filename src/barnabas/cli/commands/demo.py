@@ -20,6 +20,7 @@ import click
 
 from barnabas.cli.node import in_turn
 from barnabas.cli.node.child_processes import Children
+from barnabas.cli.node.console_process import run_console
 from barnabas.cli.node.ready_file import ready_facts
 from barnabas.cli.node.running import Restartable, RunningNode, run_node
 from barnabas.config.definitions import ConfigError
@@ -40,6 +41,7 @@ _SETTINGS: Final = {
 """The authorizer is on so that there are ACLs to show; ANONYMOUS is a super user so that no client is rejected. Internal topics
 are as small as the shop allows."""
 METRICS_PORT: Final = 9404
+CONSOLE_PORT: Final = 8080
 
 
 @click.command(short_help="Run a node with example data, and write a report on it.")
@@ -53,8 +55,8 @@ METRICS_PORT: Final = 9404
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="Port for clients; 0 picks a free one. If given, the ports of the controller and of metrics are free ones.  "
-    "[default: 9092; metrics: 9404]",
+    help="Port for clients; 0 picks a free one. If given, the ports of the controller, metrics and console are free ones.  "
+    "[default: 9092; metrics: 9404; console: 8080]",
 )
 @click.option(
     "--lake",
@@ -66,18 +68,29 @@ METRICS_PORT: Final = 9404
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory of the report.  [default: report, beside the data directory]",
 )
+@click.option("--no-console", is_flag=True, help="Do not show the cluster in a browser.")
 @click.option("--no-lake", is_flag=True, help="Run only the node and the shop: no Spark, no report.")
 @click.option(
     "--prepare",
     metavar="COMMAND",
     help="Shell command to run before the lake is built, while the node starts; for example to install Spark.",
 )
-def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_lake: bool, prepare: str | None) -> None:
+def demo(
+    data: Path,
+    port: int | None,
+    lake: Path | None,
+    out: Path | None,
+    no_console: bool,
+    no_lake: bool,
+    prepare: str | None,
+) -> None:
     """Run a node as `serve` does, load half a day of data from a small example shop, and write a report on it.
 
     The shop has topics, changing settings, ACLs, quotas, transactions, groups that fall behind, and a restart. It is loaded
     only into an empty data directory; a directory that has data already is served unchanged. Then Spark builds or updates
     the lake from the node's logs, and the report is written.
+
+    The console shows the cluster in a browser while the node runs; its address is printed.
 
     Without Spark or Java the node still runs, and a message names what is missing.
 
@@ -106,14 +119,19 @@ def demo(data: Path, port: int | None, lake: Path | None, out: Path | None, no_l
 
     async def beside() -> None:
         preparing = asyncio.create_task(_prepare(children, None if no_lake else prepare))
+        tasks = [preparing]
         try:
             found = await _shop(nodes[0], data, clock)
+            if not no_console:
+                tasks.append(asyncio.create_task(_console(children, nodes[0], port, None if no_lake else places.lake)))
             await preparing
+            if not no_lake:
+                await _report(children, places, ready_facts(nodes[0])["bootstrap.servers"], found)
+            await asyncio.wait(tasks)
         finally:
-            preparing.cancel()
-            await asyncio.wait([preparing])
-        if not no_lake:
-            await _report(children, places, ready_facts(nodes[0])["bootstrap.servers"], found)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     # The clock of a new cluster starts at the shop's first event. An existing cluster uses the real time.
     is_new = not (data / "meta.properties").exists()
@@ -175,6 +193,21 @@ async def _shop(node: Restartable, data: Path, clock: SetBackClock) -> Found | N
         )
     )
     return before
+
+
+# --- the console
+
+
+async def _console(children: Children, node: Restartable, port: int | None, lake: Path | None) -> None:
+    """Show the cluster in a browser, once the shop is loaded; loading restarts the node."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as error:
+        click.echo(f"no console: {error.name} is not installed; try: pip install 'barnabas[console]'")
+        return
+    options = () if lake is None else ("--lake", str(lake))
+    await run_console(children, node, f"127.0.0.1:{CONSOLE_PORT if port is None else 0}", options)
 
 
 # --- the lake and the report

@@ -18,10 +18,10 @@ from barnabas.cli.connection.options import output_options
 from barnabas.cli.files.forked import Made, in_order, processes
 from barnabas.cli.files.log_checks import check
 from barnabas.cli.files.log_files import Chunk, Item, Problem, Section, Wanted, file_kind, open_as_log, sections
-from barnabas.cli.files.log_records import LogKind
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
 from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import Column, Format, Output, Progress, Rows, columns, note
+from barnabas.operations.records.log_records import LogKind
 from barnabas.storage.errors import StorageError
 from barnabas.storage.segment import INDEX_SUFFIXES, LOG_SUFFIX
 

@@ -26,7 +26,7 @@ from barnabas.cli.terminal.parsing import age_ms, time_ms
 from barnabas.cli.terminal.watch import watch_option, watched
 from barnabas.operations.partitions import require_brokers
 from barnabas.operations.quantities import duration_text
-from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.groups import GroupDescription, GroupMember, MemberToRemove
@@ -506,28 +506,17 @@ def delete(group_ids: tuple[str, ...], dry_run: bool, yes: bool, connection: Con
 
     async def work(cluster: Cluster) -> None:
         from barnabas.client.admin.groups import Groups
+        from barnabas.operations.groups.deletion import propose_group_deletion
 
+        proposal = await propose_group_deletion(cluster, group_ids)
         announce((f"delete group {group_id} and its offsets" for group_id in group_ids), dry_run=dry_run)
-        if dry_run:
-            results = await _would_delete(cluster, group_ids)
-        else:
-            confirm(f"Delete {', '.join(group_ids)}?", yes=yes)
+        results = proposal.expected
+        if not dry_run:
+            confirm(proposal.question or "", yes=yes)
             results = await Groups(cluster).delete_groups(group_ids)
         show_results(output, ["groupId"], results, lambda group_id, _: {"groupId": group_id})
 
     run(connection, work)
-
-
-async def _would_delete(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-    from barnabas.client.admin.groups import Groups
-
-    described = await Groups(cluster).describe_consumer_groups(group_ids)
-    return {
-        group_id: found
-        if isinstance(found, KafkaError)
-        else (KafkaError(ErrorCode.NON_EMPTY_GROUP) if found.members else None)
-        for group_id, found in described.items()
-    }
 
 
 @groups.command("delete-offsets", short_help="Delete offsets of a group for topics.")

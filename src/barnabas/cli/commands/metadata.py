@@ -25,17 +25,17 @@ from barnabas.cli.terminal.parsing import moment_of
 from barnabas.metadata import tree
 from barnabas.metadata.as_of import AsOf
 from barnabas.metadata.changed_fields import changed_fields, is_routine, summary
-from barnabas.metadata.changes import Change, ConfigChanged, changes
+from barnabas.metadata.changes import Change, changes
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.operations.configs.history import is_hidden
+from barnabas.operations.metadata_following import without_secrets
 from barnabas.operations.metadata_image import Loaded, load_files, read_image
 
 Source = Path | Connection
 """A file, a directory, or the connection to a running cluster."""
 
 _ROOT = "image"
-_NEVER_SHOWN = "[hidden]"
 _ON_THE_COMMAND_LINE = ("--bootstrap-controller", "--bootstrap-server", "-X")
 
 
@@ -146,7 +146,7 @@ def diff(
         name = connection.address if isinstance(before_source, Connection) else str(before_source)
         raise Failure("nothing to compare with", resource=name, advice="pass --from, or give a second source")
     before, after = _image(before_source, from_), _image(after_source, to)
-    found = [_without_secrets(change) for change in changes(before, after)]
+    found = [without_secrets(change) for change in changes(before, after)]
     found.sort(key=is_routine)
     if output.is_for_people:
         _show_changes(output, found, verbose)
@@ -175,13 +175,6 @@ def _show_changes(output: Output, found: Iterable[Change], verbose: bool) -> Non
     output.flush()
     if routine:
         note(f"as after every restart: {summary(routine)} (--verbose shows each)")
-
-
-def _without_secrets(change: Change) -> Change:
-    if isinstance(change, ConfigChanged) and _is_hidden(change.resource, change.name):
-        hidden = (None if value is None else _NEVER_SHOWN for value in (change.before, change.after))
-        return ConfigChanged(change.resource, change.name, *hidden)
-    return change
 
 
 def _is_hidden(resource: ConfigResource, name: str) -> bool:

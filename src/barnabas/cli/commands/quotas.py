@@ -18,6 +18,7 @@ from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.repeated_options import unique_keys
+from barnabas.operations.quota_sentences import quota_sentence, quota_text
 from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import KafkaError
 
@@ -154,7 +155,9 @@ def _alter(
         asked = values or dict.fromkeys(sorted(before))
         if not asked:
             raise Failure("has no quotas to remove", resource=entity_text(entity))
-        announce((_sentence(entity_text(entity), key, value, before) for key, value in asked.items()), dry_run=dry_run)
+        announce(
+            (quota_sentence(entity_text(entity), key, value, before) for key, value in asked.items()), dry_run=dry_run
+        )
         results = await Quotas(cluster).alter_client_quotas({entity: asked}, validate_only=dry_run)
         for key in asked:
             if key not in known and (hint := did_you_mean(key, known)):
@@ -166,13 +169,8 @@ def _alter(
     def row(key: str, _: Any) -> dict[str, Any]:
         return {**_entity_row(entity), "key": key, "before": before.get(key), "value": asked[key]}
 
-    shown = (Column("entity"), Column("key"), *(Column(key, show=_number) for key in ("before", "value")))
+    shown = (Column("entity"), Column("key"), *(Column(key, show=quota_text) for key in ("before", "value")))
     show_results(output, shown, dict.fromkeys(asked, result), row)
-
-
-def _sentence(entity: str, key: str, value: float | None, before: Mapping[str, float]) -> str:
-    now = f"; currently {_number(before[key])}" if key in before else "; currently not set"
-    return f"{f'set {key} of {entity} to {_number(value)}' if value is not None else f'remove {key} of {entity}'}{now}"
 
 
 async def _described(cluster: Cluster, filters: list[QuotaFilter], strict: bool) -> dict[QuotaEntity, dict[str, float]]:
@@ -220,14 +218,10 @@ def _entity_row(entity: QuotaEntity) -> dict[str, Any]:
     return {"entity": entity_text(entity), "entityParts": parts}
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else str(value)
-
-
 def _show(output: Output, found: dict[QuotaEntity, dict[str, float]]) -> None:
     rows = (
         {**_entity_row(entity), "key": key, "value": value}
         for entity, values in sorted(found.items(), key=lambda item: str(item[0]))
         for key, value in sorted(values.items())
     )
-    output.rows((*columns("entity", "key"), Column("value", show=_number)), rows)
+    output.rows((*columns("entity", "key"), Column("value", show=quota_text)), rows)

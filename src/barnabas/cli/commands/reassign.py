@@ -25,7 +25,7 @@ from barnabas.cli.connection.options import (
 from barnabas.cli.connection.partition_arguments import parse_partitions, partitions_argument
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.connection.rate_option import parse_rate, throttle_option
-from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.changes import announce, carry_out, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Column, Output, columns, note
@@ -36,12 +36,10 @@ from barnabas.operations.quantities import bytes_text, duration_text
 from barnabas.operations.reassignments.plan import Goal
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.reassignments import PartitionReassignment
     from barnabas.client.cluster import Cluster
     from barnabas.client.reassignment_plan import ReassignmentPlan
     from barnabas.operations.reassignments.plan import PlannedMoves
     from barnabas.operations.reassignments.progress import Look, Progress
-    from barnabas.wire.errors import KafkaError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -516,21 +514,16 @@ async def _cancel(
     cluster: Cluster, partitions: tuple[Selection, ...], dry_run: bool, yes: bool, output: Output
 ) -> None:
     from barnabas.client.admin.reassignments import Reassignments
+    from barnabas.operations.reassignments.proposals import propose_cancel
     from barnabas.operations.reassignments.throttles import throttled_topics
 
     keys = (await find_partitions(cluster, partitions)).keys if partitions else None
-    part = Reassignments(cluster)
-    ongoing = await part.list_partition_reassignments(keys)
+    ongoing = await Reassignments(cluster).list_partition_reassignments(keys)
+    results = await carry_out(await propose_cancel(cluster, keys), dry_run=dry_run, yes=yes)
     if not ongoing:
-        note("nothing to cancel: none of the partitions is being reassigned")
         if not output.is_for_people:
             output.rows(columns("topic", "partition", "replicas"), ())
         return
-    announce((_cancelling(key, each) for key, each in ongoing.items()), dry_run=dry_run)
-    results: Mapping[Key, KafkaError | None] = dict.fromkeys(ongoing)
-    if not dry_run:
-        confirm("Cancel and discard the data copied so far?", yes=yes)
-        results = await part.alter_partition_reassignments(dict.fromkeys(ongoing))
     if not dry_run and cluster.state.brokers and await throttled_topics(cluster, {topic for topic, _ in ongoing}):
         note("a throttle is still set; clear it with: barnabas reassign throttle --clear")
 
@@ -541,12 +534,6 @@ async def _cancel(
 
     if not dry_run or not output.is_for_people:
         show_results(output, ("topic", "partition", "replicas"), results, row)
-
-
-def _cancelling(key: Key, each: PartitionReassignment) -> str:
-    parts = [("not adding", each.adding_replicas), ("not removing", each.removing_replicas)]
-    said = ", ".join(f"{what} {','.join(map(str, ids))}" for what, ids in parts if ids)
-    return f"cancel the reassignment of {key[0]}-{key[1]}: {said}"
 
 
 @reassign.command("throttle", short_help="Set or clear the throttle of reassignments.")
@@ -572,27 +559,9 @@ def throttle_(rate: int | None, clear: bool, dry_run: bool, connection: Connecti
 
 async def _throttle(cluster: Cluster, rate: int | None, dry_run: bool) -> None:
     from barnabas.client.admin.reassignments import Reassignments
-    from barnabas.operations.reassignments import throttles
-    from barnabas.operations.reassignments.execution import unthrottle
+    from barnabas.operations.reassignments.proposals import propose_throttle
 
     require_brokers(cluster)
-    ongoing = await Reassignments(cluster).list_partition_reassignments()
-    if rate is None:
-        if ongoing:
-            note(f"warning: {_are_moving(list(ongoing))} still")
-        topics = sorted((await cluster.metadata(None)).topics)
-        throttled = await throttles.throttled_topics(cluster, topics)
-        brokers = ", ".join(map(str, sorted(cluster.state.nodes)))
-        announce(
-            [f"clear the throttles of topics ({', '.join(throttled) or 'none'}) and brokers {brokers}"], dry_run=dry_run
-        )
-        if not dry_run:
-            await unthrottle(cluster, throttled)
-        return
-    if not ongoing:
-        raise Failure("nothing is being reassigned", advice="pass --throttle to: barnabas reassign run")
-    moves = throttles.proposed_moves(ongoing, {}, {})
-    brokers = ", ".join(map(str, throttles.brokers_of(moves.values())))
-    announce([f"throttle {len(ongoing)} reassignments to {bytes_text(rate)}/s on brokers {brokers}"], dry_run=dry_run)
-    if not dry_run:
-        await throttles.throttle(cluster, moves, rate)
+    if rate is None and (ongoing := await Reassignments(cluster).list_partition_reassignments()):
+        note(f"warning: {_are_moving(list(ongoing))} still")
+    await carry_out(await propose_throttle(cluster, rate), dry_run=dry_run)

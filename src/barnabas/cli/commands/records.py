@@ -1,6 +1,6 @@
 """`barnabas records`: produce, consume and delete records.
 
-Parses arguments and prints. `cli.records.input` parses lines into records, `cli.records.output` formats and filters records;
+Parses arguments and prints. `cli.records.input` parses lines into records, `cli.records.output` formats records;
 `cli.records.writing` produces, `cli.records.reading` consumes, `client.admin.records` deletes. Exit code 1: some records
 could not be produced, consumed or deleted.
 """
@@ -22,16 +22,7 @@ from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.records import reading as record_reading
 from barnabas.cli.records import writing as record_writing
 from barnabas.cli.records.input import BadLineError, NewRecord, Parser, line_parser, parse_json, parse_lines, tsv_parser
-from barnabas.cli.records.output import (
-    FORMATS,
-    DecodedRecord,
-    Filter,
-    Shown,
-    all_of,
-    header_filter,
-    regex_filter,
-    where_filter,
-)
+from barnabas.cli.records.output import DecodedRecord
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED
@@ -40,6 +31,15 @@ from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import parsed_by, time_ms
 from barnabas.operations.partitions import Selection, find_partitions
 from barnabas.operations.quantities import parse_bytes
+from barnabas.operations.records.filters import (
+    FORMATS,
+    Filter,
+    Shown,
+    all_of,
+    header_filter,
+    regex_filter,
+    where_filter,
+)
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -325,8 +325,10 @@ def _has_decodable(partitions: Iterable[Selection]) -> bool:
     names = [each.topic for each in partitions if each.topic.startswith("__")]
     if not names:
         return False
-    from barnabas.cli.files.internal_records import is_decodable  # only for internal topics: it needs all record types
     from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
+    from barnabas.operations.records.internal_records import (
+        is_decodable,  # only for internal topics: it needs all record types
+    )
 
     if CLUSTER_METADATA_TOPIC in names:
         advice = "barnabas metadata --help, with --bootstrap-controller; or barnabas dump, for files"
@@ -338,7 +340,7 @@ def _has_decodable(partitions: Iterable[Selection]) -> bool:
 
 def _in_clear(record: ConsumerRecord) -> Shown:
     """Return a record of an internal topic with its key and value as JSON, or the same record if it cannot be decoded."""
-    from barnabas.cli.files.internal_records import decode_internal
+    from barnabas.operations.records.internal_records import decode_internal
 
     found = decode_internal(record.topic, record.key, record.value)
     if found is None:

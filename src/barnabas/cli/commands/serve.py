@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from barnabas.cli.node.child_processes import Children
+from barnabas.cli.node.console_process import run_console
 from barnabas.cli.node.ready_file import prepare_ready_file
 from barnabas.cli.node.running import RunningNode, run_node
 from barnabas.cli.terminal.parsing import moment_or_none
@@ -62,6 +64,13 @@ from barnabas.metadata.as_of import AsOf
     "127.0.0.1. The same as barnabas.metrics.listener.",
 )
 @click.option(
+    "--console",
+    "console",
+    metavar="[HOST:]PORT",
+    help="Show the cluster in a browser at this address, in a process of its own; 0 picks a free port of 127.0.0.1. "
+    "For more options see barnabas console.",
+)
+@click.option(
     "--log-level",
     default="info",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -76,6 +85,7 @@ def serve(
     read_only: tuple[Path, ...],
     as_of: AsOf | None,
     metrics: str | None,
+    console: str | None,
     log_level: str,
 ) -> None:
     """Run a node with the settings of a Kafka server.properties.
@@ -90,6 +100,7 @@ def serve(
       barnabas serve config/server.properties
       barnabas serve --port 0 --ready-file ready.properties --override log.dirs=data-of-this-test
       barnabas serve --metrics :9404
+      barnabas serve --console 8080
       barnabas serve --read-only /backup/kafka-logs --as-of 2026-01-31T12:30:00Z
     """
     logging.basicConfig(
@@ -104,7 +115,7 @@ def serve(
     if ready_file is not None:
         prepare_ready_file(ready_file)
     if read_only:
-        raise SystemExit(run_node(_read_only(properties, overrides, port, read_only, as_of), ready_file))
+        raise SystemExit(_run(_read_only(properties, overrides, port, read_only, as_of), ready_file, console))
     try:
         given = None if properties is None else loads(properties.read_text(encoding="utf-8"))
         config = load(given, _chosen(overrides, port, given))
@@ -118,7 +129,24 @@ def serve(
         _show_embedded(config)
     from barnabas.broker.node import Node  # only commands that run a node import the broker
 
-    raise SystemExit(run_node(lambda: Node(config), ready_file))
+    raise SystemExit(_run(lambda: Node(config), ready_file, console))
+
+
+def _run(build: Callable[[], RunningNode], ready_file: Path | None, console: str | None) -> int:
+    """Run a node, with a console beside it if that is asked for."""
+    if console is None:
+        return run_node(build, ready_file)
+    children = Children()
+    nodes: list[RunningNode] = []
+
+    def build_and_keep() -> RunningNode:
+        nodes.append(build())
+        return nodes[0]
+
+    async def beside() -> None:
+        await run_console(children, nodes[0], console if ":" in console else f"127.0.0.1:{console}")
+
+    return run_node(build_and_keep, ready_file, beside=beside, at_once=children.kill)
 
 
 def _chosen(overrides: tuple[str, ...], port: int | None, given: Mapping[str, str] | None) -> dict[str, str]:

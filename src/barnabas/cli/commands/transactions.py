@@ -5,10 +5,8 @@ Parses arguments and prints; the requests are in `client.admin.transactions`.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,10 +17,10 @@ from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.partition_arguments import partitions_by_topic
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.changes import announce, confirm
+from barnabas.cli.terminal.changes import carry_out
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_NO
-from barnabas.cli.terminal.failures import Failure, ItemsFailed, JudgingCommand, failure_of
+from barnabas.cli.terminal.failures import ItemsFailed, JudgingCommand
 from barnabas.cli.terminal.output import Column, Output, columns, note, utc_time
 from barnabas.cli.terminal.parsing import duration_ms
 from barnabas.cli.terminal.watch import watch_option, watched
@@ -31,7 +29,6 @@ from barnabas.operations.quantities import duration_text
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.producers import ProducerState
     from barnabas.client.admin.transactions import OpenTransaction, TransactionDescription
     from barnabas.client.cluster import Cluster
 
@@ -40,7 +37,6 @@ _STATES = (
     *("PrepareEpochFence", "Dead"),
 )
 
-_PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 1, 1, 1)
 
 _OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
@@ -301,32 +297,20 @@ def abort(
 
     async def work(cluster: Cluster) -> Mapping[str, Any]:
         from barnabas.client.admin.producers import ProducerState
-        from barnabas.client.admin.transactions import Transactions
+        from barnabas.client.records import TopicPartition
+        from barnabas.operations.transaction_aborts import open_at, propose_abort
 
         assert topic is not None
         assert partition is not None
         if start_offset is None:
             assert producer_id is not None
             assert producer_epoch is not None
+            wanted = TopicPartition(topic, partition)
             found = ProducerState(producer_id, producer_epoch, -1, -1, coordinator_epoch, None)
         else:
-            found = await _open_at(cluster, topic, partition, start_offset)
-        announce(
-            [
-                f"abort the transaction of producer {found.producer_id} (epoch {found.producer_epoch}) in {topic}-{partition}"
-            ],
-            dry_run=dry_run,
-        )
-        if not dry_run:
-            confirm("Consumers that read committed records will not see its records. Abort it?", yes=yes)
-            await Transactions(cluster).abort_transaction(
-                topic,
-                partition,
-                producer_id=found.producer_id,
-                producer_epoch=found.producer_epoch,
-                coordinator_epoch=found.coordinator_epoch or 0,
-            )
-            found = await _state_after(cluster, topic, partition, found)
+            (wanted,) = await topic_partitions(cluster, topic, (partition,))
+            found = await open_at(cluster, wanted, start_offset)
+        found = (await carry_out(propose_abort(cluster, wanted, found), dry_run=dry_run, yes=yes))[wanted]
         return {
             "topic": topic,
             "partition": partition,
@@ -339,63 +323,11 @@ def abort(
     output.one(run(connection, work))
 
 
-async def _state_after(cluster: Cluster, topic: str, partition: int, before: ProducerState) -> ProducerState:
-    """Return the state of a producer after its transaction was aborted. If it is not known, the transaction counts as ended."""
-    from barnabas.client.admin.producers import Producers
-
-    (wanted,) = await topic_partitions(cluster, topic, (partition,))
-    states = (await Producers(cluster).describe_producers([wanted]))[wanted]
-    if not isinstance(states, KafkaError):
-        for state in states:
-            if state.producer_id == before.producer_id:
-                return state
-    return replace(before, current_txn_start_offset=None)
-
-
-async def _open_at(cluster: Cluster, topic: str, partition: int, start_offset: int) -> ProducerState:
-    from barnabas.client.admin.producers import Producers
-
-    (wanted,) = await topic_partitions(cluster, topic, (partition,))
-    states = (await Producers(cluster).describe_producers([wanted]))[wanted]
-    if isinstance(states, KafkaError):
-        raise failure_of(states, str(wanted))
-    found = [state for state in states if state.current_txn_start_offset == start_offset]
-    if not found:
-        raise Failure(
-            f"no open transaction starts at offset {start_offset}",
-            resource=str(wanted),
-            advice=f"list open transactions with: barnabas producers list {topic} --partition {partition} --open",
-        )
-    return found[0]
-
-
-async def _ended(cluster: Cluster, transactional_id: str, before: TransactionDescription) -> TransactionDescription:
-    """Wait until the coordinator has ended the transaction, for a few seconds at most. Return the last state seen."""
-    from barnabas.client.admin.transactions import Transactions
-
-    for pause_s in _PAUSES_S:
-        found = (await Transactions(cluster).describe_transactions([transactional_id]))[transactional_id]
-        if isinstance(found, KafkaError):
-            return before
-        before = found
-        if found.state not in _OPEN:
-            break
-        await asyncio.sleep(pause_s)
-    return before
-
-
 def _abort_by_id(connection: Connection, output: Output, transactional_id: str, *, dry_run: bool, yes: bool) -> None:
     async def work(cluster: Cluster) -> Mapping[str, Any]:
-        from barnabas.client.admin.transactions import Transactions
+        from barnabas.operations.transaction_aborts import propose_fencing
 
-        found = (await Transactions(cluster).describe_transactions([transactional_id]))[transactional_id]
-        if isinstance(found, KafkaError):  # fencing an unknown id would create it
-            raise failure_of(found, f"transactional id {transactional_id}")
-        announce([f"fence the producer of {transactional_id}; its transaction is {found.state}"], dry_run=dry_run)
-        if not dry_run:
-            confirm("A running producer with this id will fail. Fence it?", yes=yes)
-            await Transactions(cluster).force_terminate_transaction(transactional_id)
-            found = await _ended(cluster, transactional_id, found)
-        return _description_row(found)
+        proposal = await propose_fencing(cluster, transactional_id)
+        return _description_row((await carry_out(proposal, dry_run=dry_run, yes=yes))[transactional_id])
 
     output.one(run(connection, work))

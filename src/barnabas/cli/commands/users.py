@@ -7,7 +7,7 @@ never from an argument, which other processes could see. It is hashed here and n
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +15,7 @@ import click
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, never_asks_option, yes_option
 from barnabas.cli.connection.profiles import Connection
-from barnabas.cli.terminal.changes import announce, confirm, show_results
+from barnabas.cli.terminal.changes import carry_out, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, columns, note
@@ -23,7 +23,7 @@ from barnabas.similar_names import did_you_mean
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.client.admin.users import ScramAlteration, ScramCredentialInfo, ScramCredentialKey
+    from barnabas.client.admin.users import ScramCredentialInfo, ScramCredentialKey
     from barnabas.client.cluster import Cluster
 
     Described = dict[str, tuple[ScramCredentialInfo, ...] | KafkaError]
@@ -112,11 +112,10 @@ def set_(
     password = _read_password(name, password_stdin)
     upsertion = ScramUpsertion(name, ScramMechanism.of(mechanism), password, iterations)
 
-    async def work(cluster: Cluster) -> dict[ScramCredentialKey, KafkaError | None]:
-        present = _infos((await _described(cluster, [name])).get(name))
-        done = "replace" if any(info.mechanism == upsertion.mechanism for info in present) else "create"
-        announce([f"{done} the {mechanism} credential of user {name}, {iterations} iterations"], dry_run=dry_run)
-        return await _altered(cluster, [upsertion], dry_run)
+    async def work(cluster: Cluster) -> Mapping[ScramCredentialKey, KafkaError | None]:
+        from barnabas.operations.user_changes import propose_credential
+
+        return await carry_out(await propose_credential(cluster, upsertion), dry_run=dry_run)
 
     _show_results(output, run(connection, work), "SET")
 
@@ -134,20 +133,13 @@ def delete(name: str, mechanism: str | None, yes: bool, dry_run: bool, connectio
     Example:
       barnabas users delete alice --yes
     """
-    from barnabas.client.admin.users import ScramDeletion, ScramMechanism
+    from barnabas.client.admin.users import ScramMechanism
 
-    async def work(cluster: Cluster) -> dict[ScramCredentialKey, KafkaError | None]:
-        present = [info.mechanism for info in _infos((await _described(cluster, [name])).get(name))]
-        wanted = present if mechanism is None else [ScramMechanism.of(mechanism)]
-        if not present:
-            hint = did_you_mean(name, await _described(cluster, None))
-            advice = "list users with: barnabas users list"
-            raise Failure(f"has no credentials{hint}", resource=f"user {name}", advice=advice)
-        texts = [f"delete the {each.sasl_name} credential of user {name}" for each in wanted]
-        announce(texts, dry_run=dry_run)
-        if not dry_run:
-            confirm(f"Delete {len(wanted)} of {len(present)} credentials of user {name}?", yes=yes)
-        return await _altered(cluster, [ScramDeletion(name, each) for each in wanted], dry_run)
+    async def work(cluster: Cluster) -> Mapping[ScramCredentialKey, KafkaError | None]:
+        from barnabas.operations.user_changes import propose_credential_deletion
+
+        wanted = None if mechanism is None else ScramMechanism.of(mechanism)
+        return await carry_out(await propose_credential_deletion(cluster, name, wanted), dry_run=dry_run, yes=yes)
 
     _show_results(output, run(connection, work), "DELETE")
 
@@ -156,16 +148,6 @@ async def _described(cluster: Cluster, names: Iterable[str] | None) -> Described
     from barnabas.client.admin.users import Users
 
     return await Users(cluster).describe_user_scram_credentials(names)
-
-
-async def _altered(
-    cluster: Cluster, alterations: list[ScramAlteration], dry_run: bool
-) -> dict[ScramCredentialKey, KafkaError | None]:
-    from barnabas.client.admin.users import ScramCredentialKey, Users
-
-    if dry_run:  # the API has no validate_only
-        return {ScramCredentialKey(each.user, each.mechanism): None for each in alterations}
-    return await Users(cluster).alter_user_scram_credentials(alterations)
 
 
 def _infos(result: tuple[ScramCredentialInfo, ...] | KafkaError | None) -> tuple[ScramCredentialInfo, ...]:
@@ -202,7 +184,7 @@ def _show(output: Output, found: Described) -> None:
     output.rows(columns("user", "mechanism", "iterations"), rows)
 
 
-def _show_results(output: Output, results: dict[ScramCredentialKey, KafkaError | None], operation: str) -> None:
+def _show_results(output: Output, results: Mapping[ScramCredentialKey, KafkaError | None], operation: str) -> None:
     def row(key: ScramCredentialKey, _: Any) -> dict[str, Any]:
         return {"user": key.user, "mechanism": key.mechanism.sasl_name, "operation": operation}
 

@@ -16,9 +16,9 @@ from barnabas.cli.terminal.output import note
 from barnabas.cli.terminal.parsing import parsed_by
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.config.resource_type import ConfigResourceType
+from barnabas.operations.configs.alterations import ALL_BROKERS, resource_text
 from barnabas.similar_names import did_you_mean
 
-ALL_BROKERS = "brokers"
 TYPES = {kind.name.lower().replace("_", "-"): kind for kind in ConfigResourceType}
 
 
@@ -43,17 +43,6 @@ ConfigResource(type=<ConfigResourceType.BROKER: 4>, name=''))
     if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and not name.isdecimal():
         raise ValueError(f"{name!r} is not a broker id")
     return ConfigResource(kind, name)
-
-
-def resource_text(resource: ConfigResource) -> str:
-    """Format a resource as `parse_resource` reads it.
-
-    >>> resource_text(ConfigResource.broker(1)), resource_text(ConfigResource.all_brokers())
-    ('broker:1', 'brokers')
-    """
-    if resource == ConfigResource.all_brokers():
-        return ALL_BROKERS
-    return f"{resource.type.name.lower().replace('_', '-')}:{resource.name}"
 
 
 def resource_row(resource: ConfigResource) -> dict[str, Any]:

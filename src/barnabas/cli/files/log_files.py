@@ -1,7 +1,7 @@
 """Log files as rows: recognizes the kind of a file by its name and reads its contents.
 
 Its one rule: damage is a value. Rows are yielded up to the first damaged place; then a `Problem` says where and why. Nothing
-is written or locked. `cli.terminal.output` formats rows, `cli.files.log_records` interprets records.
+is written or locked. `cli.terminal.output` formats rows, `operations.records.log_records` interprets records.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from barnabas.batches import BatchError, BatchHeader, Record, UnknownCompressionError, decode_records
-from barnabas.cli.files.log_records import Fields, LogKind, describe, describe_control, kind_of, show_bytes
 from barnabas.cli.terminal.output import Column, columns, utc_time
 from barnabas.config import properties
+from barnabas.operations.records.log_records import Fields, LogKind, describe, describe_control, kind_of, show_bytes
 from barnabas.storage.aborted import TransactionIndex
 from barnabas.storage.checkpoints import read_epoch_checkpoint, read_offset_checkpoint
 from barnabas.storage.errors import StorageError

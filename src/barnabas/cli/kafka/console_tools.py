@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from barnabas import wire
 from barnabas.cli.records.input import NewRecord
-from barnabas.cli.records.output import Shown
+from barnabas.operations.records.filters import Shown
 from barnabas.wire.apis import RECORD_NAMES
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.json_text import json_text

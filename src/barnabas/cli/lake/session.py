@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -16,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.lake.rows import plain_value
 from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import ALIGNED_ROWS, Output, columns
 from barnabas.cli.terminal.repeated_options import unique_keys
@@ -44,6 +41,8 @@ CONF = click.option(
 
 def show(frame: DataFrame, output: Output) -> int:
     """Show the rows of a data frame as they arrive, and return their number."""
+    from barnabas.lake.asking.rows import plain_value
+
     names = frame.columns
     found = frame.toLocalIterator()
     # Spark returns the first rows of each task late, and a table is aligned by its first rows.
@@ -58,36 +57,19 @@ def show(frame: DataFrame, output: Output) -> int:
 @contextmanager
 def opened(directory: Path, conf: tuple[str, ...]) -> Iterator[OpenLake]:
     """Open a lake for reading, with a Spark session."""
-    from barnabas.lake.asking.opened import OpenLake
-    from barnabas.lake.keeping.store import Lake
-    from barnabas.lake.spark.session import for_rows
+    from barnabas.lake.asking import sessions
 
-    found = Lake(directory)
-    with lake_session(directory, conf) as spark:
-        tables = OpenLake(spark, found)
-        rows = sum(stream.rows for stream in tables.manifest.streams.values())
-        with for_rows(spark, rows, pairs(conf, "--conf")):
-            yield tables
+    with sessions.opened(directory, pairs(conf, "--conf")) as tables:
+        yield tables
 
 
 @contextmanager
 def lake_session(directory: Path, conf: tuple[str, ...]) -> Iterator[SparkSession]:
     """Yield a Spark session. An active session is reused and left running; a new one is stopped at the end."""
-    from pyspark.sql import SparkSession
+    from barnabas.lake.asking import sessions
 
-    from barnabas.lake import register
-    from barnabas.lake.spark.quiet import start_quietly
-
-    os.environ["TZ"] = "UTC"  # Spark returns times in the local zone
-    time.tzset()
-    is_ours = SparkSession.getActiveSession() is None
-    spark = start_quietly(directory, pairs(conf, "--conf"))
-    try:
-        register(spark)
+    with sessions.lake_session(directory, pairs(conf, "--conf")) as spark:
         yield spark
-    finally:
-        if is_ours:
-            spark.stop()
 
 
 @contextmanager

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.profiles import Connection
 from barnabas.cli.records.group_offsets import GroupOffsets
-from barnabas.cli.records.output import Filter, Shown, row_of
+from barnabas.cli.records.output import row_of
 from barnabas.cli.records.writing import split_settings
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, Progress, columns, note
 from barnabas.cli.terminal.watch import cancelled_by_sigterm, interrupted, terminated
 from barnabas.operations.partitions import Selection, find_partitions
 from barnabas.operations.quantities import bytes_text
+from barnabas.operations.records.filters import Filter, Shown
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:

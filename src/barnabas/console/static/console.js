@@ -210,3 +210,57 @@ const search = document.querySelector("input[type=search][autofocus]");
 if (search !== null) {
   search.setSelectionRange(search.value.length, search.value.length);
 }
+
+// --- search of records: rows come as they are found; closing the stream cancels
+
+const searching = document.querySelector("form[data-search]");
+if (searching !== null) {
+  const results = document.getElementById("search-results");
+  const told = document.getElementById("search-state");
+  const bar = document.getElementById("search-progress");
+  const cancel = document.getElementById("cancel-search");
+  let stream = null;
+  const end = (text) => {
+    if (stream !== null) {
+      stream.close();
+      stream = null;
+    }
+    cancel.hidden = true;
+    bar.hidden = true;
+    told.textContent = text;
+  };
+  let last = "";
+  cancel.addEventListener("click", () => end(last + " Cancelled."));
+  addEventListener("pagehide", () => end(""));
+  searching.addEventListener("submit", (event) => {
+    event.preventDefault();
+    end("Searching");
+    results.querySelector("tbody").replaceChildren();
+    results.hidden = true;
+    const given = new URLSearchParams([...new FormData(searching)].filter((pair) => pair[1] !== ""));
+    stream = new EventSource(searching.dataset.search + "?" + given);
+    cancel.hidden = false;
+    bar.hidden = false;
+    stream.addEventListener("step", (message) => {
+      const step = JSON.parse(message.data);
+      if (step.problem) {
+        end(step.problem);
+        return;
+      }
+      if (step.html !== "") {
+        const part = document.createElement("template");
+        part.innerHTML = step.html;
+        results.querySelector("tbody").append(part.content);
+        results.hidden = false;
+      }
+      const found = results.querySelectorAll("tbody tr").length;
+      last = found.toLocaleString("en") + " found; " + step.scanned.toLocaleString("en") + " of " + step.total.toLocaleString("en") + " offsets read.";
+      told.textContent = last;
+      bar.value = step.total ? step.scanned / step.total : 1;
+      if (step.reason) {
+        end(last + " The search ended: " + step.reason + ".");
+      }
+    });
+    stream.onerror = () => end(last + " The search was refused or interrupted.");
+  });
+}

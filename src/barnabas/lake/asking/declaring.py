@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.declared.document import DEFAULT, DeclaredBroker, DeclaredTopic, Document
 from barnabas.declared.observed import Observed, ObservedTopic
-from barnabas.lake.reading.masking import MASK
 from barnabas.lake.tables.gold.access import entries_of
+from barnabas.metadata.masking import MASK
 
 TABLES = ("topics", "partitions", "configs", "acls", "quotas", "users", "brokers")
 """The silver tables whose rows make up a state."""

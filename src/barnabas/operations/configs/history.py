@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, Config, ConfigResource
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.metadata import configs as metadata_configs
-from barnabas.metadata.as_of import AsOf
+from barnabas.metadata.as_of import EVERYTHING, AsOf
 from barnabas.metadata.changes import ConfigChanged, changes
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage
@@ -101,6 +101,25 @@ class _Collected:
 
     def history(self, problem: str | None = None) -> History:
         return History(self._events, self._first or EMPTY_IMAGE, self._then, self._last, problem)
+
+
+async def config_history(cluster: Cluster, resource: ConfigResource, max_events: int) -> list[ConfigEvent]:
+    """Return the last changes of a resource's settings, newest first, from the controllers that the brokers report."""
+    from barnabas.operations.quorum.controller_client import controllers_of
+
+    async with controllers_of(cluster) as controllers:
+        found = await read_live_history(controllers, EVERYTHING)
+    return [each for each in found.events if each.resource == resource][-max_events:][::-1]
+
+
+def require_that_it_was_there(resource: ConfigResource, name: str, found: History) -> None:
+    """Raise OperationError if the log does not reach back to that moment, or if the topic did not exist then."""
+    if found.then.provenance.last_contained_offset < 0:
+        first = found.first.provenance.last_contained_offset
+        text = f"the metadata log does not reach back that far: it starts with the snapshot at offset {first}"
+        raise OperationError(text, resource=name)
+    if resource.type is ConfigResourceType.TOPIC and found.then.topics.get(resource.name) is None:
+        raise OperationError("the topic did not exist then", resource=name)
 
 
 def events_of(published: Published) -> Iterator[ConfigEvent]:

@@ -31,16 +31,12 @@ async def creation_times(cluster: Cluster, names: Collection[str]) -> dict[str, 
 
 
 async def _read(cluster: Cluster, names: Collection[str], found: dict[str, int]) -> None:
-    from barnabas.client.cluster import Cluster as Client
     from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
-    from barnabas.config.endpoints import parse_addresses
-    from barnabas.operations.quorum.discovery import find_controllers
+    from barnabas.operations.quorum.controller_client import controllers_of
     from barnabas.wire import decode_record
     from barnabas.wire.records.metadata import TopicRecord
 
-    addresses = parse_addresses("bootstrap.controllers", await find_controllers(cluster))
-    settings = cluster.settings._replace(bootstrap_servers=(), bootstrap_controllers=addresses)
-    async with Client(settings) as controllers:
+    async with controllers_of(cluster) as controllers:
         async for part in read_metadata_log(controllers):
             if isinstance(part, LogSnapshot) or part.is_control:
                 continue

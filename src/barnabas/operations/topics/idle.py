@@ -57,8 +57,8 @@ async def look_at_activity(cluster: Cluster, topics: Iterable[TopicListing], sin
         newest = await records.list_offsets(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
     except UnsupportedByNodeError:  # such brokers still report whether there is a newer record
         newest = await records.list_offsets(dict.fromkeys(partitions, since_ms))
-    sizes = await _sizes(cluster)
-    groups = await _groups(cluster)
+    sizes = await topic_sizes(cluster)
+    groups = await group_counts(cluster)
     found = [
         _activity(topic, first, last, newest, sizes.get(topic.name), since_ms)._replace(
             groups=None if groups is None else groups[topic.name]
@@ -101,7 +101,7 @@ def _activity(
     return Activity(topic, timestamp if timestamp >= 0 else None, records, size_bytes, is_idle=is_idle)
 
 
-async def _groups(cluster: Cluster) -> Counter[str] | None:
+async def group_counts(cluster: Cluster) -> Counter[str] | None:
     """Return the number of groups with committed offsets in each topic, or None if a group may not be seen."""
     from barnabas.client.admin.groups import Groups
 
@@ -118,7 +118,7 @@ async def _groups(cluster: Cluster) -> Counter[str] | None:
     return counts
 
 
-async def _sizes(cluster: Cluster) -> dict[str, int]:
+async def topic_sizes(cluster: Cluster) -> dict[str, int]:
     """Return the bytes of each topic over all replicas on brokers that answer; empty if access to log dirs is denied."""
     from barnabas.client.admin.log_dirs import LogDirs
 

@@ -20,7 +20,7 @@ from barnabas.lake.reading.decoding.metadata_records import (
     decode,
     type_name,
 )
-from barnabas.lake.reading.masking import MASK, is_hidden, masked
+from barnabas.metadata.masking import MASK, is_hidden, masked
 from barnabas.wire import Uuid, decode_record, encode_record, message_class
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
 from barnabas.wire.message import Message, Struct

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.files.log_records import LogKind
 from barnabas.cli.kafka.drop_in import KafkaTool
 from barnabas.cli.kafka.kafka_dump_log.lines import Decode, DumpError, Mismatches, Options, dump_file
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, note
+from barnabas.operations.records.log_records import LogKind
 
 _DEFAULT_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 _MAX_INT32 = 2**31 - 1

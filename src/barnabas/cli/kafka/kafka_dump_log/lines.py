@@ -22,7 +22,7 @@ from barnabas.batches import (
     decode_records,
 )
 from barnabas.batches.format import LENGTH_OVERHEAD, MAGIC_POSITION, MAX_INT32
-from barnabas.cli.files.log_records import (
+from barnabas.operations.records.log_records import (
     LogKind,
     UnknownRecordTypeError,
     decode_control,

@@ -18,7 +18,7 @@ from barnabas.lake.reading import batch_arrays
 from barnabas.lake.reading.batch_arrays import binary
 from barnabas.lake.reading.decoding import metadata_records
 from barnabas.lake.reading.decoding.metadata_records import KEY_COLUMNS, TYPES, Array, Decoded, Values, decode
-from barnabas.lake.reading.masking import SECRET_TYPES
+from barnabas.metadata.masking import SECRET_TYPES
 from barnabas.wire import message_class
 from barnabas.wire.errors import UnsupportedVersionError
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from barnabas.lake.reading.decoding.compiled import Compiler, Hide, Run
-from barnabas.lake.reading.masking import MASK, SECRET_BYTES, SECRET_TYPES, is_hidden, masked
+from barnabas.metadata.masking import MASK, SECRET_BYTES, SECRET_TYPES, is_hidden, masked
 from barnabas.wire import message_class
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
 from barnabas.wire.primitives import decode_unsigned_varint

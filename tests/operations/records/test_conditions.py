@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.cli.records.conditions import ConditionError, holds, parse_condition
+from barnabas.operations.records.conditions import ConditionError, holds, parse_condition
 
 VALUE = {
     "n": 3,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from barnabas.cli.files.log_records import COORDINATORS, TOPICS, decode_entry, decode_framed
+from barnabas.operations.records.log_records import COORDINATORS, TOPICS, decode_entry, decode_framed
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
 from barnabas.wire.json_text import JsonText
 

@@ -1,0 +1,155 @@
+"""Groups of every type: members, assignment, lag and its trend; resets and deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from starlette.responses import Response
+
+from barnabas.console.changes import planned, show_plan
+from barnabas.console.errors import RefusedError
+from barnabas.console.formats import query
+from barnabas.console.listing import page_of
+from barnabas.console.live import Question
+from barnabas.console.visit import Visit
+from barnabas.metadata.as_of import parse_as_of
+from barnabas.operations.groups.deletion import propose_group_deletion
+from barnabas.operations.groups.reset_plan import Reset, Rule
+from barnabas.operations.groups.resets import propose_reset
+from barnabas.operations.groups.summaries import GroupSummaries, GroupSummary, look_at_groups, with_history
+from barnabas.operations.partitions import parse_selection
+
+_SORTS = {
+    "name": lambda each: each.listing.group_id,
+    "members": lambda each: each.members or 0,
+    "lag": lambda each: each.lag or 0,
+    "age": lambda each: each.lag_ms or 0,
+}
+_RULES = {
+    "earliest": "--to-earliest",
+    "latest": "--to-latest",
+    "offset": "--to-offset",
+    "shift": "--shift-by",
+    "time": "--to-datetime",
+}
+
+
+def _question(group_id: str | None = None) -> Question[GroupSummaries]:
+    wanted = None if group_id is None else [group_id]
+    name = "groups" if group_id is None else f"group:{group_id}"
+    return Question(name, partial(look_at_groups, wanted=wanted), 5, with_history)
+
+
+async def groups(visit: Visit) -> Response:
+    answer = await visit.ask(_question())
+    text, kind, sort = visit.query("q").strip(), visit.query("type"), visit.query("sort", "name")
+    every: list[GroupSummary] = [] if answer.value is None else list(answer.value.groups.values())
+    rows = [
+        each
+        for each in every
+        if text.lower() in each.listing.group_id.lower() and (not kind or (each.listing.type or "") == kind)
+    ]
+    key = _SORTS.get(sort.lstrip("-"))
+    if key is None:
+        raise RefusedError(400, f"groups cannot be sorted by {sort}")
+    rows.sort(key=key, reverse=sort.startswith("-"))
+    page = page_of(rows, visit.number("page", 1, least=1))
+    given = {"q": text, "type": kind}
+    shown = [each.listing.group_id for each in page.rows]
+    trends = {} if answer.value is None else {group_id: answer.value.trend(group_id) for group_id in shown}
+    values = {
+        "page": page,
+        "total": len(every),
+        "types": sorted({each.listing.type for each in every if each.listing.type}),
+        "trends": trends,
+        "sort": sort,
+        "given": given,
+        "sort_link": lambda name: query(**given, sort=name),
+        "page_link": lambda number: query(**given, sort=sort, page=number),
+    }
+    return visit.page("groups.html", "Groups", values, nav="groups")
+
+
+async def group(visit: Visit) -> Response:
+    group_id = visit.query("id")
+    answer = await visit.ask(_question(group_id))
+    found = None if answer.value is None else answer.value.groups.get(group_id)
+    trends = {}
+    if answer.value is not None and found is not None:
+        history = answer.value.history
+        trends = {
+            (each.topic, each.partition): history.trend((group_id, each.topic, each.partition))
+            for each in found.positions
+        }
+    values = {
+        "group_id": group_id,
+        "found": found,
+        "is_missing": answer.value is not None and found is None,
+        "trend": None if answer.value is None or found is None else answer.value.trend(group_id),
+        "trends": trends,
+        "rules": _RULES,
+        "here": f"{visit.base}/group{query(id=group_id)}",
+        "reset_command": visit.entry.command("groups", "reset", group_id, "--to-earliest", "--all-topics"),
+    }
+    return visit.page(
+        "group.html", f"Group {group_id}", values, nav="groups", status=404 if values["is_missing"] else 200
+    )
+
+
+async def reset(visit: Visit, form: Mapping[str, str]) -> Response:
+    visit.require_changes()
+    group_id, rule, text = form.get("id", ""), form.get("rule", ""), form.get("value", "").strip()
+    if rule not in _RULES:
+        raise RefusedError(400, "there is no such rule")
+    value = 0
+    try:
+        if rule == "time":
+            found = parse_as_of(text)
+            if found.timestamp_ms is None:
+                raise ValueError(f"{text!r} is not a time")
+            value = found.timestamp_ms
+        elif rule in ("offset", "shift"):
+            value = int(text)
+        selections = [parse_selection(line.strip()) for line in form.get("topics", "").splitlines() if line.strip()]
+    except ValueError as error:
+        raise RefusedError(400, str(error)) from None
+    words = [
+        "groups",
+        "reset",
+        group_id,
+        _RULES[rule],
+        *([text] if text and rule in ("time", "offset", "shift") else []),
+    ]
+    words += [word for line in form.get("topics", "").split() for word in ("--topic", line)] or ["--all-topics"]
+    proposal = await visit.now(
+        partial(propose_reset, group_id=group_id, reset=Reset(Rule(rule), value), selections=selections)
+    )
+    plan = planned(
+        f"Reset offsets of {group_id}",
+        proposal,
+        command=visit.entry.command(*words),
+        back=f"{visit.base}/group{query(id=group_id)}",
+        nav="groups",
+        detail=lambda _, result: f"from {'none' if result.old is None else result.old} to {result.new}",
+    )
+    return show_plan(visit, plan)
+
+
+async def delete(visit: Visit, form: Mapping[str, str]) -> Response:
+    visit.require_changes()
+    group_id = form.get("id", "")
+    proposal = await visit.now(partial(propose_group_deletion, group_ids=[group_id]))
+    plan = planned(
+        f"Delete group {group_id}",
+        proposal,
+        command=visit.entry.command("groups", "delete", group_id),
+        back=f"{visit.base}/groups",
+        nav="groups",
+        name=group_id,
+    )
+    return show_plan(visit, plan)
+
+
+PAGES = {"/groups": groups, "/group": group}
+FORMS = {"/group/reset": reset, "/group/delete": delete}

@@ -1,0 +1,33 @@
+"""Deletion of groups, checked first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barnabas.client.admin.groups import Groups
+from barnabas.client.cluster import Cluster
+from barnabas.operations.proposal import Proposal
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+
+async def propose_group_deletion(cluster: Cluster, group_ids: Sequence[str]) -> Proposal[str, KafkaError | None]:
+    """Propose to delete groups with all their offsets. `expected` has the errors of those that cannot be deleted."""
+    groups = Groups(cluster)
+    described = await groups.describe_consumer_groups(group_ids)
+    expected = {
+        group_id: found
+        if isinstance(found, KafkaError)
+        else (KafkaError(ErrorCode.NON_EMPTY_GROUP) if found.members else None)
+        for group_id, found in described.items()
+    }
+
+    async def carry_out() -> dict[str, KafkaError | None]:
+        return await groups.delete_groups(group_ids)
+
+    can_delete = any(error is None for error in expected.values())
+    return Proposal(
+        expected,
+        tuple(f"delete group {group_id} and its offsets" for group_id in group_ids) if can_delete else (),
+        question=f"Delete {', '.join(group_ids)}?",
+        carry_out=carry_out if can_delete else None,
+    )

@@ -1,0 +1,125 @@
+"""All groups of a cluster with their members, and the lag of those that commit offsets.
+
+Its one rule: groups of every type are listed. What cannot be described, because the broker refuses it or this client does not
+know the type, is shown with what the list has.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.operations.errors import refused
+from barnabas.operations.groups.lag import PartitionPosition
+from barnabas.operations.groups.positions import positions
+from barnabas.operations.groups.trend import LagHistory, LagTrend, sum_of_trends
+from barnabas.wire.errors import KafkaError, UnsupportedVersionError
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.groups import GroupDescription, GroupListing
+    from barnabas.client.cluster import Cluster
+
+MAX_DESCRIBED = 500
+_MAX_WITH_TIME = 100
+_COMMITTING = ("Classic", "Consumer", None)
+
+
+class GroupSummary(NamedTuple):
+    """A group. Lag is None if it is not known or the group commits no offsets."""
+
+    listing: GroupListing
+    description: GroupDescription | None
+    positions: list[PartitionPosition]
+    problem: str | None = None
+
+    @property
+    def members(self) -> int | None:
+        return None if self.description is None else len(self.description.members)
+
+    @property
+    def lag(self) -> int | None:
+        known = [each.lag for each in self.positions if each.lag is not None]
+        return sum(known) if known else None
+
+    @property
+    def lag_ms(self) -> int | None:
+        return max((each.lag_ms for each in self.positions if each.lag_ms is not None), default=None)
+
+    @property
+    def topics(self) -> list[str]:
+        return sorted({each.topic for each in self.positions})
+
+
+class GroupSummaries(NamedTuple):
+    """The groups by id, and the history of their lag."""
+
+    groups: dict[str, GroupSummary]
+    at_ms: int
+    history: LagHistory[tuple[str, str, int]]
+
+    def trend(self, group_id: str) -> LagTrend | None:
+        rows = self.groups[group_id].positions
+        trends = [self.history.trend((group_id, each.topic, each.partition)) for each in rows]
+        return sum_of_trends([each.lag for each in rows], trends)
+
+
+async def look_at_groups(cluster: Cluster, wanted: Iterable[str] | None = None) -> GroupSummaries:
+    """Look at these groups, or at all; lag in time is left out if there are many. Raises OperationError for one unknown."""
+    from barnabas.client.admin.groups import CONSUMER, Groups
+
+    admin = Groups(cluster)
+    listed = {each.group_id: each for each in await admin.list_groups()}
+    if wanted is not None:
+        listed = {group_id: listed[group_id] for group_id in wanted if group_id in listed}
+    ids = sorted(
+        each.group_id
+        for each in listed.values()
+        if each.type in _COMMITTING and (each.protocol_type in (CONSUMER, "") or each.type == "Consumer")
+    )[:MAX_DESCRIBED]
+    described: dict[str, GroupDescription] = {}
+    problems: dict[str, str] = {}
+    try:
+        for group_id, found in (await admin.describe_consumer_groups(ids)).items():
+            if isinstance(found, KafkaError):
+                problems[group_id] = f"{found.code.name}: {found.message}"
+            else:
+                described[group_id] = found
+    except UnsupportedVersionError as error:
+        problems |= dict.fromkeys(ids, str(error))
+    offsets = {
+        group_id: found
+        for group_id, found in (await admin.list_consumer_group_offsets(list(described))).items()
+        if not isinstance(found, KafkaError)
+    }
+    at_ms = time.time_ns() // 1_000_000
+    together = {group_id: (described[group_id], found) for group_id, found in offsets.items()}
+    rows = await positions(cluster, together, now_ms=at_ms if len(together) <= _MAX_WITH_TIME else None)
+    groups = {
+        group_id: GroupSummary(listing, described.get(group_id), rows.get(group_id, []), problems.get(group_id))
+        for group_id, listing in sorted(listed.items())
+    }
+    history: LagHistory[tuple[str, str, int]] = LagHistory()
+    return with_history(None, GroupSummaries(groups, at_ms, history))
+
+
+def with_history(before: GroupSummaries | None, now: GroupSummaries) -> GroupSummaries:
+    """Continue the history of an earlier look."""
+    history = now.history if before is None else before.history
+    lags = {
+        (group_id, each.topic, each.partition): each.lag
+        for group_id, group in now.groups.items()
+        for each in group.positions
+    }
+    if before is None or before.at_ms < now.at_ms:
+        history.add(now.at_ms, lags)
+    return now._replace(history=history)
+
+
+async def require_group(cluster: Cluster, group_id: str) -> None:
+    """Raise OperationError if there is no such group."""
+    from barnabas.client.admin.groups import Groups
+    from barnabas.wire.errors import ErrorCode
+
+    if group_id not in {each.group_id for each in await Groups(cluster).list_groups()}:
+        raise refused(KafkaError(ErrorCode.GROUP_ID_NOT_FOUND), f"group {group_id}")
