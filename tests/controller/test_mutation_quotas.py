@@ -130,8 +130,10 @@ def test_no_more_clients_are_remembered_than_there_is_room_for(monkeypatch: pyte
 
 
 def test_clients_with_long_names_are_forgotten_when_their_names_need_too_much_memory() -> None:
-    state, rates = MutationQuotas(11, 1, 200_000), quotas(({"client-id": None}, 1.0))
+    bounds = QuotaBounds()
+    at_once(bounds.follow(quotas(({"client-id": None}, 1.0))))
+    state = MutationQuotas(bounds[CONTROLLER_MUTATION_RATE], 11, 1, 200_000)
     for number in range(100):
-        state.quota(rates, "u", f"{number:030000}", 0, strict=True)
+        state.quota("u", f"{number:030000}", 0, strict=True)
         assert state.buckets.held_bytes <= 200_000
     assert (len(state.buckets), state.buckets.forgotten_total) == (6, 94)

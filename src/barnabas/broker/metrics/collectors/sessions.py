@@ -22,13 +22,12 @@ TELEMETRY_BYTES = gauge("barnabas_telemetry_memory_bytes", "Memory of the client
 TELEMETRY_FORGOTTEN = counter(
     "barnabas_telemetry_forgotten_total", "Clients that push metrics and were forgotten to make room for others."
 )
-QUOTA_CLIENTS = gauge("barnabas_quota_clients", "Clients that mutation quotas are counted for.")
-QUOTA_BYTES = gauge("barnabas_quota_memory_bytes", "Memory of these clients, estimated.")
+QUOTA_BYTES = gauge("barnabas_quota_memory_bytes", "Memory of clients with a mutation quota, estimated.")
 QUOTA_FORGOTTEN = counter("barnabas_quota_forgotten_total", "Clients with a quota that were forgotten to make room.")
 METRICS = (
     *(SESSIONS, PARTITIONS, EVICTIONS),
     *(INSTANCES, PUSHES, PUSHED_BYTES, TELEMETRY_BYTES, TELEMETRY_FORGOTTEN),
-    *(QUOTA_CLIENTS, QUOTA_BYTES, QUOTA_FORGOTTEN),
+    *(QUOTA_BYTES, QUOTA_FORGOTTEN),
 )
 
 
@@ -43,7 +42,6 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
     out.add(TELEMETRY_BYTES, telemetry.instances.held_bytes)
     out.add(TELEMETRY_FORGOTTEN, telemetry.instances.forgotten_total)
     buckets = node.services.quotas.mutations.buckets
-    out.add(QUOTA_CLIENTS, len(buckets))
     out.add(QUOTA_BYTES, buckets.held_bytes)
     out.add(QUOTA_FORGOTTEN, buckets.forgotten_total)
     yield
