@@ -26,45 +26,18 @@ from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequ
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
-from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
 
 _log = logging.getLogger(__name__)
 
 REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 1
 HEARTBEAT_VERSION_WITH_CORDONED = 2
-CONTROLLER_REGISTRATION_VERSION = 0
 ALLOCATE_PRODUCER_IDS_VERSION = 0
 ASSIGN_REPLICAS_TO_DIRS_VERSION = 0
 RETRY_S = 0.1
+MAX_RETRY_S = 0.5
 
 SHUTDOWN_HEARTBEAT_S = 0.05
-
-
-async def register_controller(
-    config: ServerConfig, incarnation_id: Uuid, listeners: Iterable[Endpoint], channel: ControllerChannel
-) -> None:
-    """Register this controller's listeners with the active controller, for clients that bootstrap from controllers."""
-    request = ControllerRegistrationRequest(
-        controller_id=config.node_id,
-        incarnation_id=incarnation_id,
-        listeners=[
-            ControllerRegistrationRequest.Listener(
-                name=e.listener_name,
-                host=e.host,
-                port=e.port,
-                security_protocol=SECURITY_PROTOCOLS.index(e.security_protocol),
-            )
-            for e in listeners
-        ],
-        features=[
-            ControllerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in sorted(SUPPORTED.items())
-        ],
-    )
-    response = await channel.call(request, CONTROLLER_REGISTRATION_VERSION)
-    if response.error_code:
-        raise KafkaError(ErrorCode(response.error_code), response.error_message)
 
 
 class BrokerLifecycle:
@@ -173,6 +146,7 @@ class BrokerLifecycle:
             log_dirs=sorted(self._log_directories.ids),
             previous_broker_epoch=self._previous_epoch,
         )
+        backoff_s, reported = RETRY_S, ""
         while True:
             try:
                 response: BrokerRegistrationResponse = await self._call(
@@ -181,13 +155,17 @@ class BrokerLifecycle:
                 break
             except TlsError:
                 raise
-            except (OSError, TimeoutError) as error:
-                _log.info("the controller is not reachable yet: %s", error)
+            except OSError as error:
+                reason = f"the controller is not reachable yet: {error}"
             except KafkaError as error:
-                _log.info("the controller refused the registration: %s", error)
+                reason = f"the controller refused the registration: {error}"
                 if not error.code.retriable and error.code is not ErrorCode.DUPLICATE_BROKER_REGISTRATION:
                     raise
-            await asyncio.sleep(RETRY_S)
+            if reason != reported:
+                _log.info("%s; trying again", reason)
+                reported = reason
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, MAX_RETRY_S)
         self.epoch = response.broker_epoch
         _log.info("registered as broker %d in epoch %d", self._config.node_id, self.epoch)
 

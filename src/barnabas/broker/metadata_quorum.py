@@ -28,6 +28,7 @@ from barnabas.raft.ready import NotLeaderError, RaftConfig
 from barnabas.raft.stored_log import StoredLog
 from barnabas.raft.voters import Endpoint, Node, ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.replicated.decision import Records
+from barnabas.slices import in_slices
 from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import File
@@ -71,11 +72,12 @@ class MetadataQuorum:
             if recovery.truncated_bytes:
                 what = "truncated %d bytes of the metadata log in %s at offset %d: %s"
                 _log.warning(what, recovery.truncated_bytes, directory, recovery.next_offset, recovery.reason)
+        self._transport = RaftTransport(raft.node_id, to_controllers)
         self.driver = RaftDriver(
             raft,
             self._log,
             FileQuorumState(directory),
-            RaftTransport(raft.node_id, to_controllers),
+            self._transport,
             static_voters=VoterSet(
                 Voter(ReplicaKey(v.id), (Endpoint(raft.listener_name, v.host, v.port),))
                 for v in config.controller_quorum_voters
@@ -140,6 +142,7 @@ class MetadataQuorum:
         if self._snapshotting is not None:
             await asyncio.wait([self._snapshotting])
         await self.driver.stop(STOP_MS if hands_over else 0)
+        self._transport.close()
         self._log.close()
 
     async def wait_loaded(self) -> None:
@@ -183,6 +186,7 @@ class MetadataQuorum:
             if task is not None:
                 task.cancel()
         await self.driver.drop()
+        self._transport.close()
         self._log.close()
 
     async def _watch(self) -> None:
@@ -197,7 +201,7 @@ class MetadataQuorum:
         self._gathered.clear()
         end_offset, epoch = snapshot.snapshot_id
         provenance = Provenance(end_offset - 1, epoch, snapshot.last_contained_log_timestamp)
-        published = self._loader.load_snapshot(snapshot.records(), provenance)
+        published = await in_slices(self._loader.load_snapshot_in_slices(snapshot.records(), provenance))
         self.controller.loop.advance(published.image, end_offset - 1)
 
     def committed(self, batch: CommittedBatch) -> None:

@@ -13,11 +13,12 @@ from barnabas import __version__
 from barnabas.broker.active_controller import ActiveController
 from barnabas.broker.context import FinalizedFeatures, Listener
 from barnabas.broker.controller_channel import ControllerAddress, ControllerChannel
+from barnabas.broker.controller_registration import ControllerRegistration
 from barnabas.broker.controller_timers import ControllerTimers
 from barnabas.broker.directory_assignments import DirectoryAssignments, Replica
 from barnabas.broker.dynamic_config import DynamicConfig, check_protection
 from barnabas.broker.forwarding import Forwarding
-from barnabas.broker.lifecycle import BrokerLifecycle, register_controller
+from barnabas.broker.lifecycle import BrokerLifecycle
 from barnabas.broker.listener_securities import ListenerSecurities
 from barnabas.broker.listener_security import Credentials
 from barnabas.broker.loop_watch import LoopWatch
@@ -36,7 +37,7 @@ from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_ST
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server import METRICS, METRICS_LISTENER
 from barnabas.config.server_config import ServerConfig
-from barnabas.config.unsupported import check_supported, unsupported_roles
+from barnabas.config.unsupported import check_supported
 from barnabas.controller import activation
 from barnabas.controller.features import SHOWN_ORDER
 from barnabas.metadata.image import MetadataImage
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from barnabas.transactions.coordinator import TransactionCoordinator
 
 
+MAX_FETCH_WAIT_MS = 500
 COORDINATORS_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
 
 
@@ -122,6 +124,8 @@ class Node(NodeServices):
         self.quorum: MetadataQuorum
         self._has_quorum = False
         self._lifecycle: BrokerLifecycle | None = None
+        self._registration: ControllerRegistration | None = None
+        self._joining: asyncio.Task[None] | None = None
         self._assignments = DirectoryAssignments(config.node_id, lambda: self.image, self._assign_replicas_to_dirs)
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
@@ -191,8 +195,6 @@ class Node(NodeServices):
     # --- start and stop
 
     async def start(self) -> None:
-        for error in unsupported_roles(self.config):
-            raise NodeError(str(error))
         if self.surroundings.watches_loop:
             self.loop_watch.start()
         try:
@@ -203,11 +205,12 @@ class Node(NodeServices):
             self.start_audit()
             self._check_files()
             await self._start_quorum()
-            if self.config.is_controller:
-                await self._register_controller()
             if self.config.is_broker:
+                await self._first_of(self._enter_cluster())
                 await self._start_broker()
-        except (StorageError, ConfigError, AuthenticationError, TlsError) as error:
+            else:  # it serves the quorum before there is a leader
+                self._joining = asyncio.create_task(self._join_later())
+        except (StorageError, ConfigError, AuthenticationError, TlsError, TimeoutError) as error:
             raise NodeError(str(error)) from error
         except KafkaError as error:
             raise NodeError(_refused(error, self._to_controllers.principal)) from error
@@ -217,9 +220,17 @@ class Node(NodeServices):
     async def leave(self) -> None:
         """Shut the broker down in a controlled way: the active controller moves its leaderships to other brokers."""
         self._is_stopping = True
+        await self._stop_joining()
         await self._assignments.stop()
         if self._lifecycle is not None:
             await self._lifecycle.stop()
+
+    async def _stop_joining(self) -> None:
+        if self._joining is not None:
+            self._joining.cancel()
+            await asyncio.wait([self._joining])
+        if self._registration is not None:
+            await self._registration.stop()
 
     async def stop(self, *, hands_over: bool = True) -> None:
         """Stop cleanly. An active controller waits for the next one, unless the whole cluster stops."""
@@ -259,6 +270,7 @@ class Node(NodeServices):
         self.channel.close()
         self._heartbeat_channel.close()
         await self._server.drop()
+        await self._stop_joining()
         await self._securities.stop()
         await self._credentials.stop()
         await self._assignments.stop()
@@ -438,6 +450,11 @@ class Node(NodeServices):
             fetch_timeout_ms=self.config.get_int("controller.quorum.fetch.timeout.ms"),
             election_backoff_max_ms=self.config.get_int("controller.quorum.election.backoff.max.ms"),
             request_timeout_ms=self.config.get_int("controller.quorum.request.timeout.ms"),
+            fetch_max_wait_ms=min(MAX_FETCH_WAIT_MS, self.config.get_int("controller.quorum.fetch.timeout.ms") // 2),
+            retry_backoff_ms=self.config.get_int("controller.quorum.retry.backoff.ms"),
+            fetch_max_bytes=self.config.get_int("controller.quorum.fetch.max.bytes"),
+            fetch_snapshot_max_bytes=self.config.get_int("controller.quorum.fetch.snapshot.max.bytes"),
+            joins=self.config.is_controller and self.config.get_bool("controller.quorum.auto.join.enable"),
         )
         self.quorum = MetadataQuorum(
             self.config,
@@ -474,15 +491,13 @@ class Node(NodeServices):
         self._has_quorum = True
         await self.quorum.start()
         self._server.start(is_controller=True)  # the voters need each other to elect a leader
-        await self._first_of(self.quorum.wait_loaded())
-        self._check_dynamic()
         self._timers = ControllerTimers(self.controller, self.config)
         self._timers.start()
 
     def _check_voters(self, voters: VoterHistory) -> None:
         metadata_dir = Path(self.config.metadata_log_dir)
         own = ReplicaKey(self.config.node_id, self._directory_ids.get(metadata_dir))
-        if (why := why_never_led(own, voters, knows_others=self._knows_other_controllers)) is not None:
+        if (why := why_never_led(own, voters, knows_others=self._knows_other_servers)) is not None:
             raise NodeError(f"the cluster of {metadata_dir} can never have a controller: {why}")
 
     @property
@@ -492,6 +507,16 @@ class Node(NodeServices):
         if config.controller_quorum_voters:
             return {voter.id for voter in config.controller_quorum_voters} != {config.node_id}
         return not config.is_controller or len(config.controller_quorum_bootstrap_servers) > 1
+
+    @property
+    def _knows_other_servers(self) -> bool:
+        """Whether controller.quorum.bootstrap.servers has an address that is not one of this node."""
+        bound = {self.addresses[name] for name in self.config.controller_listener_names if name in self.addresses}
+        own = {(each.host, each.port) for each in self._controller_listeners()} | bound
+        own |= {(host, port) for _, port in bound for host in ("localhost", "127.0.0.1", "::1")}
+        return any(
+            each.port and (each.host, each.port) not in own for each in self.config.controller_quorum_bootstrap_servers
+        )
 
     def _check_dynamic(self) -> None:
         """Raise NodeError if stored dynamic settings, perhaps of Apache Kafka, protect something and would be ignored."""
@@ -508,11 +533,39 @@ class Node(NodeServices):
         """Return the endpoints to advertise, with a reachable host and the real port."""
         return [e._replace(host=e.host or self.surroundings.host_name(), port=self._port(e)) for e in endpoints]
 
-    async def _register_controller(self) -> None:
-        version = self.image.metadata_version
-        if version is not None and version.is_controller_registration_supported:
+    async def _enter_cluster(self) -> None:
+        """Wait for a leader and for the metadata, and register the controller. Raises TimeoutError as Kafka would end."""
+        timeout_ms = self.config.get_int("initial.broker.registration.timeout.ms")
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self.quorum.wait_loaded()
+                await self._join()
+        except TimeoutError:
+            leader_id = self.quorum.driver.leader_id
+            reason = "no leader of the metadata quorum is known" if leader_id is None else f"node {leader_id} leads it"
+            raise TimeoutError(
+                f"this broker did not get into the cluster within {timeout_ms} ms: {reason}; "
+                "check that a majority of the controllers runs, or raise initial.broker.registration.timeout.ms"
+            ) from None
+
+    async def _join_later(self) -> None:
+        """Register a node that is only a controller, once there is a leader. A refusal ends the node."""
+        try:
+            await self.quorum.wait_loaded()
+            await self._join()
+        except (NodeError, KafkaError, OSError) as error:
+            self._fail(error)
+
+    async def _join(self) -> None:
+        """Check what is stored about this node, and register its controller."""
+        self._check_dynamic()
+        if self.config.is_controller:
             listeners = self._told(self.config.advertised_controller_listeners)
-            await register_controller(self.config, random_uuid(self._random), listeners, self.channel)
+            self._registration = ControllerRegistration(
+                self.config, random_uuid(self._random), listeners, self.channel, lambda: self.image
+            )
+            self.controller.loop.subscribe(self._registration.image_changed)
+            await self._registration.start()
 
     def _find_controller(self) -> ControllerAddress | None:
         """Return the address of the active controller. That of this node is the one it has bound."""

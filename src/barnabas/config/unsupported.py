@@ -83,15 +83,6 @@ def unsupported(config: ServerConfig) -> Iterator[ConfigError]:
     yield from _unresolved(config)
 
 
-def unsupported_roles(config: ServerConfig) -> Iterator[ConfigError]:
-    """Yield an error if the roles of a node that writes are not implemented. A read-only node may have any."""
-    if not config.is_controller:
-        yield ConfigError(
-            "process.roles",
-            "a broker needs its controller in the same node for now: set process.roles=broker,controller",
-        )
-
-
 def ignored(config: ServerConfig) -> list[str]:
     """Return a warning for each config that has no effect, although its reader may rely on it."""
     warnings = []

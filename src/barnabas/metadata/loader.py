@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, Draft, MetadataImage, Provenance, Touched
 from barnabas.metadata.replay import apply
+from barnabas.steps import Slices, at_once
 from barnabas.wire.message import Message
 from barnabas.wire.records.metadata import (
     AbortTransactionRecord,
@@ -83,9 +84,14 @@ class MetadataLoader:
 
     def load_snapshot(self, records: Iterable[Message], provenance: Provenance) -> Published:
         """Replace the image by the content of a snapshot."""
+        return at_once(self.load_snapshot_in_slices(records, provenance))
+
+    def load_snapshot_in_slices(self, records: Iterable[Message], provenance: Provenance) -> Slices[Published]:
+        """Do the same as `load_snapshot`, with pauses. The image is replaced at the end."""
         before = self.image
         draft = Draft(EMPTY_IMAGE, is_supported_config=self._is_supported_config)
         for index, record in enumerate(records):
+            yield
             try:
                 apply(draft, record)
             except Exception as error:

@@ -426,7 +426,7 @@ class RaftCore:
     def raise_kraft_version(self, now_ms: int, epoch: int) -> None:
         """Move the voter set from the configuration to the log, if every voter supports that.
 
-        Raises NotLeaderError, or KafkaError if there are other voters.
+        Raises NotLeaderError, or KafkaError if a voter has not sent its endpoints and versions, or supports only 0.
         """
         if not isinstance(self.role, Leader) or epoch != self.election.epoch:
             raise NotLeaderError(
@@ -434,11 +434,12 @@ class RaftCore:
             )
         if self.voters.can_reconfigure or any(proposal.voters is not None for proposal in self._proposals):
             return
-        if self.voters.current.ids != {self.key.id}:
-            # The other voters would have to send their endpoints and supported versions with UpdateRaftVoter.
+        known = {**self.role.updated_voters, self.key.id: Voter(self.key, self.config.listeners)}
+        voters = VoterSet(known[each] for each in self.voters.current.ids if each in known)
+        is_supported = all(each.max_kraft_version >= RECONFIGURATION_VERSION for each in voters)
+        if voters.ids != self.voters.current.ids or not is_supported:
             message = "Invalid upgrade of kraft.version to 1 because not all of the voters support it"
             raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, message)
-        voters = VoterSet([Voter(self.key, self.config.listeners)])
         controls = [records.kraft_version(RECONFIGURATION_VERSION), records.voters(voters)]
         self._propose(_Proposal(now_ms, controls=controls, voters=voters))
 
@@ -632,7 +633,7 @@ class RaftCore:
             return
         if self.can_be_elected and now_ms >= role.deadline_ms:
             self._stand_for_election(now_ms)
-        elif self.is_voter and now_ms >= role.update_voter_ms and self._update_voter(now_ms, role):
+        elif now_ms >= role.update_voter_ms and self._tell_leader_of_itself(now_ms, role):
             return
         elif now_ms >= role.deadline_ms:
             self._fetch_from_anyone(now_ms)
@@ -721,24 +722,31 @@ class RaftCore:
             config.fetch_max_bytes,
         )
 
-    def _update_voter(self, now_ms: int, role: Follower) -> bool:
-        """Update this voter at the leader if the log has other endpoints for it. Return whether a request was sent."""
-        own = Voter(self.key, self.config.listeners)
-        if not self.voters.can_reconfigure or self.voters.current.get(self.key.id) == own:
-            role.update_voter_ms = now_ms + self.config.fetch_timeout_ms
-            return False
-        node = node_of(self.election.leader_id or 0, role.leader_listeners, self.config.listener_name)
-        request = messages.update_voter_request(
-            self.config.cluster_id,
-            self.epoch,
-            self.key,
-            self.config.listeners,
-            (own.min_kraft_version, own.max_kraft_version),
-        )
-        if node is None or not self.send(now_ms, node, request):
-            return False
+    def _tell_leader_of_itself(self, now_ms: int, role: Follower) -> bool:
+        """Ask the leader for a change of this replica's entry among the voters. Return whether a request was sent."""
+        request = self._request_of_itself(role)
+        if request is not None:
+            node = node_of(self.election.leader_id or 0, role.leader_listeners, self.config.listener_name)
+            if node is None or not self.send(now_ms, node, request):
+                return False
         role.update_voter_ms = now_ms + self.config.fetch_timeout_ms
-        return True
+        return request is not None
+
+    def _request_of_itself(self, role: Follower) -> Message | None:
+        """Return the request that would make the leader's voters right about this replica, or None if they are."""
+        config, known = self.config, self.voters.current.get(self.key.id)
+        if self.is_voter:
+            own = Voter(self.key, config.listeners)
+            is_known = known == own if self.voters.can_reconfigure else role.has_updated_leader
+            versions = (own.min_kraft_version, own.max_kraft_version)
+            if is_known:
+                return None
+            return messages.update_voter_request(config.cluster_id, self.epoch, self.key, config.listeners, versions)
+        if not config.joins or not self.voters.can_reconfigure or not role.has_fetched:
+            return None
+        if known is not None:  # with another directory: that of a disk which was replaced
+            return messages.remove_voter_request(config.cluster_id, known.key)
+        return messages.add_voter_request(config.cluster_id, config.request_timeout_ms, self.key, config.listeners)
 
     def _node_of_voter(self, voter_id: int) -> Node | None:
         return node_of(voter_id, self.voters.current.listeners_of(voter_id), self.config.listener_name)

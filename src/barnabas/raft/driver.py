@@ -41,6 +41,7 @@ SLICE_S = 0.005
 MAX_KEPT_RECORDS = 100_000
 MAX_SLEEP_S = 60.0
 CLOCK_SLACK_MS = 1000
+_LASTING_ERRORS = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class Transport(Protocol):
@@ -181,6 +182,7 @@ class RaftDriver:
         self._leadership = Leadership(None, 0)
         self._failure: BaseException | None = None
         self._is_stopped = False
+        self._refusing: set[tuple[str, int]] = set()  # nodes of another cluster
         self._closed: asyncio.Future[None] | None = None
         self._core: RaftCore | None = None
 
@@ -509,8 +511,20 @@ class RaftDriver:
             _log.debug("no response of %s to %s: %s", send.destination, type(send.message).__name__, error)
         except Exception:
             _log.exception("sending %s to %s failed unexpectedly", type(send.message).__name__, send.destination)
+        self._warn_of_other_cluster(send, response)
         if self._failure is None:
             self._step(Response(send.correlation_id, response))
+
+    def _warn_of_other_cluster(self, send: Send, response: Message | None) -> None:
+        """Log an error that a retry will not mend, once for each node."""
+        code = getattr(response, "error_code", 0)
+        address = send.destination.host, send.destination.port
+        if code in _LASTING_ERRORS and address not in self._refusing:
+            self._refusing.add(address)
+            text = "node %d at %s:%d refuses %s of this node: %s; its settings or log dirs are those of another cluster"
+            _log.error(text, *send.destination, type(send.message).__name__, ErrorCode(code).name)
+        elif response is not None and not code:
+            self._refusing.discard(address)
 
     def _step(self, message: Request | Response) -> None:
         """Pass a message to the core. An exception there is fatal."""

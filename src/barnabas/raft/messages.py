@@ -13,11 +13,13 @@ from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.raft.log import OffsetAndEpoch
 from barnabas.raft.voters import Endpoint, Endpoints, Node, ReplicaKey
 from barnabas.wire import ErrorCode, Uuid
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 
@@ -332,6 +334,25 @@ def update_voter_request(
         k_raft_version_feature=UpdateRaftVoterRequest.KRaftVersionFeature(
             min_supported_version=versions[0], max_supported_version=versions[1]
         ),
+    )
+
+
+def add_voter_request(
+    cluster_id: str, timeout_ms: int, replica: ReplicaKey, listeners: Endpoints
+) -> AddRaftVoterRequest:
+    return AddRaftVoterRequest(
+        cluster_id=cluster_id,
+        timeout_ms=timeout_ms,
+        voter_id=replica.id,
+        voter_directory_id=replica.wire_directory_id,
+        listeners=[AddRaftVoterRequest.Listener(name=n, host=h, port=p) for n, h, p in listeners],
+        ack_when_committed=False,
+    )
+
+
+def remove_voter_request(cluster_id: str, replica: ReplicaKey) -> RemoveRaftVoterRequest:
+    return RemoveRaftVoterRequest(
+        cluster_id=cluster_id, voter_id=replica.id, voter_directory_id=replica.wire_directory_id
     )
 
 

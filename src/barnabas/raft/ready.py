@@ -50,6 +50,7 @@ class RaftConfig:
     listener_name: str  # used between voters
     listeners: Endpoints = ()  # endpoints of this replica
     bootstrap_servers: tuple[tuple[str, int], ...] = ()
+    joins: bool = False  # asks to become a voter while it is none: controller.quorum.auto.join.enable
     election_timeout_ms: int = 1000
     fetch_timeout_ms: int = 2000
     election_backoff_max_ms: int = 1000

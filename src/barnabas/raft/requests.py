@@ -403,8 +403,12 @@ def _remove_voter(core: RaftCore, now_ms: int, request: Request, message: Remove
 def _update_voter(core: RaftCore, now_ms: int, request: Request, message: UpdateRaftVoterRequest) -> None:
     situation = core.situation(_leader_error(core, message.current_leader_epoch))
     error, voters = reconfiguration.check_update(message, situation)
-    if voters is not None and core.voters.can_reconfigure:  # without voters in the log there is nothing to update
+    if voters is not None and core.voters.can_reconfigure:
         core.append_voters(now_ms, voters)
+    elif voters is not None:  # kept until kraft.version is raised, when the voters are written to the log
+        updated = voters.get(message.voter_id)
+        assert isinstance(core.role, Leader) and updated is not None
+        core.role.updated_voters[updated.id] = updated
     leader: LeaderView = core.leader_view(request.listener_name)
     core.reply(request.id, messages.update_voter_response(error or ErrorCode.NONE, leader))
 

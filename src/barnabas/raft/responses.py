@@ -17,11 +17,13 @@ from barnabas.raft.reconfiguration import AddVoter
 from barnabas.raft.roles import Candidate, Download, Follower, Leader, Prospective, Resigned
 from barnabas.raft.voters import Endpoint, Endpoints, Voter
 from barnabas.wire import ErrorCode, Message
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterResponse
 from barnabas.wire.messages.api_versions import ApiVersionsResponse
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochResponse
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochResponse
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotResponse
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterResponse
 from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterResponse
 from barnabas.wire.messages.vote import VoteResponse
 
@@ -180,7 +182,14 @@ def _update_voter(core: RaftCore, now_ms: int, node_id: int, message: UpdateRaft
     if leader_id is not None and current.host:
         listeners = (Endpoint(core.config.listener_name, current.host, current.port),)
     handled = _common(core, now_ms, as_error(message.error_code), leader_id, current.leader_epoch, listeners)
+    if handled is None and isinstance(core.role, Follower):
+        core.role.has_updated_leader = True
     return True if handled is None else handled
+
+
+def _joined(core: RaftCore, now_ms: int, node_id: int, message: AddRaftVoterResponse | RemoveRaftVoterResponse) -> bool:
+    """Do nothing: the change arrives with the log, and this replica asks again if it does not."""
+    return True
 
 
 def _api_versions(core: RaftCore, now_ms: int, node_id: int, message: ApiVersionsResponse) -> bool:
@@ -215,5 +224,7 @@ _HANDLERS: dict[type[Message], Callable[[RaftCore, int, int, Any], bool]] = {
     FetchResponse: _fetch,
     FetchSnapshotResponse: _fetch_snapshot,
     UpdateRaftVoterResponse: _update_voter,
+    AddRaftVoterResponse: _joined,
+    RemoveRaftVoterResponse: _joined,
     ApiVersionsResponse: _api_versions,
 }

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from barnabas.raft.log import OffsetAndEpoch
 from barnabas.raft.reconfiguration import VoterChange
-from barnabas.raft.voters import Endpoints, ReplicaKey, VoterSet
+from barnabas.raft.voters import Endpoints, ReplicaKey, Voter, VoterSet
 
 FOREVER_MS = 1 << 62
 OBSERVER_SESSION_TIMEOUT_MS = 300_000
@@ -74,6 +74,7 @@ class Follower:
     deadline_ms: int
     update_voter_ms: int
     has_fetched: bool = False
+    has_updated_leader: bool = False  # the leader knows the endpoints of this voter, which are in no record
     download: Download | None = None
 
 
@@ -141,6 +142,7 @@ class Leader:
     observers: dict[ReplicaKey, Progress] = field(default_factory=dict)
     fetched_voters: set[int] = field(default_factory=set)
     high_watermark: int | None = None
+    updated_voters: dict[int, Voter] = field(default_factory=dict)  # as configured voters described themselves
     change: VoterChange | None = None
     resign_requested: bool = False
 

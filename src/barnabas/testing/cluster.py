@@ -1,7 +1,7 @@
 """A cluster of whole nodes in this process, in the caller's event loop (`AsyncCluster`) or in a thread (`Cluster`).
 
-Its one rule: the nodes know each other only through Kafka's protocol, over real sockets. Each is broker and controller, with
-its own log dir. A node can be stopped, dropped as if its process had died, and started again on the same ports.
+Its one rule: the nodes know each other only through Kafka's protocol, over real sockets. Each has its own log dir. A node
+can be stopped, dropped as if its process had died, and started again on the same ports.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ from typing import Any, Self, TypeVar
 from barnabas.broker.node import Node, NodeError
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.client.loop_thread import LoopThread
-from barnabas.config.endpoints import address_text
-from barnabas.config.server import EMBEDDED_DEFAULTS, load
+from barnabas.config.server import load
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.values import ConfigError
-from barnabas.raft import formatting
+from barnabas.operations.local_cluster.formatting import format_all
+from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, HOST, LocalNode, nodes_of, settings_of
 from barnabas.testing.embedded import START_TIMEOUT_S, BrokerError, be_quiet, stop_node
 from barnabas.testing.settings import TEST_DEFAULTS, Setting, setting_texts, topic_partitions
-from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
+from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 T = TypeVar("T")
 
-HOST = "127.0.0.1"
-CLIENTS, CONTROLLER = "PLAINTEXT", "CONTROLLER"
 CREATE_TOPICS_VERSION = 7
 CALL_TIMEOUT_S = 60.0
 LOOK_AGAIN_S = 0.01
@@ -55,46 +53,58 @@ class AsyncCluster:
         self,
         nodes: int = 3,
         *,
+        controllers: int = 0,
         topics: Mapping[str, int] | Iterable[str] = (),
         config: Mapping[str, Setting] | None = None,
         data_dir: Path | str | None = None,
         racks: Sequence[str] = (),
+        static_quorum: bool = False,
         surroundings: Surroundings = REAL_WORLD,
     ) -> None:
         """Configure a cluster.
 
-        `topics` exist when the cluster is ready, with as many replicas as `default.replication.factor`. `config` is for every
-        node. `data_dir` has a directory for each node and is kept; without it, a temporary one is used and removed. The
-        nodes are in `racks` in turn.
+        Each of `nodes` is broker and controller; with `controllers`, these are nodes of their own, with ids from 101 on, and
+        the others only brokers. `topics` exist when the cluster is ready, with `default.replication.factor` replicas.
+        `config` is for every node. `data_dir` has a directory for each node and is kept; without it, a temporary one is used
+        and removed. The brokers are in `racks` in turn. The voters of a `static_quorum` are in `controller.quorum.voters`.
         """
-        if nodes < 1:
-            raise BrokerError(f"a cluster has at least one node, not {nodes}")
-        self.node_ids = tuple(range(1, nodes + 1))
+        try:
+            self.layout = {each.node_id: each for each in nodes_of(nodes, controllers, racks)}
+        except ValueError as error:
+            raise BrokerError(str(error)) from None
         self.nodes: dict[int, Node] = {}
         self.cluster_id = ""
         self._topics = topic_partitions(topics)
         self._settings = setting_texts(config or {})
         self._racks = tuple(racks)
+        self._is_static = static_quorum
         self._surroundings = surroundings
         self._kept_dir = None if data_dir is None else Path(data_dir).absolute()
         self._directory: Path | None = None
-        self._ports: dict[tuple[int, str], int] = {}
         self._reserved: dict[int, socket.socket] = {}
 
     # --- properties
 
     @property
+    def node_ids(self) -> tuple[int, ...]:
+        return tuple(self.layout)
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return tuple(each.node_id for each in self.layout.values() if each.is_broker)
+
+    @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all nodes, running or not."""
-        return ",".join(self.address(node_id) for node_id in self.node_ids)
+        """The addresses of all brokers, running or not."""
+        return ",".join(each.address(CLIENTS) for each in self.layout.values() if each.is_broker)
 
     @property
     def bootstrap_controllers(self) -> str:
-        return ",".join(self.address(node_id, CONTROLLER) for node_id in self.node_ids)
+        return ",".join(each.address(CONTROLLER) for each in self.layout.values() if each.is_controller)
 
     def address(self, node_id: int, listener_name: str = CLIENTS) -> str:
         """`host:port` of a node."""
-        return address_text(HOST, self._ports[node_id, listener_name])
+        return self.layout[node_id].address(listener_name)
 
     @property
     def active_controller(self) -> int | None:
@@ -110,7 +120,7 @@ class AsyncCluster:
     async def start(self) -> Self:
         """Start all nodes. Returns when each of them serves clients and the topics exist."""
         be_quiet()
-        is_first = not self._ports
+        is_first = self._directory is None
         if is_first:
             self._directory = self._kept_dir or Path(tempfile.mkdtemp(prefix="barnabas-"))
             self._reserve_ports()
@@ -169,7 +179,7 @@ class AsyncCluster:
         finally:
             for sock in self._reserved.values():
                 sock.close()
-            self._reserved, self._ports = {}, {}
+            self._reserved = {}
             if self._kept_dir is None and self._directory is not None:
                 shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
@@ -235,56 +245,45 @@ class AsyncCluster:
 
     def _reserve_ports(self) -> None:
         """Bind the ports of all nodes at once, because each must know those of the others before it starts."""
-        for node_id in self.node_ids:
-            for name in (CLIENTS, CONTROLLER):
-                sock = self._surroundings.listen(HOST, 0)
-                port = sock.getsockname()[1]
-                self._ports[node_id, name] = port
-                self._reserved[port] = sock
+        for node in list(self.layout.values()):
+            self._reserve(node)
+
+    def _reserve(self, node: LocalNode) -> None:
+        ports = {}
+        for name in node.listener_names:
+            sock = self._surroundings.listen(HOST, 0)
+            ports[name] = sock.getsockname()[1]
+            self._reserved[ports[name]] = sock
+        self.layout[node.node_id] = node._replace(ports=ports)
 
     def _listen(self, host: str, port: int) -> socket.socket:
         return self._reserved.pop(port, None) or self._surroundings.listen(host, port)
 
     def _config(self, node_id: int) -> ServerConfig:
-        voters = ",".join(f"{each}@{self.address(each, CONTROLLER)}" for each in self.node_ids)
-        factor = str(min(3, len(self.node_ids)))
-        given = {
-            **{name: text for name, text in EMBEDDED_DEFAULTS.items() if "replication" not in name},
-            **TEST_DEFAULTS,
-            **CLUSTER_DEFAULTS,
-            "default.replication.factor": factor,
-            "offsets.topic.replication.factor": factor,
-            "transaction.state.log.replication.factor": factor,
-            **self._settings,
-            "node.id": str(node_id),
-            "listeners": ",".join(f"{name}://{self.address(node_id, name)}" for name in (CLIENTS, CONTROLLER)),
-            "controller.quorum.voters": voters,
-            "log.dirs": str(self.data_dir(node_id)),
-        }
-        del given["controller.quorum.bootstrap.servers"]
-        if self._racks:
-            given["broker.rack"] = self._racks[(node_id - 1) % len(self._racks)]
+        nodes = self.layout.values()
+        more = {**TEST_DEFAULTS, **CLUSTER_DEFAULTS, **self._settings}
+        log_dir = str(self.data_dir(node_id))
+        given = settings_of(self.layout[node_id], nodes, log_dir, more, is_static=self._is_static)
         try:
-            return load(given, broker_count=len(self.node_ids))
+            return load(given, broker_count=len(self.broker_ids))
         except ConfigError as error:
             raise BrokerError(f"config: {error}") from None
 
     def _format(self) -> None:
         """Format the log dirs of all nodes for one cluster, unless they are formatted."""
-        random = self._surroundings.random_for("cluster")
         assert self._directory is not None
         known = self._directory / "cluster-id"
         if known.exists():
             self.cluster_id = known.read_text().strip()
             return
         self._directory.mkdir(parents=True, exist_ok=True)
-        self.cluster_id = str(random_uuid(random))
-        bootstrap = formatting.bootstrap_records(formatting.effective_features())
-        for node_id in self.node_ids:
-            directory = self.data_dir(node_id)
-            ids: dict[Path, Uuid] = {directory: random_uuid(random)}
-            wanted = formatting.Formatting(self.cluster_id, node_id, directory, ids, bootstrap, None)
-            formatting.write_format(wanted, self._surroundings.now_ms)
+        self.cluster_id = format_all(
+            self.layout.values(),
+            self.data_dir,
+            self._surroundings.now_ms,
+            self._surroundings.random_for("cluster"),
+            is_static=self._is_static,
+        )
         known.write_text(f"{self.cluster_id}\n")
 
 
@@ -298,13 +297,23 @@ class Cluster:
         self,
         nodes: int = 3,
         *,
+        controllers: int = 0,
         topics: Mapping[str, int] | Iterable[str] = (),
         config: Mapping[str, Setting] | None = None,
         data_dir: Path | str | None = None,
         racks: Sequence[str] = (),
+        static_quorum: bool = False,
     ) -> None:
         """Like `AsyncCluster`."""
-        self._cluster = AsyncCluster(nodes, topics=topics, config=config, data_dir=data_dir, racks=racks)
+        self._cluster = AsyncCluster(
+            nodes,
+            controllers=controllers,
+            topics=topics,
+            config=config,
+            data_dir=data_dir,
+            racks=racks,
+            static_quorum=static_quorum,
+        )
         self._thread: LoopThread | None = None
 
     @property

@@ -37,7 +37,6 @@ def test_a_healthy_file_is_silent() -> None:
     assert found_in({}) == []
 
 
-MAP = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
 EVERYWHERE = "PLAINTEXT://0.0.0.0:0,CONTROLLER://127.0.0.1:0"
 BROKEN: list[tuple[str, str, Mapping[str, str | None], str, str]] = [
     ("error", "settings-valid", {"num.partitions": "many"}, "num.partitions", "correct num.partitions"),
@@ -61,17 +60,6 @@ BROKEN: list[tuple[str, str, Mapping[str, str | None], str, str]] = [
         STANDARD_AUTHORIZER,
     ),
     ("error", "settings-supported", {"create.topic.policy.class.name": "a.B"}, "no Java classes", "Remove"),
-    (
-        "error",
-        "settings-supported",
-        {
-            "process.roles": "broker",
-            "listeners": "PLAINTEXT://127.0.0.1:0",
-            "listener.security.protocol.map": MAP,
-        },
-        "a broker needs its controller in the same node for now",
-        "set process.roles=broker,controller",
-    ),
     (
         "warning",
         "settings-ignored",

@@ -20,7 +20,7 @@ from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import ANY_ADDRESS, Endpoint, address_text
 from barnabas.config.server import load, replication_warnings
 from barnabas.config.server_config import ServerConfig
-from barnabas.config.unsupported import ignored, unsupported, unsupported_roles
+from barnabas.config.unsupported import ignored, unsupported
 from barnabas.operations.doctor.findings import Check, Fault, advised, error, note, warning
 from barnabas.operations.quantities import bytes_text, duration_text
 from barnabas.similar_names import similar_names
@@ -106,7 +106,7 @@ def _valid(file: SettingsFile) -> Iterator[Fault]:
 
 def _supported(file: SettingsFile) -> Iterator[Fault]:
     if file.config is not None:
-        for refused in (*unsupported_roles(file.config), *unsupported(file.config)):
+        for refused in unsupported(file.config):
             message, remedy = advised(refused)
             yield error(file.place(refused.key), message, remedy or f"remove {refused.key}")
 
