@@ -23,15 +23,18 @@ from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.brokers import Broker
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic, touched_topics
 from barnabas.replicas.large_payloads import LargePayloads
+from barnabas.replicas.leading import Proposal
 from barnabas.replicas.log_dir_checkpoints import LogDirCheckpoints
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.moving import Moves
-from barnabas.replicas.partition import Partition
+from barnabas.replicas.partition import Partition, Replication
+from barnabas.replicas.throttle import Throttle
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
 from barnabas.replicas.traffic import Traffic
 from barnabas.replicas.unopened_logs import UnopenedLogs
@@ -65,6 +68,9 @@ CLOSED_AT_ONCE = 16
 CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
+DEFAULT_MAX_LAG_MS = 30_000
+RACK_AWARE_REPLICA_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 Led = Callable[[Partition, bool], None]
 Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
 
@@ -74,6 +80,8 @@ class Replicas:
 
     `topic_values` returns all configs of a topic. `led` is called whenever this broker starts or stops leading a
     partition. `assign` tells the controller in which directory a replica is, and calls back once that is accepted.
+    `followed` is called when this broker starts or stops following a partition, or the leader or its epoch has changed.
+    `propose` sends a change of the ISR to the controller.
     """
 
     def __init__(
@@ -88,8 +96,11 @@ class Replicas:
         led: Led = lambda partition, leads: None,
         offline: Callable[[], None] = lambda: None,
         assign: Assign = lambda partition, directory_id, accepted: accepted(),
+        followed: Callable[[Partition], None] = lambda partition: None,
+        propose: Callable[[Partition, Proposal], None] = lambda partition, proposal: None,
+        broker_epoch: Callable[[], int] = lambda: -1,
     ) -> None:
-        self._node_id = node_id
+        self.node_id = node_id
         self._directories = directories
         self._topic_values = topic_values
         self._now_ms = now_ms
@@ -109,9 +120,11 @@ class Replicas:
             "rolled": self._flush_soon,
             "began_leading": self._write_epochs_soon,
             "now_ms": now_ms,
+            "replication": Replication(self._broker, broker_epoch, propose, self._max_lag_ms),
         }
         self._config = config
         self._led = led
+        self._followed = followed
         self._told_offline = offline
         self._assign = assign
         self._by_topic: dict[str, dict[int, Partition]] = {}
@@ -129,7 +142,9 @@ class Replicas:
         self._unwritten_epochs: dict[Partition, None] = {}
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
-        self.moves = Moves(self, self._max_move_bytes_per_second)
+        self.moves = Moves(self, lambda: self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
+        self.leader_throttle = Throttle(lambda: self._rate("leader.replication.throttled.rate"), now_ms)
+        self.follower_throttle = Throttle(lambda: self._rate("follower.replication.throttled.rate"), now_ms)
         self.carry_cleaner_offset: Callable[[Partition, str], None] = lambda partition, log_dir: None
         self._image: MetadataImage | None = None
 
@@ -243,7 +258,7 @@ class Replicas:
             if old is not None and partition_id < len(old.partitions) and old.partitions[partition_id] is state:
                 continue
             known = self.get(new.name, partition_id)
-            if self._node_id not in state.replicas:
+            if self.node_id not in state.replicas:
                 if known is not None:
                     self._remove(known)
             elif known is None:
@@ -257,11 +272,12 @@ class Replicas:
                 self._tell_place(known)
                 if was != (known.is_leader, known.leader_epoch):
                     self._led(known, known.is_leader)
+                    self._followed(known)
 
     def _add(self, topic: Topic, partition_id: int) -> None:
         state = topic.partitions[partition_id]
         name = TopicPartition(topic.name, partition_id)
-        log_dir = self._found.get(name) or self._choose_dir(name, state.directory(self._node_id))
+        log_dir = self._found.get(name) or self._choose_dir(name, state.directory(self.node_id))
         partition = Partition(
             topic.name,
             partition_id,
@@ -283,6 +299,8 @@ class Replicas:
         self._by_topic.setdefault(topic.name, {})[partition_id] = partition
         if partition.is_leader:
             self._led(partition, True)
+        else:
+            self._followed(partition)
         future = self._futures.pop(name, None)
         if future is not None and not partition.is_offline:
             self.moves.resume(partition, *future)
@@ -290,7 +308,7 @@ class Replicas:
 
     def _tell_place(self, partition: Partition) -> None:
         """Tell the controller where a replica is, unless it knows that, or knows where the replica is moving to."""
-        known = partition.state.directory(self._node_id)
+        known = partition.state.directory(self.node_id)
         move = self.moves.get(partition)
         if move is not None and known == self._directories.id_of(move.log_dir):
             return
@@ -332,6 +350,7 @@ class Replicas:
         opened = partition.opened_log
         is_working = not partition.is_offline
         partition.fail()
+        self._followed(partition)
         if is_working and not partition.is_opening:  # otherwise a thread has the files, and they are renamed after it
             self._set_aside(Path(partition.log_dir), name, opened)
 
@@ -441,12 +460,12 @@ class Replicas:
         if topic is None or not 0 <= name.partition < len(topic.partitions):
             return False
         is_same = topic_id is None or topic_id == topic.topic_id
-        return is_same and self._node_id in topic.partitions[name.partition].replicas
+        return is_same and self.node_id in topic.partitions[name.partition].replicas
 
     def _is_assigned(self, name: TopicPartition, log_dir: str, image: MetadataImage) -> bool:
         """Whether the metadata has this replica in that log dir."""
         topic, directory_id = image.topics.get(name.topic), self._directories.id_of(log_dir)
-        return topic is not None and topic.partitions[name.partition].directory(self._node_id) == directory_id
+        return topic is not None and topic.partitions[name.partition].directory(self.node_id) == directory_id
 
     def _open_log(self, partition: Partition) -> Log:
         """Open a log at once, on the event loop."""
@@ -485,14 +504,18 @@ class Replicas:
         except Exception:
             _log.exception("could not open the log of %s", partition)
         finally:
-            partition.is_opening = False
-            if self._opening.get(partition.name) is asyncio.current_task():
-                del self._opening[partition.name]
-            self.unopened.discard(partition)
-        if opened is not None and partition.opened_log is not opened:
-            opened.abandon()
-            if self._directories.is_online(partition.log_dir):  # it was deleted or reassigned meanwhile
-                self._set_aside(Path(partition.log_dir), partition.name, opened)
+            self._was_worked_on(partition, opened)
+
+    def _was_worked_on(self, partition: Partition, log: Log | None) -> None:
+        """Take a log back from a thread. If the partition was deleted or reassigned meanwhile, its files are set aside."""
+        partition.is_opening = False
+        if self._opening.get(partition.name) is asyncio.current_task():
+            del self._opening[partition.name]
+        self.unopened.discard(partition)
+        if log is not None and partition.opened_log is not log:
+            log.abandon()
+            if self._directories.is_online(partition.log_dir):
+                self._set_aside(Path(partition.log_dir), partition.name, log)
 
     def _max_openers(self) -> int:
         config = self._config()
@@ -656,10 +679,68 @@ class Replicas:
         self._left.discard(old)
         old.abandon()
 
-    def _max_move_bytes_per_second(self) -> int:
+    def _rate(self, name: str) -> int:
+        """Return a limit that exists only as a dynamic config."""
         config = self._config()
-        text = None if config is None else config.given.get("replica.alter.log.dirs.io.max.bytes.per.second")
+        text = None if config is None else config.given.get(name)
         return MAX_INT64 if text is None else int(text)
+
+    # --- replicas on other brokers
+
+    def _broker(self, broker_id: int) -> Broker | None:
+        return None if self._image is None else self._image.brokers.get(broker_id)
+
+    def _max_lag_ms(self) -> int:
+        config = self._config()
+        return DEFAULT_MAX_LAG_MS if config is None else config.get_int("replica.lag.time.max.ms")
+
+    @property
+    def selects_by_rack(self) -> bool:
+        """Whether leaders send consumers to a follower in their rack."""
+        config = self._config()
+        return config is not None and config.get_str("replica.selector.class") == RACK_AWARE_REPLICA_SELECTOR
+
+    def nearest_replica(self, partition: Partition, rack_id: str, listener_name: str, offset: int) -> int | None:
+        """Return the follower in a consumer's rack from which it should read, or None to read here (KIP-392)."""
+        leading, own = partition.leading, self._broker(self.node_id)
+        if leading is None or (own is not None and own.rack == rack_id):
+            return None
+        near = [
+            (follower.log_end_offset, follower.last_caught_up_ms, -replica)
+            for replica, follower in leading.readable_replicas(offset)
+            if (broker := self._broker(replica)) is not None
+            and broker.rack == rack_id
+            and listener_name in broker.listeners
+        ]
+        return -max(near)[2] if near else None
+
+    def shrink_isrs(self) -> Slices[None]:
+        """Propose to remove lagging followers from the in-sync replicas of the partitions that this broker leads."""
+        for partition in self:
+            if partition.leading is not None:
+                partition.shrink_isr()
+            yield
+
+    async def truncate(self, partition: Partition, change: Callable[[Log], object]) -> None:
+        """Shorten the log of a follower in a thread. Meanwhile whoever needs the log waits, as while it is opened."""
+        log = partition.swap_log(None, partition.log_dir)
+        if log is None:
+            return
+        partition.is_opening = True
+        task = asyncio.get_running_loop().create_task(self._truncate(partition, log, change))
+        self._opening[partition.name] = task
+        await asyncio.shield(task)
+
+    async def _truncate(self, partition: Partition, log: Log, change: Callable[[Log], object]) -> None:
+        try:
+            await asyncio.to_thread(change, log)
+            if not partition.is_offline:
+                partition.use(log)
+        except StorageError as error:
+            if not partition.is_offline:  # false if it was deleted meanwhile
+                self._failed(partition, error)
+        finally:
+            self._was_worked_on(partition, log)
 
     # --- flushing and disk failures
 
@@ -723,6 +804,7 @@ class Replicas:
             if partition.log_dir == path and not partition.is_offline:
                 was_leader = partition.is_leader
                 partition.fail()
+                self._followed(partition)
                 if was_leader:
                     self._led(partition, False)
         self._told_offline()
