@@ -134,7 +134,9 @@ class Node(NodeServices):
             lambda: self.dynamic.current if self._has_quorum else config,
             lambda: self.image,
             lambda: self.replicas,
-            connections=to_brokers(config, self._credentials.new_nonce) if config.is_broker else NOT_PROTECTED,
+            connections=to_brokers(config, self._credentials.new_nonce, surroundings.now_ms)
+            if config.is_broker
+            else NOT_PROTECTED,
             channel=self.channel,
             broker_epoch=lambda: self._broker_epoch,
         )

@@ -60,10 +60,10 @@ def to_controllers(config: ServerConfig, random_nonce: Callable[[], str], now_ms
     return _to_listener(config, name, mechanism, random_nonce, now_ms)
 
 
-def to_brokers(config: ServerConfig, random_nonce: Callable[[], str]) -> OwnConnections:
+def to_brokers(config: ServerConfig, random_nonce: Callable[[], str], now_ms: Callable[[], int]) -> OwnConnections:
     """Return the connections to the listener between brokers. Raises `ConfigError`."""
     mechanism = config.get_str("sasl.mechanism.inter.broker.protocol") or ""
-    return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce)
+    return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce, now_ms)
 
 
 def _to_listener(
