@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 PATIENCE_S = 90.0
 MESSAGE_TIMEOUT_MS = 300_000  # longer than anyone waits, so that what is late fails where it is waited for
+TRANSACTION_TIMEOUT_MS = 60_000  # librdkafka's default
 BEGINNING = -2
 
 # A client that finds nobody tries again at once: the node is away for a second.
@@ -52,7 +53,11 @@ def place_of(message: ck.Message) -> tuple[Place, int]:
 def producer(bootstrap: str, **settings: Any) -> ck.Producer:
     names = {name.replace("_", "."): value for name, value in settings.items()}
     ours: dict[str, Any] = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 1}
-    ours["message.timeout.ms"] = min(MESSAGE_TIMEOUT_MS, settings.get("transaction_timeout_ms", MESSAGE_TIMEOUT_MS))
+    is_transactional = "transactional_id" in settings
+    of_transaction_ms = settings.get(
+        "transaction_timeout_ms", TRANSACTION_TIMEOUT_MS
+    )  # librdkafka allows no longer wait
+    ours["message.timeout.ms"] = min(MESSAGE_TIMEOUT_MS, of_transaction_ms) if is_transactional else MESSAGE_TIMEOUT_MS
     return ck.Producer({**STUBBORN, **ours, **names})
 
 

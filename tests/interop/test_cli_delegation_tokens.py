@@ -104,6 +104,10 @@ def test_a_token_is_shown_renewed_used_to_log_in_and_expired(server: str, tools:
     token_id, hmac = created.splitlines()[-1].split()[:2]
 
     described = tools.run(*tool, "--describe", "--owner-principal", "User:alice")
+    deadline_s = time.monotonic() + 30
+    while token_id not in described.out:  # the controller has it, and the broker follows
+        assert time.monotonic() < deadline_s, described.out
+        described = tools.run(*tool, "--describe", "--owner-principal", "User:alice")
     shown = invoke(*tool, "--describe", "--owner-principal", "User:alice", code=0).stdout
     assert (sorted(shown.splitlines()), token_id in shown) == (sorted(described.out.splitlines()), True)
 

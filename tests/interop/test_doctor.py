@@ -96,8 +96,10 @@ def test_the_directory_of_a_stopped_node_is_silent_and_damage_is_found(node: Apa
     node.stop()
     try:
         data = node.directory / "data"
-        assert rows(node.directory / "server.properties", "--deep") == []
-        assert rows(data, "--deep") == []
+        for what in (node.directory / "server.properties", data):
+            found = rows(what, "--deep")
+            # A topic that another test deleted may still have its files: Kafka deletes them a minute later.
+            assert [row for row in found if row["check"] != "leftovers"] == []
         for damage, check in ((_cut, "log-ends"), (_empty, "log-ends"), (_flip, "every-batch"), (_forget, "formatted")):
             copy = Path(shutil.copytree(data, tmp_path / damage.__name__))
             damage(copy)
