@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.controller import topics
+from barnabas.slices import in_slices
+from barnabas.steps import mapped
 from barnabas.wire import KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 DEFAULT = -1
+MAX_SHOWN = 10  # topics in the log, of those that one request names
 
 
 class TopicCreation:
@@ -55,18 +58,24 @@ class TopicCreation:
         await self.wait_done()
 
     async def _create(self, names: list[str]) -> None:
-        wanted = [creatable_topic(name, self._config) for name in names]
         timeout_ms = self._config.get_int("request.timeout.ms")
         try:
+            wanted = await in_slices(mapped(lambda name: creatable_topic(name, self._config), names))
             rows = (await self._controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
         except KafkaError as error:
-            _log.warning("creating the topics %s failed: %s", ", ".join(names), error)
+            _log.warning("creating the topics %s failed: %s", _shown(names), error)
         else:
-            for row in rows:
-                if row.error_code:
-                    _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
+            failed = [row for row in rows if row.error_code]
+            for row in failed[:MAX_SHOWN]:
+                _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
+            if len(failed) > MAX_SHOWN:
+                _log.warning("creating %d more topics failed", len(failed) - MAX_SHOWN)
         finally:
             self._names.difference_update(names)
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(names[:MAX_SHOWN]) + (f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else "")
 
 
 def creatable_topic(name: str, config: ServerConfig) -> CreateTopicsRequest.CreatableTopic:

@@ -155,17 +155,20 @@ def _by_name(
 
 def _missing(context: Context, request: MetadataRequest, view: TopicsView, names: list[str]) -> Iterator[bytes]:
     """Yield the rows of topics that do not exist. Start to create them if requested, enabled and authorized."""
-    refused: dict[str, None] = {}
-    if request.allow_auto_topic_creation and context.config.get_bool("auto.create.topics.enable") and names:
-        if not context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
-            not_mine = (name for name in names if not context.may(AclOperation.CREATE, ResourceType.TOPIC, name))
-            refused = dict.fromkeys(not_mine)
-        context.services.topic_creation.begin(n for n in names if n not in refused and is_valid(n))
+    refused, created = [], []
+    creates = request.allow_auto_topic_creation and context.config.get_bool("auto.create.topics.enable")
+    may_all = not creates or context.may(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
     for name in names:
-        if name not in refused:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-            ending = view.ending(_operations(context, request, name))
-            yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + ending
+        if not may_all and not context.may(AclOperation.CREATE, ResourceType.TOPIC, name):
+            refused.append(name)
+            continue
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+        if creates and code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            created.append(name)
+        ending = view.ending(_operations(context, request, name))
+        yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + ending
+    if created:
+        context.services.topic_creation.begin(created)
     for name in refused:
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + view.ending()
