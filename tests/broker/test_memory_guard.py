@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -275,6 +276,38 @@ def test_above_the_limit_the_connection_with_the_most_unread_bytes_is_closed(mon
             await until(lambda: is_all_released(server))
 
     run(test)
+
+
+def test_a_large_response_is_written_in_chunks_between_the_turns_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = os.urandom(7 * MB + 5)
+    written: list[int] = []
+    answer_now = dispatching.handler_of(18)
+
+    async def test() -> None:
+        async def handler(context: Any, request: Any) -> Any:
+            return body if context.correlation_id == 7 else answer_now(context, request)
+
+        transports: Any = asyncio.selector_events
+        real = transports._SelectorSocketTransport.writelines
+
+        def noting(transport: Any, pieces: Any) -> None:
+            pieces = list(pieces)
+            written.append(sum(map(len, pieces)))
+            real(transport, pieces)
+
+        replaced(monkeypatch, handler)
+        monkeypatch.setattr(transports._SelectorSocketTransport, "writelines", noting)
+        async with running_server() as (server, broker, _):
+            client = await RawClient.connect(broker)
+            client.send(framed(request(correlation_id=7)) + framed(request(correlation_id=8)))
+            assert (await client.frame()).endswith(body)
+            assert len(await client.frame()) > 4  # the next response follows the whole of it
+            assert server.memory.unread_bytes == 0
+            await closed([client])
+            await until(lambda: is_all_released(server))
+
+    run(test)
+    assert len(written) >= 7 and max(written) <= 2 * CHUNK_BYTES
 
 
 def is_writing(connection: Connection) -> bool:

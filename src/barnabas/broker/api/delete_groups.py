@@ -10,13 +10,16 @@ from itertools import compress
 
 from barnabas.broker.context import Context
 from barnabas.security.acl import AclOperation, ResourceType
-from barnabas.steps import Slices, mapped
+from barnabas.steps import Slices, mapped, stepwise
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
 
 def handle(context: Context, request: DeleteGroupsRequest) -> Slices[DeleteGroupsResponse]:
-    names = list(dict.fromkeys(request.groups_names))
+    names: dict[str, None] = {}
+    for some in stepwise(request.groups_names):
+        names.update(dict.fromkeys(some))
+        yield
     may = yield from mapped(lambda name: context.may(AclOperation.DELETE, ResourceType.GROUP, name), names)
     rows = yield from context.services.groups.delete_groups(list(compress(names, may)))
     rows += [
