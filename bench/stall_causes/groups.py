@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 from tools.apache_kafka import Node
 
+from barnabas.wire import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
@@ -22,6 +24,7 @@ from bench.stall_causes import cause
 from bench.stall_causes.preparing import (
     MANY,
     TIMEOUT_MS,
+    TIMEOUT_S,
     ask,
     asking,
     create_spread,
@@ -120,7 +123,7 @@ def transaction(node: Node) -> Iterator[None]:
     create_spread(node, topics)
     settled_coordinators(node)
     with asking(node) as client:
-        begun, _ = client.call(InitProducerIdRequest(transactional_id="wide", transaction_timeout_ms=60_000), 4)
+        begun = _begin(client)
         row = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
         add = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id="wide",
@@ -135,11 +138,19 @@ def transaction(node: Node) -> Iterator[None]:
         yield
         for request in requests:
             ask(client, request)
-        # The next one waits until all markers are written.
-        while client.call(InitProducerIdRequest(transactional_id="wide", transaction_timeout_ms=60_000), 4)[
-            0
-        ].error_code:
-            pass
+        _begin(client)  # waits until all markers are written
+
+
+def _begin(client: Client) -> InitProducerIdResponse:
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        begun: InitProducerIdResponse
+        begun, _ = client.call(InitProducerIdRequest(transactional_id="wide", transaction_timeout_ms=60_000), 4)
+        if not begun.error_code:
+            return begun
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"no transaction could begin: {ErrorCode(begun.error_code).name}")
+        time.sleep(0.01)
 
 
 @cause(f"offsets of {MANY:,} partitions: committed, and fetched as a whole; all groups listed")
