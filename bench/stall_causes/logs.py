@@ -15,6 +15,7 @@ from bench.stall_causes.preparing import (
     BASE_TIMESTAMP,
     MANY,
     TIMEOUT_S,
+    ask,
     asking,
     create_spread,
     create_topics,
@@ -40,16 +41,14 @@ WAIT_S = 10.0
 def recovery(node: Node) -> Iterator[None]:
     create_topics(node, ["killed"], 1)
     with asking(node) as client:
-        client.send(produce({"killed": [0]}))
-        client.receive()
+        ask(client, produce({"killed": [0]}))
     batches = _batches(SEGMENT_BYTES // len(ONE))
     yield
     node.kill()
     (_log_dir(node) / "killed-0" / "00000000000000000000.log").write_bytes(batches)
     node.start(timeout_s=TIMEOUT_S)
     with asking(node) as client:  # answered when the log is recovered
-        client.send(produce({"killed": [0]}))
-        client.receive()
+        ask(client, produce({"killed": [0]}))
 
 
 def _log_dir(node: Node) -> Path:
@@ -68,8 +67,7 @@ def first_look(node: Node) -> Iterator[None]:
     topics = spread(MANY, "compacted")
     create_spread(node, topics, COMPACTED)
     with asking(node) as client:
-        client.send(produce(topics, _keyed(1)))
-        client.receive()
+        ask(client, produce(topics, _keyed(1)))
     yield
     restart(node)
     time.sleep(WAIT_S)
@@ -82,8 +80,7 @@ def many_compactions(node: Node) -> Iterator[None]:
     with asking(node) as client:
         yield
         for _ in range(3):
-            client.send(produce(topics, _keyed(20)))
-            client.receive()
+            ask(client, produce(topics, _keyed(20)))
     time.sleep(WAIT_S)
 
 
@@ -94,8 +91,7 @@ def one_compaction(node: Node) -> Iterator[None]:
     with asking(node) as client:
         yield
         for _ in range(110):
-            client.send(request)
-            client.receive()
+            ask(client, request)
     time.sleep(WAIT_S)
 
 
@@ -111,6 +107,5 @@ def retention(node: Node) -> Iterator[None]:
     with asking(node) as client:
         yield
         for _ in range(2):
-            client.send(produce(topics, _keyed(1)))
-            client.receive()
+            ask(client, produce(topics, _keyed(1)))
     time.sleep(WAIT_S)

@@ -13,13 +13,15 @@ from barnabas.batches import BatchHeader, Compression, Record, build_batch
 from barnabas.batches.builder import encode_batch
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from bench.connection import Client, frame
 
 TIMEOUT_S = 300.0
 TIMEOUT_MS = round(TIMEOUT_S * 1000)
-CREATE_VERSION, METADATA_VERSION, PRODUCE_VERSION = 7, 12, 12
+CREATE_VERSION, METADATA_VERSION, PRODUCE_VERSION, FIND_VERSION = 7, 12, 12, 4
+GROUP_KEY, TRANSACTION_KEY = 0, 1
 PARTITIONS_AT_ONCE = 1_000
 PARTITIONS_OF_ONE = 100  # of each of the topics that have very many partitions together
 MANY = int(os.environ.get("BENCH_STALLS_PARTITIONS", "5000"))
@@ -31,6 +33,24 @@ _moments = count(1)
 def asking(node: Node) -> Client:
     """A connection that waits long enough for anything in this benchmark."""
     return Client(node, TIMEOUT_S)
+
+
+def ask(client: Client, request: bytes) -> bytes:
+    """Send a request that was made beforehand, and return the answer."""
+    client.send(request)
+    return client.receive()
+
+
+def settled_coordinators(node: Node, group_id: str = "committing") -> None:
+    """Wait until the internal topics exist and their coordinators answer."""
+    with asking(node) as client:
+        for key_type in (GROUP_KEY, TRANSACTION_KEY):
+            asked = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[group_id])
+            deadline = time.monotonic() + TIMEOUT_S
+            while client.call(asked, FIND_VERSION)[0].coordinators[0].error_code:
+                if time.monotonic() > deadline:
+                    raise RuntimeError("there is no coordinator yet")
+                time.sleep(0.1)
 
 
 def create_topics(node: Node, names: Iterable[str], partitions: int, configs: Mapping[str, str] | None = None) -> None:

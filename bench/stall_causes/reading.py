@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from tools.apache_kafka import Node
 
@@ -13,11 +14,12 @@ from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from bench.connection import Client, frame
-from bench.stall_causes import cause
+from bench.connection import frame
+from bench.stall_causes import Load, cause
 from bench.stall_causes.preparing import (
     BASE_TIMESTAMP,
     MANY,
+    ask,
     asking,
     create_spread,
     create_topics,
@@ -72,9 +74,32 @@ def list_offsets(topics: Topics, timestamp: int = LATEST) -> bytes:
     return frame(request, OFFSETS_VERSION)
 
 
-def ask(client: Client, request: bytes) -> bytes:
-    client.send(request)
-    return client.receive()
+def offsets_of_epochs(topics: Topics) -> bytes:
+    row = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+    request = OffsetForLeaderEpochRequest(
+        replica_id=-1,
+        topics=[
+            OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
+                topic=name, partitions=[row(partition=each, leader_epoch=0) for each in partitions]
+            )
+            for name, partitions in topics.items()
+        ],
+    )
+    return frame(request, EPOCH_VERSION)
+
+
+def delete_records(topics: Topics) -> bytes:
+    row = DeleteRecordsRequest.DeleteRecordsPartition
+    request = DeleteRecordsRequest(
+        timeout_ms=60_000,
+        topics=[
+            DeleteRecordsRequest.DeleteRecordsTopic(
+                name=name, partitions=[row(partition_index=each, offset=-1) for each in partitions]
+            )
+            for name, partitions in topics.items()
+        ],
+    )
+    return frame(request, DELETE_VERSION)
 
 
 def _many(node: Node) -> Topics:
@@ -86,34 +111,53 @@ def _many(node: Node) -> Topics:
     return topics
 
 
-# --- logs that are not open yet
+# --- one request, by what it asks for
+
+MAKERS: dict[str, Callable[[Topics], bytes]] = {
+    "ListOffsets": list_offsets,
+    "ListOffsets by timestamp": partial(list_offsets, timestamp=500),
+    "Fetch": fetch,
+    "Produce": produce,
+    "OffsetForLeaderEpoch": offsets_of_epochs,
+    "DeleteRecords": delete_records,
+}
 
 
-@cause(f"ListOffsets of {MANY:,} partitions whose logs were not used since the start")
-def first_list_offsets(node: Node) -> Iterator[None]:
-    request = list_offsets(_many(node))
-    restart(node)
-    with asking(node) as client:
-        yield
-        ask(client, request)
+def _of_known(make: Callable[[Topics], bytes], *, is_first: bool) -> Load:
+    """Partitions with one record each; `is_first`: their logs were not used since the start."""
+
+    def load(node: Node) -> Iterator[None]:
+        request = make(_many(node))
+        if is_first:
+            restart(node)
+        with asking(node) as client:
+            yield
+            ask(client, request)
+
+    load.__module__ = __name__
+    return load
 
 
-@cause(f"Fetch of {MANY:,} partitions whose logs were not used since the start")
-def first_fetch(node: Node) -> Iterator[None]:
-    request = fetch(_many(node))
-    restart(node)
-    with asking(node) as client:
-        yield
-        ask(client, request)
+def _of_unknown(make: Callable[[Topics], bytes]) -> Load:
+    def load(node: Node) -> Iterator[None]:
+        create_topics(node, ["few"], 1)
+        request = make({"few": range(ROWS)})
+        with asking(node) as client:
+            yield
+            ask(client, request)
+
+    load.__module__ = __name__
+    return load
 
 
-@cause(f"Produce to {MANY:,} partitions whose logs were not used since the start")
-def first_produce(node: Node) -> Iterator[None]:
-    request = produce(_many(node))
-    restart(node)
-    with asking(node) as client:
-        yield
-        ask(client, request)
+for _name in ("ListOffsets", "Fetch", "Produce"):
+    cause(f"{_name} of {MANY:,} partitions whose logs were not used since the start")(
+        _of_known(MAKERS[_name], is_first=True)
+    )
+for _name in ("ListOffsets by timestamp", "OffsetForLeaderEpoch", "DeleteRecords"):
+    cause(f"{_name} of {MANY:,} partitions")(_of_known(MAKERS[_name], is_first=False))
+for _name in ("Fetch", "ListOffsets", "OffsetForLeaderEpoch", "DeleteRecords"):
+    cause(f"{_name} of {ROWS:,} partitions that do not exist")(_of_unknown(MAKERS[_name]))
 
 
 # --- sessions
@@ -146,15 +190,6 @@ def waiting(node: Node) -> Iterator[None]:
         asked.join()
 
 
-@cause("500,000 partitions that do not exist: Fetch")
-def unknown_fetch(node: Node) -> Iterator[None]:
-    create_topics(node, ["few"], 1)
-    request = fetch({"few": range(ROWS)})
-    with asking(node) as client:
-        yield
-        ask(client, request)
-
-
 # --- large answers
 
 
@@ -170,85 +205,3 @@ def large_fetch(node: Node) -> Iterator[None]:
         yield
         for _ in range(5):
             ask(client, asked)
-
-
-# --- rows
-
-
-@cause("500,000 partitions that do not exist: ListOffsets")
-def unknown_list_offsets(node: Node) -> Iterator[None]:
-    create_topics(node, ["few"], 1)
-    request = list_offsets({"few": range(ROWS)})
-    with asking(node) as client:
-        yield
-        ask(client, request)
-
-
-@cause(f"ListOffsets of {MANY:,} partitions by timestamp")
-def by_timestamp(node: Node) -> Iterator[None]:
-    request = list_offsets(_many(node), timestamp=500)
-    with asking(node) as client:
-        yield
-        ask(client, request)
-
-
-@cause("500,000 partitions that do not exist: OffsetForLeaderEpoch")
-def unknown_epochs(node: Node) -> Iterator[None]:
-    create_topics(node, ["few"], 1)
-    request = _epochs({"few": range(ROWS)})
-    with asking(node) as client:
-        yield
-        ask(client, request)
-
-
-@cause(f"OffsetForLeaderEpoch of {MANY:,} partitions")
-def epochs(node: Node) -> Iterator[None]:
-    request = _epochs(_many(node))
-    with asking(node) as client:
-        yield
-        ask(client, request)
-
-
-def _epochs(topics: Topics) -> bytes:
-    row = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
-    request = OffsetForLeaderEpochRequest(
-        replica_id=-1,
-        topics=[
-            OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
-                topic=name, partitions=[row(partition=each, leader_epoch=0) for each in partitions]
-            )
-            for name, partitions in topics.items()
-        ],
-    )
-    return frame(request, EPOCH_VERSION)
-
-
-@cause(f"DeleteRecords of {MANY:,} partitions")
-def delete_records(node: Node) -> Iterator[None]:
-    request = _deletes(_many(node))
-    with asking(node) as client:
-        yield
-        ask(client, request)
-
-
-@cause("500,000 partitions that do not exist: DeleteRecords")
-def unknown_delete_records(node: Node) -> Iterator[None]:
-    create_topics(node, ["few"], 1)
-    request = _deletes({"few": range(ROWS)})
-    with asking(node) as client:
-        yield
-        ask(client, request)
-
-
-def _deletes(topics: Topics) -> bytes:
-    row = DeleteRecordsRequest.DeleteRecordsPartition
-    request = DeleteRecordsRequest(
-        timeout_ms=60_000,
-        topics=[
-            DeleteRecordsRequest.DeleteRecordsTopic(
-                name=name, partitions=[row(partition_index=each, offset=-1) for each in partitions]
-            )
-            for name, partitions in topics.items()
-        ],
-    )
-    return frame(request, DELETE_VERSION)

@@ -65,11 +65,17 @@ async def _finish(work: Slices[R], step: _Done[R] | Awaitable[object] | None) ->
 
 
 def waited(awaitable: Awaitable[R]) -> Slices[R]:
-    """Wait for something within sliced work. Its result is returned, and its error raised, here."""
+    """Wait for something within sliced work. Its result is returned, and its error raised, here.
+
+    It is cancelled if the work is closed before.
+    """
     future = asyncio.ensure_future(awaitable)
-    if not future.done():
-        yield asyncio.wait([future])
-    return future.result()
+    try:
+        if not future.done():
+            yield asyncio.wait([future])
+        return future.result()
+    finally:
+        future.cancel()
 
 
 class Breather:

@@ -6,6 +6,7 @@ import gzip
 import struct
 import tracemalloc
 import zlib
+from typing import Any
 
 import cramjam
 import pytest
@@ -196,3 +197,32 @@ def test_deflate_reaches_no_further_than_its_largest_ratio() -> None:
     raw = zlib.compressobj(9, zlib.DEFLATED, 31)
     best = raw.compress(bytes(10_000_000)) + raw.flush()
     assert most_decompressed_bytes(Compression.GZIP, best) >= 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("codec", "head", "block"),
+    [
+        (Compression.LZ4, b"\x04\x22\x4d\x18\x40\x40\xc0", (1 << 31 | 1).to_bytes(4, "little") + b"x"),
+        (Compression.ZSTD, b"\x28\xb5\x2f\xfd\x00\x58", bytes(3)),
+        (Compression.ZSTD, b"", b"\x50\x2a\x4d\x18" + bytes(4)),  # frames that are skipped
+    ],
+    ids=["lz4", "zstd", "zstd frames"],
+)
+def test_the_bound_of_very_many_small_blocks_looks_at_some_of_them_only(
+    codec: Compression, head: bytes, block: bytes
+) -> None:
+    class Looked(bytes):
+        looked = 0
+
+        def __getitem__(self, key: Any) -> Any:
+            Looked.looked += 1
+            return super().__getitem__(key)
+
+    few, many = Looked(head + block * 100), Looked(head + block * 1_000_000)
+    assert most_decompressed_bytes(codec, many) >= len(block) * 900_000
+    assert Looked.looked < 20_000
+    if head:
+        with pytest.raises(BatchError, match="incomplete"):
+            most_decompressed_bytes(codec, few)
+    else:
+        assert most_decompressed_bytes(codec, few) == 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 
 import pytest
+from bench.connection import frame
 
 from barnabas.batches import Record, build_batch
 from barnabas.testing import Broker
 from barnabas.wire.messages.produce import ProduceRequest
-from tests.broker.test_leaks import framed
 
 PARTITIONS = 40
 
@@ -17,7 +17,7 @@ PARTITIONS = 40
 def produce(partition: int) -> bytes:
     data = ProduceRequest.PartitionProduceData(index=partition, records=build_batch([Record(0, 0, None, b"v")]))
     topic = ProduceRequest.TopicProduceData(name="quick", partition_data=[data])
-    return framed(ProduceRequest(acks=0, timeout_ms=1000, topic_data=[topic]), 9)
+    return frame(ProduceRequest(acks=0, timeout_ms=1000, topic_data=[topic]), 9)
 
 
 @pytest.mark.parametrize("rounds", [1, 5])

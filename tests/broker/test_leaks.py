@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections.abc import Callable
 
 import pytest
+from bench.connection import frame as framed
 
-from barnabas import wire
 from barnabas.broker.node import Node
 from barnabas.testing import AsyncBroker
-from barnabas.wire import APIS, Message
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.fetch import FetchRequest
-from barnabas.wire.messages.header import RequestHeader
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from tests.broker.clients import RawClient
@@ -23,14 +20,6 @@ CONNECTIONS = 300
 AT_ONCE = 100
 MINUTE_MS = 60_000
 SETTINGS = {"group.initial.rebalance.delay.ms": 500, "group.min.session.timeout.ms": 100}
-
-
-def framed(request: Message, version: int) -> bytes:
-    key = request.schema().key or 0
-    api = APIS[key]
-    header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=1, client_id="leak")
-    frame = wire.encode(header, api.request_header_version(version)) + wire.encode(request, version)
-    return struct.pack(">i", len(frame)) + frame
 
 
 def waiting_fetch() -> bytes:

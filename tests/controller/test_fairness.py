@@ -13,25 +13,15 @@ from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import Provenance
 from barnabas.metadata.replay import replay_in_slices
 from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
-from barnabas.steps import ROWS_PER_STEP, Slices
+from barnabas.steps import ROWS_PER_STEP
 from barnabas.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from tests.controller.situations import Story
+from tests.counting import counted
 
 MANY = 1000
 NAMES = [f"t{number}" for number in range(MANY)]
-
-
-def counted(work: Slices[Any]) -> tuple[int, Any]:
-    """The number of pauses, and the result."""
-    pauses = 0
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return pauses, end.value
-        pauses += 1
 
 
 def new(name: str, partitions: int = 1) -> CreateTopicsRequest.CreatableTopic:
@@ -83,15 +73,15 @@ def story() -> Story:
 @pytest.mark.parametrize("what", DECISIONS)
 def test_a_decision_and_its_replay_pause_between_a_few_rows(story: Story, what: str) -> None:
     decision, arguments = DECISIONS[what]
-    pauses, result = counted(decision(story.situation, *arguments))
+    result, pauses = counted(decision(story.situation, *arguments))
     assert pauses >= MANY // ROWS_PER_STEP
     records = [record for record, _ in result.records]
-    pauses, _ = counted(replay_in_slices(story.image, records, Provenance(10**6, 1, 1)))
+    _, pauses = counted(replay_in_slices(story.image, records, Provenance(10**6, 1, 1)))
     assert pauses >= len(records) // ROWS_PER_STEP
 
 
 def test_the_deletion_of_many_topics_pauses_too(story: Story) -> None:
-    pauses, result = counted(topics.delete(story.situation, list(story.image.topics.by_id)))
+    result, pauses = counted(topics.delete(story.situation, list(story.image.topics.by_id)))
     assert pauses >= MANY and len(result.records) == MANY
 
 

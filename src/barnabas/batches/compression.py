@@ -38,6 +38,8 @@ _MAX_LZ4_RATIO = 255
 _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_DEFAULT_LEVEL = 3
 _ZSTD_BLOCK_SIZE = 128 * 1024
+_ZSTD_BLOCK_HEADER_SIZE = 3
+_MAX_BLOCKS = 4096  # that are looked at for a bound; the blocks of a large batch have 64 KB or more
 
 _INT32 = struct.Struct(">i")
 _UINT32_LITTLE = struct.Struct("<I")
@@ -71,9 +73,9 @@ def most_decompressed_bytes(compression: Compression, data: Buffer) -> int:
     Raises BatchError if the data is not of this codec.
     """
     if compression is Compression.LZ4:
-        return _most_of(_most_of_lz4_frame, data)
+        return _most_of_lz4(data)
     if compression is Compression.ZSTD:
-        return _most_of(_most_of_zstd_frame, data)
+        return _most_of_zstd(data)
     return len(data) * _MAX_RATIOS[compression]
 
 
@@ -154,7 +156,7 @@ def _compress_lz4(data: bytes, level: int | None) -> bytes:
 
 
 def _decompress_lz4(data: bytes, limit: int) -> bytes:
-    if _most_of(_most_of_lz4_frame, data) <= limit:
+    if _most_of_lz4(data) <= limit:
         return bytes(cramjam.lz4.decompress(data))
     return _decompress_into(cramjam.lz4.decompress_into, data, limit)
 
@@ -164,7 +166,7 @@ def _compress_zstd(data: bytes, level: int | None) -> bytes:
 
 
 def _decompress_zstd(data: bytes, limit: int) -> bytes:
-    if _most_of(_most_of_zstd_frame, data) <= limit:
+    if _most_of_zstd(data) <= limit:
         return bytes(cramjam.zstd.decompress(data))
     return _decompress_into(cramjam.zstd.decompress_into, data, limit)
 
@@ -175,19 +177,35 @@ def _decompress_into(decompress_into: Callable[[bytes, bytearray], int], data: b
     return bytes(memoryview(out)[:length])
 
 
-def _most_of(most_of_frame: Callable[[Buffer, int], tuple[int, int]], data: Buffer) -> int:
-    """Return an upper bound of the decompressed size of all frames in `data`, without decompressing a block."""
+def _most_of_lz4(data: Buffer) -> int:
+    return _most_of(_most_of_lz4_frame, data, _MAX_LZ4_RATIO)
+
+
+def _most_of_zstd(data: Buffer) -> int:
+    return _most_of(_most_of_zstd_frame, data, _ZSTD_BLOCK_SIZE // _ZSTD_BLOCK_HEADER_SIZE)
+
+
+def _most_of(most_of_frame: Callable[[Buffer, int, int], tuple[int, int, int]], data: Buffer, max_ratio: int) -> int:
+    """Return an upper bound of the decompressed size of all frames in `data`, without decompressing a block.
+
+    A client may send very many blocks of a few bytes. Only so many are looked at, and the rest may be as large as any.
+    """
     position = most = 0
+    left = _MAX_BLOCKS
     try:
         while position < len(data):
-            frame, position = most_of_frame(data, position)
+            if left <= 0:
+                return most + (len(data) - position) * max_ratio
+            frame, position, blocks = most_of_frame(data, position, left)
             most += frame
+            left -= blocks + 1
     except (IndexError, struct.error):
         raise BatchError("the compressed data is incomplete") from None
     return most
 
 
-def _most_of_lz4_frame(data: Buffer, position: int) -> tuple[int, int]:
+def _most_of_lz4_frame(data: Buffer, position: int, max_blocks: int) -> tuple[int, int, int]:
+    """Return the bound of a frame or of its first blocks, the position after them, and how many blocks they are."""
     if _UINT32_LITTLE.unpack_from(data, position)[0] != _LZ4_MAGIC:
         raise BatchError("not an lz4 frame")
     flags, sizes = data[position + 4], data[position + 5]
@@ -196,20 +214,22 @@ def _most_of_lz4_frame(data: Buffer, position: int) -> tuple[int, int]:
     block_size = 1 << (8 + 2 * (sizes >> 4 & 7))
     position += 7 + (8 if has_content_size else 0) + (4 if has_dictionary else 0)
     most = 0
-    while True:
+    for blocks in range(max_blocks):
         word: int = _UINT32_LITTLE.unpack_from(data, position)[0]
         position += 4
         if word == 0:
-            return most, position + (4 if has_content_checksum else 0)
+            return most, position + (4 if has_content_checksum else 0), blocks
         size = word & 0x7FFF_FFFF
         most += min(block_size, size * _MAX_LZ4_RATIO)
         position += size + (4 if has_block_checksum else 0)
+    return most, position, max_blocks
 
 
-def _most_of_zstd_frame(data: Buffer, position: int) -> tuple[int, int]:
+def _most_of_zstd_frame(data: Buffer, position: int, max_blocks: int) -> tuple[int, int, int]:
+    """Return the bound of a frame or of its first blocks, the position after them, and how many blocks they are."""
     magic: int = _UINT32_LITTLE.unpack_from(data, position)[0]
     if magic & 0xFFFF_FFF0 == 0x184D2A50:  # a skippable frame
-        return 0, position + 8 + _UINT32_LITTLE.unpack_from(data, position + 4)[0]
+        return 0, position + 8 + _UINT32_LITTLE.unpack_from(data, position + 4)[0], 0
     if magic != _ZSTD_MAGIC:
         raise BatchError("not a zstd frame")
     descriptor = data[position + 4]
@@ -217,13 +237,14 @@ def _most_of_zstd_frame(data: Buffer, position: int) -> tuple[int, int]:
     content_size_bytes = (1 if is_single_segment else 0, 2, 4, 8)[descriptor >> 6]
     position += 5 + (0 if is_single_segment else 1) + (0, 1, 2, 4)[descriptor & 3] + content_size_bytes
     most = 0
-    while True:
+    for blocks in range(max_blocks):
         word = data[position] | data[position + 1] << 8 | data[position + 2] << 16
         is_last, kind, size = word & 1, word >> 1 & 3, word >> 3
         most += size if kind in (0, 1) else _ZSTD_BLOCK_SIZE
-        position += 3 + (1 if kind == 1 else size)
+        position += _ZSTD_BLOCK_HEADER_SIZE + (1 if kind == 1 else size)
         if is_last:
-            return most, position + (4 if has_checksum else 0)
+            return most, position + (4 if has_checksum else 0), blocks
+    return most, position, max_blocks
 
 
 _MAX_RATIOS = {

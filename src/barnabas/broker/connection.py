@@ -38,7 +38,8 @@ _log = logging.getLogger(__name__)
 MAX_WAITING_BYTES = 1 << 20  # limit on bytes waiting behind the request in progress
 MAX_FRAMES_PER_TURN = 8
 MAX_JOINED_BYTES = 1 << 16  # a larger response has records, which are not copied again
-MAX_STREAMED_BYTES = 1 << 22  # of a response, read ahead of the client
+MAX_WRITTEN_BYTES = 1 << 21  # of a response at once; a larger one is written in chunks
+MAX_STREAMED_BYTES = 1 << 22  # of a response, written ahead of the client
 SMALL_CHUNK_BYTES = 1 << 16  # of a response, read at a time while memory for responses is short
 
 
@@ -69,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         self._muted: asyncio.TimerHandle | None = None
         self._waits_for_memory = False
         self._is_counted = False
+        self._unwritten_bytes = 0  # of the response that is being written in chunks
         self._unfinished: Unfinished | None = None
         self.transport: asyncio.Transport
 
@@ -131,12 +133,12 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         self.write_paused = True
         self._pause_reading()
-        self.guard.unread(self, self.transport.get_write_buffer_size())
+        self.guard.unread(self, self.transport.get_write_buffer_size() + self._unwritten_bytes)
 
     def resume_writing(self) -> None:
         self.write_paused = False
         self.last_active_s = self.endpoint.loop.time()
-        self.guard.unread(self, 0)
+        self.guard.unread(self, self._unwritten_bytes)
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._go_on()
@@ -200,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.refuse(str(error))
                 return
             if answer is not None:
-                if not isinstance(answer, list) or _has_stored(answer):
+                if not isinstance(answer, list) or _is_streamed(answer):
                     self.frame_bytes = len(frame)
                     self._unfinished = answer if isinstance(answer, Unfinished) else None
                     self.under_way = endpoint.loop.create_task(self._finish(answer))
@@ -231,7 +233,7 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(str(error))
             return
         if pieces is not None and not self.closing:
-            if _has_stored(pieces):
+            if _is_streamed(pieces):
                 time = self.information.time
                 await (self._stream(pieces) if time is None else time.of(self._stream(pieces)))
             else:
@@ -279,33 +281,43 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.write(b"".join(pieces))
 
     async def _stream(self, pieces: Sequence[Any]) -> None:
-        """Write a response with records that are still on disk, no faster than the client reads it."""
+        """Write a large response in chunks, no faster than the client reads it. Others have their turn in between."""
         ready: list[Any] = []
+        ready_bytes = 0
         self._counters.outgoing_bytes += sum(map(len, pieces))
+        self._unwritten_bytes = sum(len(piece) for piece in pieces if not isinstance(piece, StoredRecords))
         for piece in pieces:
-            if not isinstance(piece, StoredRecords):
-                ready.append(piece)
-                continue
             position = 0
             while position < len(piece):
-                chunk = piece.part(position, self._chunk_bytes())
-                position += chunk.size
-                try:
-                    data = await _read(chunk)
-                except StorageError as error:
-                    piece.failed(error)
-                    self.refuse(f"a response cannot be completed: {error}")
-                    return
-                if len(data) != chunk.size:
-                    self.refuse(f"a response cannot be completed: {chunk.file.path} was truncated")
-                    return
-                self.transport.writelines([*ready, data])
-                ready = []
-                if self.write_paused and not self.closing:
-                    await self._until_read()
-                if self.closing:
-                    return
+                data: bytes | bytearray | memoryview
+                if isinstance(piece, StoredRecords):
+                    chunk = piece.part(position, self._chunk_bytes())
+                    try:
+                        data = await _read(chunk)
+                    except StorageError as error:
+                        piece.failed(error)
+                        self.refuse(f"a response cannot be completed: {error}")
+                        return
+                    if len(data) != chunk.size:
+                        self.refuse(f"a response cannot be completed: {chunk.file.path} was truncated")
+                        return
+                else:
+                    data = piece if len(piece) <= CHUNK_BYTES else memoryview(piece)[position : position + CHUNK_BYTES]
+                    self._unwritten_bytes -= len(data)
+                position += len(data)
+                ready.append(data)
+                ready_bytes += len(data)
+                if isinstance(piece, StoredRecords) or ready_bytes >= CHUNK_BYTES:
+                    self.transport.writelines(ready)
+                    ready, ready_bytes = [], 0
+                    if self.write_paused and not self.closing:
+                        await self._until_read()
+                    elif not isinstance(piece, StoredRecords):
+                        await asyncio.sleep(0)
+                    if self.closing:
+                        return
         self.transport.writelines(ready)
+        self.guard.unread(self, self.transport.get_write_buffer_size() if self.write_paused else 0)
 
     def _chunk_bytes(self) -> int:
         return SMALL_CHUNK_BYTES if self.guard.is_response_memory_short else CHUNK_BYTES
@@ -313,7 +325,7 @@ class Connection(asyncio.BufferedProtocol):
     async def _until_read(self) -> None:
         """Wait if the client has too much to read."""
         unread = self.transport.get_write_buffer_size()
-        self.guard.unread(self, unread)
+        self.guard.unread(self, unread + self._unwritten_bytes)
         if unread > MAX_STREAMED_BYTES or self.guard.is_response_memory_short:
             self._writable = self.endpoint.loop.create_future()
             await self._writable
@@ -357,8 +369,14 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.resume_reading()
 
 
-def _has_stored(pieces: Sequence[object]) -> bool:
-    return any(piece.__class__ is StoredRecords for piece in pieces)
+def _is_streamed(pieces: Sequence[Any]) -> bool:
+    """Whether a response has records that are still on disk, or is too large to be written at once."""
+    size = 0
+    for piece in pieces:
+        if piece.__class__ is StoredRecords:
+            return True
+        size += len(piece)
+    return size > MAX_WRITTEN_BYTES
 
 
 async def _read(chunk: FileRange) -> bytes | bytearray:

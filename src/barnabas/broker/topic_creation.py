@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.controller import topics
 from barnabas.slices import in_slices
+from barnabas.steps import mapped
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
@@ -27,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 DEFAULT = -1
 CREATE_TOPICS_VERSION = 7
+MAX_SHOWN = 10  # topics in the log, of those that one request names
 
 
 class TopicCreation:
@@ -64,21 +66,23 @@ class TopicCreation:
         await self.wait_done()
 
     async def _create(self, names: list[str], asked_by: Context | None) -> None:
-        wanted = [creatable_topic(name, self._config) for name in names]
         timeout_ms = self._config.get_int("request.timeout.ms")
         asked = None if asked_by is None else asked_by.for_later()
         controller = self._controller if asked is None else asked.controller
         errors: Counter[int] = Counter()
         try:
+            wanted = await in_slices(mapped(lambda name: creatable_topic(name, self._config), names))
             rows = await self._created(controller, wanted, timeout_ms)
         except (KafkaError, OSError) as error:
-            _log.warning("creating the topics %s failed: %s", ", ".join(names), error)
+            _log.warning("creating the topics %s failed: %s", _shown(names), error)
             errors[error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR] = len(names)
         else:
-            for row in rows:
-                if row.error_code:
-                    _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
-                    errors[row.error_code] += 1
+            failed = [row for row in rows if row.error_code]
+            errors.update(row.error_code for row in failed)
+            for row in failed[:MAX_SHOWN]:
+                _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
+            if len(failed) > MAX_SHOWN:
+                _log.warning("creating %d more topics failed", len(failed) - MAX_SHOWN)
         finally:
             self._names.difference_update(names)
         if asked is not None and asked.services.audit is not None:
@@ -95,6 +99,10 @@ class TopicCreation:
         request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms)
         response: CreateTopicsResponse = await self._channel.call(request, CREATE_TOPICS_VERSION, timeout_ms=timeout_ms)
         return response.topics
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(names[:MAX_SHOWN]) + (f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else "")
 
 
 def creatable_topic(name: str, config: ServerConfig) -> CreateTopicsRequest.CreatableTopic:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import mul
 from typing import Any, TypeVar
 
+from barnabas.steps import Slices, mapped
+
 T = TypeVar("T")
 
 _MIN_CAPACITY = 16
@@ -52,6 +54,14 @@ def hash_order(
     least = 1 if sized else _MIN_CAPACITY
     mask = (_capacity_at_once(len(given)) if at_once else _capacity(len(given), least)) - 1
     return sorted(given, key=lambda name: _spread(hash_of(name)) & mask)
+
+
+def hash_order_in_slices(names: Iterable[str]) -> Slices[list[str]]:
+    """Return `hash_order` of names that a client has sent, however many: the hashes are computed in slices."""
+    given = list(names)
+    mask = _capacity(len(given), _MIN_CAPACITY) - 1
+    buckets = yield from mapped(lambda name: _spread(text_hash(name)) & mask, given)
+    return [given[index] for index in sorted(range(len(given)), key=buckets.__getitem__)]
 
 
 def _spread(value: int) -> int:

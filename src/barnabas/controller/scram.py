@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from barnabas.config.hash_order import hash_order
+from barnabas.config.hash_order import hash_order_in_slices
 from barnabas.controller.situation import Situation
 from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
 from barnabas.replicated.decision import Result
@@ -37,14 +37,16 @@ def alter(
     records: list[tuple[Message, int]] = []
     rows: dict[str, KafkaError | None] = {}
     for kind in (Deletion, Upsertion):
-        for name in hash_order(name for name, each in accepted.items() if isinstance(each, kind)):
+        names = yield from hash_order_in_slices(name for name, each in accepted.items() if isinstance(each, kind))
+        for name in names:
             yield
             try:
                 records.append((_record(accepted[name]), 0))
                 rows[name] = None
             except KafkaError as error:
                 errors[name] = error
-    return Result(records, rows | {name: errors[name] for name in hash_order(errors)})
+    failed = yield from hash_order_in_slices(errors)
+    return Result(records, rows | {name: errors[name] for name in failed})
 
 
 def _judge(

@@ -33,6 +33,7 @@ from barnabas.replicated.decision import Producer, Records, Result
 from barnabas.replicated.loop import Marker
 from barnabas.replicated.machines import MachineLog
 from barnabas.replicated.scheduler import Scheduler
+from barnabas.slices import waited
 from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.join_group import JoinGroupResponse
@@ -257,19 +258,23 @@ class GroupCoordinator:
             shard, lambda head: offsets.delete(head, shard.group(head, request.group_id), request)
         )
 
-    async def delete_groups(self, group_ids: Iterable[str]) -> list[tuple[str, ErrorCode]]:
+    def delete_groups(self, group_ids: Iterable[str]) -> Slices[list[tuple[str, ErrorCode]]]:
         """Delete empty groups and return an error code for each. Groups of one partition are deleted together."""
         rows: list[tuple[str, ErrorCode]] = []
         by_partition: dict[int, list[str]] = {}
-        for group_id in group_ids:
-            by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
+        for some in stepwise(group_ids):
+            for group_id in some:
+                by_partition.setdefault(self.partition_for(group_id), []).append(group_id)
+            yield
         for of_partition in by_partition.values():
             try:
                 shard = self.shards.of(of_partition[0])
-                found = await self.shards.write(shard, partial(_delete_groups, shard, of_partition))
-                for group_id, _ in found:
-                    if group_id not in shard.machine.head.groups:
-                        shard.forget(group_id)
+                found = yield from waited(self.shards.write(shard, partial(_delete_groups, shard, of_partition)))
+                for some_found in stepwise(found):
+                    for group_id, _ in some_found:
+                        if group_id not in shard.machine.head.groups:
+                            shard.forget(group_id)
+                    yield
             except KafkaError as error:
                 found = [(group_id, error.code) for group_id in of_partition]
             rows += found

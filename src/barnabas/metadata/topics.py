@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 NO_LEADER: Final = -1
 NO_LEADER_CHANGE: Final = -2
-REASSIGNING: Final = -2
+REASSIGNING: Final = -(1 << 32)  # not a leader of any record: ids of brokers have 32 bits
 RECOVERED: Final = 0
 RECOVERING: Final = 1
 NO_RECOVERY_CHANGE: Final = -1

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from barnabas.broker.context import Context
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.slices import Slices
+from barnabas.steps import Slices, mapped, stepwise
 from barnabas.storage.checkpoints import TopicPartition
 from barnabas.storage.log_dirs import MAX_DIRECTORY_NAME, DirectoryState, directory_name
 from barnabas.wire import ErrorCode, KafkaError
@@ -30,20 +30,20 @@ _UNIQUE = "0" * 32
 def handle(context: Context, request: AlterReplicaLogDirsRequest) -> Slices[AlterReplicaLogDirsResponse]:
     if not context.may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         refused = int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        rows = [
-            Topic(
-                topic_name=t.name, partitions=[Partition(partition_index=i, error_code=refused) for i in t.partitions]
-            )
-            for each in request.dirs
-            for t in each.topics
-        ]
+        rows = []
+        for each in request.dirs:
+            for t in each.topics:
+                partitions = yield from mapped(
+                    lambda index: Partition(partition_index=index, error_code=refused), t.partitions
+                )
+                rows.append(Topic(topic_name=t.name, partitions=partitions))
         return AlterReplicaLogDirsResponse(results=rows)
-    asked = {
-        TopicPartition(topic.name, index): each.path
-        for each in request.dirs
-        for topic in each.topics
-        for index in topic.partitions
-    }
+    asked: dict[TopicPartition, str] = {}
+    for each in request.dirs:
+        for topic in each.topics:
+            for some in stepwise(topic.partitions):
+                asked.update((TopicPartition(topic.name, index), each.path) for index in some)
+                yield
     topics: dict[str, Topic] = {}
     for partition, path in asked.items():
         row = topics.setdefault(partition.topic, Topic(topic_name=partition.topic))

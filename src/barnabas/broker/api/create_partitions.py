@@ -13,7 +13,7 @@ from collections import Counter
 
 from barnabas.broker.context import Context
 from barnabas.broker.mutation_throttle import MutationThrottle
-from barnabas.config.hash_order import hash_order
+from barnabas.config.hash_order import hash_order_in_slices
 from barnabas.controller import topics
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.slices import in_slices
@@ -27,10 +27,10 @@ STRICT_FROM = 3
 
 async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     times = Counter(topic.name for topic in request.topics)
-    twice = hash_order(name for name, count in times.items() if count > 1)
+    twice = await in_slices(hash_order_in_slices(name for name, count in times.items() if count > 1))
     rows = [Row(name=n, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.") for n in twice]
     wanted = {topic.name: topic for topic in request.topics if times[topic.name] == 1}
-    names = [name for name in hash_order(times) if name in wanted]
+    names = [name for name in await in_slices(hash_order_in_slices(times)) if name in wanted]
     may = await in_slices(mapped(lambda name: context.may(AclOperation.ALTER, ResourceType.TOPIC, name), names))
     accepted = [wanted[name] for name, allowed in zip(names, may, strict=True) if allowed]
     refused = (name for name, allowed in zip(names, may, strict=True) if not allowed)

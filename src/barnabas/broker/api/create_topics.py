@@ -16,7 +16,7 @@ from collections import Counter
 
 from barnabas.broker.context import Context
 from barnabas.broker.mutation_throttle import MutationThrottle
-from barnabas.config.hash_order import hash_order
+from barnabas.config.hash_order import hash_order_in_slices
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.controller import topics
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
@@ -59,9 +59,10 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> Row:
 def _refused(context: Context, times: Counter[str]) -> Slices[dict[str, Row]]:
     """Return the rows of topics that are refused without asking the controller."""
     may_create_all = context.is_allowed(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
-    twice = [name for name, count in times.items() if count > 1]
-    rows = {name: _failed(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in hash_order(twice)}
-    for name in hash_order(name for name in times if name not in rows):
+    twice = yield from hash_order_in_slices(name for name, count in times.items() if count > 1)
+    rows = {name: _failed(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in twice}
+    once = yield from hash_order_in_slices(name for name in times if name not in rows)
+    for name in once:
         yield
         if name == CLUSTER_METADATA_TOPIC:
             text = f"Creation of internal topic {name} is prohibited."

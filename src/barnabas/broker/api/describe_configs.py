@@ -12,7 +12,7 @@ Version 0 has a flag in each setting that is true if the setting has its default
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from barnabas.broker import logger_levels
 from barnabas.broker.context import Context
@@ -21,7 +21,7 @@ from barnabas.config.resolve import ConfigSource, Entry, Layers
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import layers_of, parse_node_id
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.slices import Slices
+from barnabas.steps import Slices, mapped, stepwise
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 
@@ -30,6 +30,7 @@ Result = DescribeConfigsResponse.DescribeConfigsResult
 Row = DescribeConfigsResponse.DescribeConfigsResourceResult
 Synonym = DescribeConfigsResponse.DescribeConfigsSynonym
 
+_TYPES = frozenset(ConfigResourceType)
 _OWNERS = {
     ConfigResourceType.TOPIC: (ResourceType.TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ConfigResourceType.GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
@@ -37,9 +38,13 @@ _OWNERS = {
 
 
 def handle(context: Context, request: DescribeConfigsRequest) -> Slices[DescribeConfigsResponse]:
-    if any(asked.resource_type not in set(ConfigResourceType) for asked in request.resources):
-        error = KafkaError(ErrorCode.INVALID_REQUEST)
-        return DescribeConfigsResponse(results=[_failed(asked, error) for asked in request.resources])
+    for some in stepwise(request.resources):
+        if any(asked.resource_type not in _TYPES for asked in some):
+            error = KafkaError(ErrorCode.INVALID_REQUEST)
+            return DescribeConfigsResponse(
+                results=(yield from mapped(partial(_failed, error=error), request.resources))
+            )
+        yield
     described, hidden = [], []
     describer = _Describer(context, request)
     for asked in request.resources:

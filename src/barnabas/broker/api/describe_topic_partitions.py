@@ -13,13 +13,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import compress
+from operator import not_
 
 from barnabas.broker.context import Context
 from barnabas.broker.encoded_topics import DESCRIBE_TOPIC_PARTITIONS, TopicsView
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.config.topic_names import is_valid
 from barnabas.security.acl import AclOperation, ResourceType
-from barnabas.steps import Slices, mapped
+from barnabas.steps import Slices, mapped, stepwise
 from barnabas.wire import ErrorCode, encode
 from barnabas.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -41,12 +43,16 @@ def handle(
     allowed: Iterable[str]
     refused: list[str] = []
     if request.topics:
-        names = sorted({topic.name for topic in request.topics if topic.name >= start})
+        found: set[str] = set()
+        for some in stepwise(request.topics):
+            found.update(topic.name for topic in some if topic.name >= start)
+            yield
+        names = sorted(found)
         if cursor is not None and start not in names:
             return _failed(request, ErrorCode.INVALID_REQUEST)
         may = yield from mapped(partial(_may_describe, context), names)
-        refused = [name for name, is_allowed in zip(names, may, strict=True) if not is_allowed]
-        allowed = [name for name, is_allowed in zip(names, may, strict=True) if is_allowed]
+        allowed = list(compress(names, may))
+        refused = list(compress(names, map(not_, may)))
         if cursor is None and "" in allowed:
             return _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from barnabas.broker.context import Context
-from barnabas.config.hash_order import hash_order
+from barnabas.config.hash_order import hash_order_in_slices
 from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.steps import Slices, mapped
@@ -34,7 +34,8 @@ def handle(
         return DescribeUserScramCredentialsResponse(error_code=code, error_message=None, results=rows)
     times = Counter(asked or sorted({user.name for user in context.image.scram}))
     twice = {name for name in times if asked and times[name] > 1}
-    rows = yield from mapped(lambda name: _duplicate(name) if name in twice else _row(context, name), hash_order(times))
+    names = yield from hash_order_in_slices(times)
+    rows = yield from mapped(lambda name: _duplicate(name) if name in twice else _row(context, name), names)
     return DescribeUserScramCredentialsResponse(results=rows)
 
 

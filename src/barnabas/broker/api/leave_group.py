@@ -31,17 +31,20 @@ async def handle(context: Context, request: LeaveGroupRequest) -> LeaveGroupResp
         leavers = await in_slices(mapped(lambda each: Leaver(each.member_id, each.group_instance_id), request.members))
     else:
         leavers = [Leaver(request.member_id, None)]
-    await in_slices(_log_reasons(request))
     errors = await context.services.groups.leave(request.group_id, leavers)
+    await in_slices(_log_reasons(request, errors))
     if context.version < SEVERAL_FROM:
         return LeaveGroupResponse(error_code=errors[0])
     rows = await in_slices(mapped(lambda each: _row(*each), zip(leavers, errors, strict=True)))
     return LeaveGroupResponse(members=rows)
 
 
-def _log_reasons(request: LeaveGroupRequest) -> Slices[None]:
-    for each in request.members:
-        _log.info("group %s: %s leaves: %s", request.group_id, each.member_id or each.group_instance_id, each.reason)
+def _log_reasons(request: LeaveGroupRequest, errors: list[ErrorCode]) -> Slices[None]:
+    """Log why members have left. Members that do not exist have no line."""
+    for each, error in zip(request.members, errors, strict=False):
+        if not error:
+            name = each.member_id or each.group_instance_id
+            _log.info("group %s: %s has left: %s", request.group_id, name, each.reason)
         yield
 
 

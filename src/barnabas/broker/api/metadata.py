@@ -21,7 +21,7 @@ from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.config.topic_names import is_valid
 from barnabas.metadata.topics import Topic
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.steps import Slices
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid, encode
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 
@@ -82,14 +82,18 @@ def _with_topics(response: MetadataResponse, version: int, topics: bytes) -> byt
 def _topics(context: Context, request: MetadataRequest, view: TopicsView) -> Slices[bytes]:
     if request.topics is None or (context.version == 0 and not request.topics):
         return (yield from _all(context, request, view))
-    has_ids = any(topic.name is None or topic.topic_id != ZERO_UUID for topic in request.topics)
-    if has_ids and context.version < _IDS_FROM:
+    ids: dict[Uuid, None] = {}
+    names: dict[str | None, None] = {}
+    for some in stepwise(request.topics):
+        ids.update((topic.topic_id, None) for topic in some if topic.topic_id != ZERO_UUID)
+        names.update((topic.name, None) for topic in some)
+        yield
+    if (ids or None in names) and context.version < _IDS_FROM:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
-    names = dict.fromkeys(topic.name for topic in request.topics)
     rows: list[bytes] = []
     for row in _by_id(context, request, view, ids) if ids else _by_name(context, request, view, names):
-        rows.append(row)
+        if row is not None:
+            rows.append(row)
         yield
     return b"".join((view.length(len(rows)), *rows))
 
@@ -120,52 +124,63 @@ def _row(context: Context, request: MetadataRequest, view: TopicsView, topic: To
     return view.topic(topic) + view.ending(_operations(context, request, topic.name))
 
 
-def _by_id(context: Context, request: MetadataRequest, view: TopicsView, ids: Iterable[Uuid]) -> Iterator[bytes]:
+# The rows of topics, or None where the search for them may pause.
+def _by_id(context: Context, request: MetadataRequest, view: TopicsView, ids: Iterable[Uuid]) -> Iterator[bytes | None]:
     by_id = context.image.topics.by_id
     for topic_id in ids:
         if topic_id not in by_id:
             yield view.failed(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id) + view.ending()
-    refused = []
-    for topic in (by_id[topic_id] for topic_id in ids if topic_id in by_id):
-        if _may_describe(context, topic.name):
-            yield _row(context, request, view, topic)
         else:
-            refused.append(topic.topic_id)
+            yield None
+    refused = []
+    for topic_id in ids:
+        topic = by_id.get(topic_id)
+        if topic is not None and _may_describe(context, topic.name):
+            yield _row(context, request, view, topic)
+            continue
+        if topic is not None:
+            refused.append(topic_id)
+        yield None
     for topic_id in refused:  # the caller knows the id, but may not learn the name
         yield view.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id) + view.ending()
 
 
 def _by_name(
     context: Context, request: MetadataRequest, view: TopicsView, names: Iterable[str | None]
-) -> Iterator[bytes]:
-    missing, refused = [], []
+) -> Iterator[bytes | None]:
+    missing: list[str] = []
+    refused: list[str] = []
     for name in names:
         if name is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        if not _may_describe(context, name):
-            refused.append(name)
-        elif (topic := context.image.topics.get(name)) is None:
-            missing.append(name)
-        else:
+        topic = context.image.topics.get(name)
+        if topic is not None and _may_describe(context, name):
             yield _row(context, request, view, topic)
+            continue
+        (missing if topic is None and _may_describe(context, name) else refused).append(name)
+        yield None
     yield from _missing(context, request, view, missing)
     for name in refused:
         yield view.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name) + view.ending()
 
 
-def _missing(context: Context, request: MetadataRequest, view: TopicsView, names: list[str]) -> Iterator[bytes]:
+def _missing(context: Context, request: MetadataRequest, view: TopicsView, names: list[str]) -> Iterator[bytes | None]:
     """Yield the rows of topics that do not exist. Start to create them if requested, enabled and authorized."""
-    refused: dict[str, None] = {}
-    if request.allow_auto_topic_creation and context.config.get_bool("auto.create.topics.enable") and names:
-        if not context.is_allowed(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
-            not_mine = (name for name in names if not context.may(AclOperation.CREATE, ResourceType.TOPIC, name))
-            refused = dict.fromkeys(not_mine)
-        context.services.topic_creation.begin((n for n in names if n not in refused and is_valid(n)), context)
+    refused, created = [], []
+    creates = request.allow_auto_topic_creation and context.config.get_bool("auto.create.topics.enable")
+    may_all = not creates or context.is_allowed(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
     for name in names:
-        if name not in refused:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-            ending = view.ending(_operations(context, request, name))
-            yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + ending
+        if not may_all and not context.may(AclOperation.CREATE, ResourceType.TOPIC, name):
+            refused.append(name)
+            yield None
+            continue
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+        if creates and code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            created.append(name)
+        ending = view.ending(_operations(context, request, name))
+        yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + ending
+    if created:
+        context.services.topic_creation.begin(created, context)
     for name in refused:
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + view.ending()

@@ -9,11 +9,11 @@ UNSTABLE_OFFSET_COMMIT. All offsets come sorted, with failed topics last.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from itertools import compress
 
 from barnabas.broker.context import Context
 from barnabas.security.acl import AclOperation, ResourceType
-from barnabas.slices import Breather, in_slices
+from barnabas.slices import waited
 from barnabas.steps import Slices, mapped
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -29,26 +29,12 @@ TopicRow = OffsetFetchResponse.OffsetFetchResponseTopics
 PartitionRow = OffsetFetchResponse.OffsetFetchResponsePartitions
 
 
-def handle(
-    context: Context, request: OffsetFetchRequest
-) -> Slices[OffsetFetchResponse | Awaitable[OffsetFetchResponse]]:
-    groups = request.groups if context.version >= BATCHES_FROM else [_only_group(request)]
-    if request.require_stable:
-        return _stable(context, groups)
+def handle(context: Context, request: OffsetFetchRequest) -> Slices[OffsetFetchResponse]:
     rows = []
-    for group in groups:
-        rows.append((yield from _one(context, group)))
+    for group in request.groups if context.version >= BATCHES_FROM else [_only_group(request)]:
+        rows.append((yield from _one(context, group, request.require_stable)))
         yield
     return (yield from _response(context, rows))
-
-
-async def _stable(context: Context, groups: list[Group]) -> OffsetFetchResponse:
-    others_first = Breather()
-    rows = []
-    for group in groups:
-        await others_first()
-        rows.append(await _one_stable(context, group))
-    return await in_slices(_response(context, rows))
 
 
 def _only_group(request: OffsetFetchRequest) -> Group:
@@ -59,27 +45,20 @@ def _only_group(request: OffsetFetchRequest) -> Group:
     )
 
 
-def _one(context: Context, group: Group) -> Slices[GroupRow]:
-    asked = group.topics
+def _one(context: Context, group: Group, require_stable: bool) -> Slices[GroupRow]:
+    asked, groups = group.topics, context.services.groups
     try:
         refused = yield from _prepare(context, group)
-        found = yield from context.services.groups.fetch_offsets(group)
+        if require_stable:
+            found = yield from waited(groups.fetch_stable_offsets(group))
+        else:
+            found = yield from groups.fetch_offsets(group)
         return (yield from _finish(context, group, found, refused))
     except KafkaError as error:
-        return (yield from _failed(context, group.group_id, asked, error.code))
-
-
-async def _one_stable(context: Context, group: Group) -> GroupRow:
-    asked = group.topics
-    try:
-        refused = await in_slices(_prepare(context, group))
-        found = await context.services.groups.fetch_stable_offsets(group)
-        return await in_slices(_finish(context, group, found, refused))
-    except KafkaError as error:
         # Consumers before 3.9 would not retry otherwise.
-        is_unavailable = error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        is_unavailable = require_stable and error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
         code = ErrorCode.NOT_COORDINATOR if is_unavailable else error.code
-        return await in_slices(_failed(context, group.group_id, asked, code))
+        return (yield from _failed(context, group.group_id, asked, code))
 
 
 def _prepare(context: Context, group: Group) -> Slices[list[TopicRow]]:
@@ -109,16 +88,16 @@ def _finish(context: Context, group: Group, row: GroupRow, refused: list[TopicRo
     if group.topics is not None:
         row.topics += refused
         return row
-    found, row.topics = row.topics, []
-    for topic in found:
-        if context.is_allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
-            row.topics.append(topic)
-        yield
-    if context.version >= IDS_FROM:  # a deleted topic has no id and is left out
-        for topic in row.topics:
-            yield
+
+    def is_shown(topic: TopicRow) -> bool:
+        if context.version >= IDS_FROM:  # a deleted topic has no id and is left out
             topic.topic_id = context.image.topics.ids.get(topic.name, ZERO_UUID)
-        row.topics = [topic for topic in row.topics if topic.topic_id != ZERO_UUID]
+            if topic.topic_id == ZERO_UUID:
+                return False
+        return context.is_allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
+
+    shown = yield from mapped(is_shown, row.topics)
+    row.topics = list(compress(row.topics, shown))
     return row
 
 
@@ -137,7 +116,6 @@ def _failed(context: Context, group_id: str, topics: list[Topic] | None, code: E
     for topic in topics or ():
         row = yield from _refused(topic, code)
         rows.append(row)
-        yield
     return GroupRow(group_id=group_id, topics=rows)
 
 
