@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 from tools.apache_kafka import free_ports
 
+from barnabas.client.sync import Admin as SyncAdmin
+from barnabas.config import properties
+from barnabas.testing import Broker, Security
 from tests.command_line import Process, invoke
 from tests.documents import ROOT, Example, a_shop, examples, run
+from tests.security.oauth_service import CLIENT_ID, CLIENT_SECRET, OAuthService
 
 COMING_FROM = (ROOT / "docs" / "coming-from.md").read_text()
 ASKS = (ROOT / "docs" / "asks.md").read_text()
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
 SECURITY = (ROOT / "docs" / "security.md").read_text()
+SECURITY_BLOCKS = re.findall(r"^```\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
 
 
 def test_what_barnabas_types_instead_of_other_tools_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +116,7 @@ def test_the_python_of_the_asks_runs() -> None:
 
 def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second, *_ = (
-        block.splitlines() for block in re.findall(r"^```\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
-    )
+    first, second, third, *_ = (block.splitlines() for block in SECURITY_BLOCKS)
     create, serve = (shlex.split(line)[1:] for line in first)
     export, *commands = second
     (port,) = free_ports(1)
@@ -128,7 +131,36 @@ def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest
             done = invoke(*shlex.split(command)[1:], stdin=stdin, env={name: value})
             assert done.exit_code == 0, f"{line}\n{done.output}"
             printed.append(done.stdout)
+        tokens = [
+            invoke(*shlex.split(line.replace("localhost:9092", f"localhost:{port}"))[1:], code=0).stdout
+            for line in third
+        ]
     assert "orders" not in printed[1] and "orders" in printed[-1]
+    token_id, hmac = tokens[0].splitlines()[-1].split()[:2]
+    assert "Total number of tokens : 1" in tokens[1] and token_id in tokens[1] and hmac in tokens[1]
+
+
+def test_the_settings_of_oauth_on_the_security_page_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a service on the loopback address for the issuer."""
+    server, client = (block for block in SECURITY_BLOCKS if "issuer.example" in block)
+    with OAuthService() as service:
+        changes = {
+            "https://issuer.example/keys": f"{service.url}/jwks",
+            "https://issuer.example/token": f"{service.url}/token",
+            "https://issuer.example": "https://issuer",
+            "the id": CLIENT_ID,
+            "the secret": CLIENT_SECRET,
+        }
+        (export,) = re.findall(r"^  `export (KAFKA_OPTS=.+?)`", SECURITY, re.MULTILINE)
+        for text, real in changes.items():
+            server, client, export = (each.replace(text, real) for each in (server, client, export))
+        monkeypatch.setenv(*export.split("=", 1))
+        security = Security("SASL_SSL", ("OAUTHBEARER",))
+        with Broker(["t"], security=security, config=properties.loads(server)) as broker:
+            stores = {name: text for name, text in broker.client_config().items() if name.startswith("ssl.")}
+            settings = {**properties.loads(client), **stores, "bootstrap.servers": broker.bootstrap_servers}
+            with SyncAdmin(settings) as admin:
+                assert [each.name for each in admin.list_topics()] == ["t"]
 
 
 def test_the_code_of_the_security_page_works() -> None:

@@ -108,7 +108,7 @@ OF_TOKENS = "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.cla
 
 
 def test_classes_of_kafka_for_tokens_are_accepted_where_they_count() -> None:
-    given = secured("SASL_SSL", sasl_enabled_mechanisms="OAUTHBEARER")
+    given = secured("SASL_SSL", sasl_enabled_mechanisms="PLAIN,OAUTHBEARER")
     checking = {OF_TOKENS: OAUTH + "OAuthBearerValidatorCallbackHandler"}
     logging_in = {
         "listener.name.sasl_ssl.oauthbearer.sasl.login.callback.handler.class": OAUTH

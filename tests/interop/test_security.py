@@ -147,7 +147,7 @@ def java_settings(broker: Broker, security: Security, user: str, password: str) 
         for name, text in broker.client_config(user).items()
         if name not in ("sasl.username", "sasl.password")
     }
-    if security.has_sasl:
+    if security.has_sasl and security.mechanisms[0] != "OAUTHBEARER":
         mechanism = security.mechanisms[0]
         given["sasl.jaas.config"] = jaas_line("SCRAM-SHA-256", (user, password), {})
         if mechanism == "PLAIN":
@@ -157,7 +157,10 @@ def java_settings(broker: Broker, security: Security, user: str, password: str) 
 
 @pytest.mark.parametrize(
     ("protocol", "mechanism"),
-    [("SSL", "PLAIN"), *((protocol, name) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for name in MECHANISMS)],
+    [
+        ("SSL", "PLAIN"),
+        *((protocol, name) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for name in (*MECHANISMS, "OAUTHBEARER")),
+    ],
 )
 def test_java_clients_reach_a_secured_node(tmp_path: Path, protocol: str, mechanism: str) -> None:
     security = Security(protocol, (mechanism,), USERS, client_auth="required" if protocol == "SSL" else "none")
@@ -168,11 +171,73 @@ def test_java_clients_reach_a_secured_node(tmp_path: Path, protocol: str, mechan
         assert listed.stdout.split() == ["t"], listed.stdout + listed.stderr
         java("kafka-console-producer", file, "--topic", "t", stdin="from java\n")
         assert [record.value for record in broker.records("t", 1)] == [b"from java"]
-        if security.has_sasl:
+        if security.has_sasl and mechanism != "OAUTHBEARER":
             wrong.write_text(properties.dumps(java_settings(broker, security, "bob", "wrong")))
             refused = java("kafka-topics", wrong, "--list")
             assert refused.returncode == 1
             assert "SaslAuthenticationException: Authentication failed" in refused.stdout + refused.stderr
+
+
+@pytest.fixture(scope="module")
+def everywhere() -> Iterator[tuple[Security, dict[str, int]]]:
+    """A node of Apache Kafka with a listener of each protocol, and every mechanism."""
+    security = Security("SASL_SSL", (*MECHANISMS, "OAUTHBEARER"), USERS)
+    names = ("SASL_SSL", "CONTROLLER", "SASL_PLAINTEXT", "SSL")
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
+    settings = security.server_settings((HOST, "localhost"), is_authorizing=False)
+    settings |= {
+        name.replace("sasl_ssl", "sasl_plaintext"): text
+        for name, text in settings.items()
+        if ".sasl_ssl." in name and ".ssl.client" not in name
+    }
+    settings |= {
+        "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items()),
+        "listener.security.protocol.map": ",".join(f"{name}:{name.replace('CONTROLLER', 'SSL')}" for name in names),
+        "controller.quorum.bootstrap.servers": f"{HOST}:{ports['CONTROLLER']}",
+        "listener.name.ssl.ssl.client.auth": "required",
+    }
+    format_args = ["--standalone"]
+    for mechanism in MECHANISMS[1:]:
+        for user, password in USERS.items():
+            format_args += ["--add-scram", f"{mechanism}=[name={user},password={password}]"]
+    lines = {name: text.replace("\n", "\\n") for name, text in settings.items()}
+    apache = ApacheKafka(lines, format_args=format_args)
+    apache.address = (HOST, ports["SASL_PLAINTEXT"])
+    with apache:
+        yield security, ports
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mechanism"),
+    [
+        ("SSL", "PLAIN"),
+        *((protocol, name) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for name in (*MECHANISMS, "OAUTHBEARER")),
+    ],
+)
+def test_our_client_and_commands_reach_a_secured_kafka(
+    everywhere: tuple[Security, dict[str, int]], tmp_path: Path, protocol: str, mechanism: str
+) -> None:
+    security, ports = everywhere
+    own = security.certificate("bob")
+    given = {
+        "bootstrap.servers": f"{HOST}:{ports[protocol]}",
+        "security.protocol": protocol,
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": jaas_line(mechanism, ("bob", "builder"), {}),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": security.authority.pem,
+    }
+    if protocol == "SSL":
+        given |= {"ssl.keystore.type": "PEM", "ssl.keystore.key": own.key, "ssl.keystore.certificate.chain": own.chain}
+    file = tmp_path / "client.properties"
+    file.write_text(properties.dumps(given))
+    assert who_logs_in(file)
+    topic = f"{protocol}-{mechanism}"
+    assert invoke("topics", "create", topic, "--yes", "--command-config", file).exit_code == 0
+    assert topic in invoke("topics", "list", "--command-config", file).output
+    if protocol != "SSL" and mechanism != "OAUTHBEARER":
+        file.write_text(properties.dumps(given | {"sasl.jaas.config": jaas_line(mechanism, ("bob", "no"), {})}))
+        assert not who_logs_in(file)
 
 
 def test_stores_of_keytool_serve_both_sides(tmp_path: Path) -> None:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import struct
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import confluent_kafka.admin
 import pytest
 from tools.apache_kafka import HOST, VERSION, ApacheKafka, Barnabas, free_ports
 
 from barnabas import wire
 from barnabas.client.jaas import MODULES
 from barnabas.client.oauth_urls import ALLOWED_URLS
+from barnabas.config import properties
 from barnabas.wire import APIS, Message
 from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from barnabas.wire.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from tests.command_line import invoke
 from tests.interop.conftest import jars
-from tests.interop.test_security import frame, handshake, play, token
+from tests.interop.test_security import frame, handshake, java, play, token
+from tests.security.oauth_service import CLIENT_ID, CLIENT_SECRET, OAuthService
 from tests.security.tokens import Keys, claims, raw_token, unsecured
 
 pytestmark = pytest.mark.interop
@@ -328,3 +334,157 @@ def test_owners_and_renewers_alone_change_a_token(nodes: Nodes, user: str, perio
 def test_without_a_secret_key_there_are_no_tokens(jwks: str, keyless: Nodes, name: str) -> None:
     ours, theirs = asked(keyless, "alice", REQUESTS[name])
     assert [common(each) for each in ours] == [common(each) for each in theirs]
+
+
+# --- clients and tools of each on the other
+
+
+def client_file(
+    folder: Path, address: str, mechanism: str, options: str, more: Mapping[str, str] | None = None
+) -> Path:
+    file = folder / f"{mechanism}-{len(list(folder.iterdir()))}.properties"
+    given = {
+        "bootstrap.servers": address,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f"{MODULES[mechanism]} required {options};",
+        **(more or {}),
+    }
+    file.write_text(properties.dumps(given))
+    return file
+
+
+def from_endpoint(url: str) -> dict[str, str]:
+    return {
+        "sasl.login.callback.handler.class": OAUTH + "OAuthBearerLoginCallbackHandler",
+        "sasl.oauthbearer.token.endpoint.url": url,
+    }
+
+
+def test_javas_clients_log_in_here_with_tokens(nodes: Nodes, jwks: str, tmp_path: Path) -> None:
+    unsigned = f"{HOST}:{nodes.ours['SASL_PLAINTEXT']}"
+    file = client_file(tmp_path, unsigned, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="alice"')
+    created = java("kafka-topics", file, "--create", "--topic", "of-java")
+    assert created.returncode == 0, created.stdout + created.stderr
+    java("kafka-console-producer", file, "--topic", "of-java", stdin="by token\n")
+
+    signed = f"{HOST}:{nodes.ours['STRICT']}"
+    at = Path(jwks.removeprefix("file://")).with_name("token")
+    at.write_text(KEYS.sign(claims()))
+    file = client_file(tmp_path, signed, "OAUTHBEARER", 'extension_traceId="7"', from_endpoint(f"file://{at}"))
+    listed = java("kafka-topics", file, "--list")
+    assert "of-java" in listed.stdout.split(), listed.stdout + listed.stderr
+    at.write_text(Keys().sign(claims()))
+    refused = java("kafka-topics", file, "--list")
+    assert refused.returncode == 1
+    assert 'SaslAuthenticationException: {"status":"invalid_token"}' in refused.stdout + refused.stderr
+
+
+def test_our_commands_log_in_there_with_tokens(nodes: Nodes, jwks: str, tmp_path: Path) -> None:
+    unsigned = f"{HOST}:{nodes.theirs['SASL_PLAINTEXT']}"
+    file = client_file(tmp_path, unsigned, "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="alice"')
+    invoke("topics", "create", "ours", "--yes", "--command-config", file, code=0)
+    invoke("records", "produce", "ours", "--command-config", file, stdin="by token\n", code=0)
+
+    signed = f"{HOST}:{nodes.theirs['STRICT']}"
+    at = Path(jwks.removeprefix("file://")).with_name("token")
+    at.write_text(KEYS.sign(claims(), "ec", "ES256"))
+    file = client_file(tmp_path, signed, "OAUTHBEARER", 'extension_traceId="7"', from_endpoint(f"file://{at}"))
+    assert "ours" in invoke("topics", "list", "--command-config", file, code=0).output
+    at.write_text(Keys().sign(claims()))
+    refused = invoke("topics", "list", "--command-config", file)
+    assert refused.exit_code != 0 and '{"status":"invalid_token"}' in refused.output
+
+
+def test_a_token_endpoint_serves_javas_client_here_and_ours_there(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OAuthService(KEYS) as service:
+        allowed = f"-D{ALLOWED_URLS}={service.url}/token"
+        monkeypatch.setenv("KAFKA_OPTS", allowed)
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", allowed)
+        more = from_endpoint(f"{service.url}/token") | {
+            "sasl.oauthbearer.client.credentials.client.id": CLIENT_ID,
+            "sasl.oauthbearer.client.credentials.client.secret": CLIENT_SECRET,
+            "sasl.oauthbearer.scope": "kafka",
+        }
+        here = client_file(tmp_path, f"{HOST}:{nodes.ours['STRICT']}", "OAUTHBEARER", "", more)
+        listed = java("kafka-topics", here, "--list")
+        assert listed.returncode == 0, listed.stdout + listed.stderr
+        there = client_file(tmp_path, f"{HOST}:{nodes.theirs['STRICT']}", "OAUTHBEARER", "", more)
+        invoke("topics", "list", "--command-config", there, code=0)
+        assert service.asked == [("/token", b"grant_type=client_credentials&scope=kafka")] * len(service.asked)
+        assert len(service.asked) == 2
+
+
+@pytest.mark.parametrize("listener", ["SASL_PLAINTEXT", "STRICT"])
+def test_librdkafka_logs_in_here_with_tokens(nodes: Nodes, listener: str) -> None:
+    def give(config: str) -> tuple[str, float]:
+        return KEYS.sign(claims()), time.time() + 3600
+
+    given: dict[str, Any] = {
+        "bootstrap.servers": f"{HOST}:{nodes.ours[listener]}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+    }
+    if listener == "STRICT":
+        given["oauth_cb"] = give
+    else:
+        given |= {"enable.sasl.oauthbearer.unsecure.jwt": "true", "sasl.oauthbearer.config": "principal=alice"}
+    assert confluent_kafka.admin.AdminClient(given).list_topics(timeout=20).brokers
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_delegation_token_of_either_is_used_by_clients_of_the_other(
+    nodes: Nodes, tmp_path: Path, mechanism: str
+) -> None:
+    ours, theirs = asked(nodes, "alice", (create(), 3))
+    for (made,), ports in ((ours, nodes.ours), (theirs, nodes.theirs)):
+        password = base64.b64encode(bytes(made.hmac)).decode()
+        options = f'username="{made.token_id}" password="{password}" tokenauth="true"'
+        file = client_file(tmp_path, f"{HOST}:{ports['SASL_PLAINTEXT']}", mechanism, options)
+        if ports is nodes.ours:
+            listed = java("kafka-topics", file, "--list")
+            assert listed.returncode == 0, listed.stdout + listed.stderr
+            again = java("kafka-delegation-tokens", file, "--create", "--max-life-time-period", "-1")
+            assert "Delegation Token requests are not allowed" in again.stdout + again.stderr
+        else:
+            invoke("topics", "list", "--command-config", file, code=0)
+            tool = ("kafka-delegation-tokens", "--bootstrap-server", f"{HOST}:{ports['SASL_PLAINTEXT']}")
+            again_here = invoke(*tool, "--command-config", file, "--create", "--max-life-time-period", "-1")
+            assert "Delegation Token requests are not allowed" in again_here.output
+
+
+def test_tokens_and_users_of_either_are_good_on_the_other_with_one_directory(jwks: str, tmp_path: Path) -> None:
+    jars(VERSION)
+    ports = ports_of()
+    settings = settings_of(ports, jwks)
+    address = f"{HOST}:{ports['SASL_PLAINTEXT']}"
+    login = client_file(tmp_path, address, "PLAIN", 'username="alice" password="wonderland"')
+    tool = ("kafka-delegation-tokens", "--bootstrap-server", address, "--command-config", str(login))
+    made: list[tuple[str, str]] = []
+
+    def all_are_good() -> None:
+        for _ in range(50):  # a broker of Kafka hears of a token a moment after its creation
+            shown = invoke(*tool, "--describe", "--owner-principal", "User:alice", code=0).stdout
+            if all(each in shown for pair in made for each in pair):
+                break
+            time.sleep(0.1)
+        for token_id, hmac in made:
+            assert token_id in shown and hmac in shown
+            options = f'username="{token_id}" password="{hmac}" tokenauth="true"'
+            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+                invoke("topics", "list", "--command-config", client_file(tmp_path, address, mechanism, options), code=0)
+
+    for kind in (ApacheKafka, Barnabas, ApacheKafka):
+        node = kind(settings, directory=tmp_path / "node")
+        node.address, node.controller = (HOST, ports["PLAINTEXT"]), f"{HOST}:{ports['CONTROLLER']}"
+        with node:
+            all_are_good()
+            created = invoke(*tool, "--create", "--max-life-time-period", "-1", code=0).stdout
+            token_id, hmac = created.splitlines()[-1].split()[:2]
+            made.append((token_id, hmac))
+            all_are_good()
+            if len(made) == 3:  # the first and the second are removed by the third, whoever has created them
+                invoke(*tool, "--expire", f"--hmac={made.pop(1)[1]}", "--expiry-time-period", "-1", code=0)
+                all_are_good()

@@ -1,7 +1,4 @@
-"""`barnabas kafka-delegation-tokens`: Kafka's script of this name, with its options and its lines.
-
-Nodes of barnabas do not authenticate clients, so they give out no tokens. This is for clusters of Apache Kafka.
-"""
+"""`barnabas kafka-delegation-tokens`: Kafka's script of this name, with its options and its lines."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from barnabas.config.unsupported import STANDARD_AUTHORIZER
 from barnabas.operations.errors import OperationError
 from barnabas.operations.security.certificates import Authority, Certificate
 from barnabas.operations.security.node_settings import NODE_USER, listener_settings, quoted
+from barnabas.security.delegation_token import SECRET_KEY
 
 PROTOCOL: Final = "SASL_SSL"
 MECHANISM: Final = "SCRAM-SHA-512"
@@ -89,6 +90,7 @@ def _server_settings(folder: Path, host: str, port: int, password: str) -> dict[
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(folder / "ca.pem"),
         "authorizer.class.name": STANDARD_AUTHORIZER,
+        SECRET_KEY: secrets.token_urlsafe(_PASSWORD_BYTES),
         "super.users": f"User:{NODE_USER};User:{ADMIN}",
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
