@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.apache_kafka import Missing, NotStarted
 
-from bench import admin, cli, clients, codec, log, server
+from bench import admin, cli, clients, codec, log, security, server
 from bench.table import Row, render, write_json
 
 
@@ -43,6 +43,7 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "log": log.run,
     "cli": cli.run,
     "clients": clients.run,
+    "security": security.run,
     "lake": _lake,
     "lake-scale": _lake_scale,
     "stalls": _stalls,
