@@ -111,8 +111,10 @@ def test_the_python_of_the_asks_runs() -> None:
 
 def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second, *_ = (
-        block.splitlines() for block in re.findall(r"^```\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(\w*)\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
+    first, second, *others = (text.splitlines() for language, text in blocks if not language)
+    acls, who = (
+        next(each for each in others if each[0].startswith(f"barnabas {noun} ")) for noun in ("acls", "configs")
     )
     create, serve = (shlex.split(line)[1:] for line in first)
     export, *commands = second
@@ -122,13 +124,16 @@ def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest
     printed = []
     with Process(*serve, merged=True) as node:
         node.until("reach it with")
-        for line in commands:
+        for line in (*commands, *acls, *(each for each in who if " lake " not in each)):
             said, _, command = line.rpartition(" | ")
             stdin = f"{shlex.split(said)[1]}\n" if said else ""
             done = invoke(*shlex.split(command)[1:], stdin=stdin, env={name: value})
             assert done.exit_code == 0, f"{line}\n{done.output}"
             printed.append(done.stdout)
-    assert "orders" not in printed[1] and "orders" in printed[-1]
+    assert "orders" not in printed[1] and "orders" in printed[len(commands) - 1]
+    assert re.search(r"retention.ms +- +3600000 +User:admin +127.0.0.1 +IncrementalAlterConfigs", printed[-1]), printed[
+        -1
+    ]
 
 
 def test_the_code_of_the_security_page_works() -> None:
