@@ -22,7 +22,8 @@ COMING_FROM = (ROOT / "docs" / "coming-from.md").read_text()
 ASKS = (ROOT / "docs" / "asks.md").read_text()
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
 SECURITY = (ROOT / "docs" / "security.md").read_text()
-SECURITY_BLOCKS = re.findall(r"^```\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
+_FENCED = re.findall(r"^```(\w*)\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
+SECURITY_BLOCKS = [text for language, text in _FENCED if not language]
 
 
 def test_what_barnabas_types_instead_of_other_tools_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +117,11 @@ def test_the_python_of_the_asks_runs() -> None:
 
 def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second, third, *_ = (block.splitlines() for block in SECURITY_BLOCKS)
+    first, second, *others = (block.splitlines() for block in SECURITY_BLOCKS)
+    tokens, acls, who = (
+        next(each for each in others if each[0].startswith(start))
+        for start in ("barnabas kafka-delegation-tokens ", "barnabas acls ", "barnabas configs ")
+    )
     create, serve = (shlex.split(line)[1:] for line in first)
     export, *commands = second
     (port,) = free_ports(1)
@@ -125,19 +130,21 @@ def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest
     printed = []
     with Process(*serve, merged=True) as node:
         node.until("reach it with")
-        for line in commands:
+        for line in (*commands, *acls, *(each for each in who if " lake " not in each)):
             said, _, command = line.rpartition(" | ")
             stdin = f"{shlex.split(said)[1]}\n" if said else ""
             done = invoke(*shlex.split(command)[1:], stdin=stdin, env={name: value})
             assert done.exit_code == 0, f"{line}\n{done.output}"
             printed.append(done.stdout)
-        tokens = [
+        made = [
             invoke(*shlex.split(line.replace("localhost:9092", f"localhost:{port}"))[1:], code=0).stdout
-            for line in third
+            for line in tokens
         ]
-    assert "orders" not in printed[1] and "orders" in printed[-1]
-    token_id, hmac = tokens[0].splitlines()[-1].split()[:2]
-    assert "Total number of tokens : 1" in tokens[1] and token_id in tokens[1] and hmac in tokens[1]
+    assert "orders" not in printed[1] and "orders" in printed[len(commands) - 1]
+    found = printed[-1]
+    assert re.search(r"retention.ms +- +3600000 +User:admin +127.0.0.1 +IncrementalAlterConfigs", found), found
+    token_id, hmac = made[0].splitlines()[-1].split()[:2]
+    assert "Total number of tokens : 1" in made[1] and token_id in made[1] and hmac in made[1]
 
 
 def test_the_settings_of_oauth_on_the_security_page_work(monkeypatch: pytest.MonkeyPatch) -> None:

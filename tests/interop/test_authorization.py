@@ -39,6 +39,7 @@ pytestmark = pytest.mark.interop
 
 ADMIN, PASSWORD = "admin", "x"
 AT_ONCE = 100
+ATTEMPTS = 1200  # a tenth of a second apart
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 SETTINGS = {
     "authorizer.class.name": AUTHORIZER,
@@ -157,14 +158,14 @@ class Side:
 
     def _coordinators(self, admin: Client) -> None:
         for kind, key in ((0, "any"), (1, "any"), (2, f"g:{NOBODYS_ID}:0")):
-            for _ in range(300):
+            for _ in range(ATTEMPTS):
                 find = built("FindCoordinatorRequest", {"key_type": kind, "coordinator_keys": [key]})
                 found = admin.send(find, 6)
                 if found["coordinators"][0]["errorCode"] == 0:
                     break
-                time.sleep(0.05)
+                time.sleep(0.1)
             else:
-                pytest.fail("no coordinator")
+                pytest.fail(f"no coordinator: {found}")
 
     def _prepare(self, admin: Client, attempt: Attempt) -> None:
         names, api = attempt.names, attempt.case.api
@@ -203,11 +204,11 @@ class Side:
 
 def _until(client: Client, request: Message, version: int, code: Any) -> dict[str, Any]:
     """Send a request until it succeeds: a coordinator may still load, a leader may not be known yet."""
-    for _ in range(200):
+    for _ in range(ATTEMPTS):
         found = client.send(request, version)
         if code(found) == 0:
             return found
-        time.sleep(0.05)
+        time.sleep(0.1)
     raise AssertionError(found)
 
 

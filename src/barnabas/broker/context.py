@@ -14,9 +14,9 @@ from barnabas.security.acl import CLUSTER_NAME, WILDCARD, AclOperation, Resource
 from barnabas.security.audit_line import MAX_ROWS, Denial, MetadataRecords
 from barnabas.security.authorizer import (
     AuthorizerSettings,
-    authorize,
     authorize_by_resource_type,
     authorized_operations,
+    is_authorized,
 )
 from barnabas.security.principal import KafkaPrincipal
 from barnabas.steps import Slices
@@ -323,7 +323,7 @@ class Context:
         if not services.authorizer.enabled:
             return True
         acls = services.image.acls.index
-        return authorize(acls, services.authorizer, peer.principal, peer.host, operation, resource_type, name).allowed
+        return is_authorized(acls, services.authorizer, peer.principal, peer.host, operation, resource_type, name)
 
     def may_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
         """Return True if the caller is authorized for the operation on at least one resource of the type."""

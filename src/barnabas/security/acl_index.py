@@ -1,49 +1,99 @@
 """ACL entries, indexed by the resource names that they cover.
 
 Its one rule: an index is immutable; `updated` returns a new one, so that an image can contain it. It does not know the
-ids of entries (an entry added twice must be removed twice), and decides nothing.
+ids of entries (an entry added twice must be removed twice), and decides nothing. For decisions that do not need the entry,
+the operations of a pattern are kept as bit fields, made when they are first needed.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeAlias
 
-from barnabas.security.acl import WILDCARD, AclEntry, PatternType, ResourceType
+from barnabas.security.acl import WILDCARD, AclEntry, AclPermissionType, PatternType, ResourceType
+
+FEW_LENGTHS: Final = 16
+"""With more distinct lengths of prefixes, those of a name are searched for instead of tried out."""
 
 _ByPrincipal: TypeAlias = Mapping[str, tuple[AclEntry, ...]]
 _ByName: TypeAlias = Mapping[str, _ByPrincipal]
 _Counts: TypeAlias = dict[AclEntry, int]
 
 
+class Bits(NamedTuple):
+    """Operations that a principal from a host is allowed and denied by one pattern: the bit of each is its code."""
+
+    allowed: int
+    denied: int
+
+
+_ByPrincipalAndHost: TypeAlias = Mapping[tuple[str, str], Bits]
+
+
 @dataclass(frozen=True, slots=True)
 class _OfType:
-    """The patterns for one resource type, and the distinct lengths of its prefixes, longest first."""
+    """The patterns for one resource type.
+
+    Its prefixes are sorted; `shorter` has for each the longest other one that it begins with. Their distinct lengths come
+    longest first.
+    """
 
     literal: _ByName
     prefixed: _ByName
     prefix_lengths: tuple[int, ...]
+    prefixes: tuple[str, ...]
+    shorter: Mapping[str, str | None]
+
+    def prefixes_of(self, name: str) -> Iterator[str]:
+        """Yield the prefixes that the name begins with, longest first."""
+        if len(self.prefix_lengths) <= FEW_LENGTHS:
+            for length in self.prefix_lengths:
+                if length <= len(name) and name[:length] in self.prefixed:
+                    yield name[:length]
+            return
+        # All prefixes of the name are prefixes of the last one that is not greater, or are that one.
+        at = bisect_right(self.prefixes, name)
+        candidate = self.prefixes[at - 1] if at else None
+        while candidate is not None:
+            if name.startswith(candidate):
+                yield candidate
+            candidate = self.shorter[candidate]
+
+
+def _shorter(prefixes: Iterable[str]) -> dict[str, str | None]:
+    """Return for each of the sorted prefixes the longest other one that it begins with."""
+    found: dict[str, str | None] = {}
+    around: list[str] = []
+    for prefix in prefixes:
+        while around and not prefix.startswith(around[-1]):
+            around.pop()
+        found[prefix] = around[-1] if around else None
+        around.append(prefix)
+    return found
 
 
 class AclIndex:
     """The index that decisions read (`authorizer.Acls`).
 
     An update copies only the names of the changed resource types and the entries of the changed patterns. A lookup
-    takes one step per distinct prefix length, however many prefixes there are.
+    takes a few steps, however many prefixes there are.
     """
 
-    __slots__ = ("_size", "_types")
+    __slots__ = ("_bits", "_size", "_types")
 
     def __init__(self, entries: Iterable[AclEntry] = ()) -> None:
-        self._types = tuple(_OfType({}, {}, ()) for _ in ResourceType)
+        self._types = tuple(_OfType({}, {}, (), (), {}) for _ in ResourceType)
         self._size = 0
+        self._bits: dict[tuple[ResourceType, bool, str], _ByPrincipalAndHost] = {}
         self._replace((), entries)
 
     def updated(self, removed: Iterable[AclEntry] = (), added: Iterable[AclEntry] = ()) -> AclIndex:
         """Return an index with entries removed and then added. Removing an absent entry has no effect."""
         index = AclIndex.__new__(AclIndex)
         index._types, index._size = self._types, self._size
+        index._bits = dict(self._bits)
         index._replace(removed, added)
         return index
 
@@ -68,10 +118,29 @@ class AclIndex:
         of_type = self._types[resource_type]
         literal, prefixed = of_type.literal, of_type.prefixed
         found = [literal[name]] if name in literal else []
-        prefixes = (name[:length] for length in of_type.prefix_lengths if length <= len(name))
-        found += [prefixed[prefix] for prefix in prefixes if prefix in prefixed]
+        found += [prefixed[prefix] for prefix in of_type.prefixes_of(name)]
         if WILDCARD in literal and name != WILDCARD:
             found.append(literal[WILDCARD])
+        return found
+
+    def covering_bits(self, resource_type: ResourceType, name: str) -> list[_ByPrincipalAndHost]:
+        """Return the operations by principal and host of each pattern that covers the name, in any order."""
+        of_type = self._types[resource_type]
+        literal = of_type.literal
+        found = [self._bits_of(resource_type, False, name, literal)] if name in literal else []
+        if of_type.prefixes:
+            found += [self._bits_of(resource_type, True, each, of_type.prefixed) for each in of_type.prefixes_of(name)]
+        if WILDCARD in literal and name != WILDCARD:
+            found.append(self._bits_of(resource_type, False, WILDCARD, literal))
+        return found
+
+    def _bits_of(
+        self, resource_type: ResourceType, is_prefix: bool, name: str, patterns: _ByName
+    ) -> _ByPrincipalAndHost:
+        key = (resource_type, is_prefix, name)
+        found = self._bits.get(key)
+        if found is None:
+            found = self._bits[key] = _bits(entry for entries in patterns[name].values() for entry in entries)
         return found
 
     def _patterns(self, entry: AclEntry) -> _ByName:
@@ -109,13 +178,33 @@ class AclIndex:
         for (resource_type, pattern_type), names in drafts.items():
             old = types[resource_type]
             if pattern_type == PatternType.LITERAL:
-                types[resource_type] = _OfType(_merged(old.literal, names), old.prefixed, old.prefix_lengths)
+                literal = _merged(old.literal, names)
+                types[resource_type] = replace(old, literal=literal)
             else:
                 prefixed = _merged(old.prefixed, names)
                 same = prefixed.keys() == old.prefixed.keys()
-                lengths = old.prefix_lengths if same else tuple(sorted(set(map(len, prefixed)), reverse=True))
-                types[resource_type] = _OfType(old.literal, prefixed, lengths)
+                if same:
+                    types[resource_type] = replace(old, prefixed=prefixed)
+                else:
+                    lengths, prefixes = sorted(set(map(len, prefixed)), reverse=True), tuple(sorted(prefixed))
+                    shorter = _shorter(prefixes) if len(lengths) > FEW_LENGTHS else {}
+                    types[resource_type] = _OfType(old.literal, prefixed, tuple(lengths), prefixes, shorter)
+            for name in names:
+                self._bits.pop((resource_type, pattern_type == PatternType.PREFIXED, name), None)
         self._types = tuple(types)
+
+
+def _bits(entries: Iterable[AclEntry]) -> _ByPrincipalAndHost:
+    found: dict[tuple[str, str], Bits] = {}
+    for entry in entries:
+        key = (entry.principal, entry.host)
+        allowed, denied = found.get(key, (0, 0))
+        if entry.permission == AclPermissionType.ALLOW:
+            allowed |= 1 << entry.operation
+        else:
+            denied |= 1 << entry.operation
+        found[key] = Bits(allowed, denied)
+    return found
 
 
 def _merged(patterns: _ByName, changes: Mapping[str, Mapping[str, _Counts]]) -> _ByName:

@@ -18,6 +18,7 @@ from barnabas.client.jaas import MODULES
 from barnabas.config import properties
 from barnabas.config.endpoints import address_text
 from barnabas.config.unsupported import STANDARD_AUTHORIZER
+from barnabas.operations.audit_trail import AUDIT_LOG_PATH
 from barnabas.operations.errors import OperationError
 from barnabas.operations.security.certificates import Authority, Certificate
 from barnabas.operations.security.node_settings import NODE_USER, listener_settings, quoted
@@ -92,6 +93,7 @@ def _server_settings(folder: Path, host: str, port: int, password: str) -> dict[
         "authorizer.class.name": STANDARD_AUTHORIZER,
         SECRET_KEY: secrets.token_urlsafe(_PASSWORD_BYTES),
         "super.users": f"User:{NODE_USER};User:{ADMIN}",
+        AUDIT_LOG_PATH: str(folder / "audit.log"),
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
