@@ -22,10 +22,10 @@ from bench.timing import alternating
 
 SECTION = "security"
 PEER = f"Apache Kafka {VERSION}"
-ROUNDS = 5
-RECORDS = 60_000
+ROUNDS = 3
+RECORDS = 40_000
 LOGIN_ROUNDS = 3
-LOGINS = 300
+LOGINS = 150
 LOGINS_AT_ONCE = 8
 CONNECTIONS = 1_000
 IDLE_S = 2.0

@@ -12,7 +12,7 @@ from tools.apache_kafka import ApacheKafka, Barnabas, Node
 from bench import secured
 from bench.stall_causes import cause
 
-COUNT = 1_500
+COUNT = 600
 AT_ONCE = 32
 
 

@@ -52,7 +52,7 @@ producer_byte_rate long 9223372036854775807 medium
 consumer_byte_rate long 9223372036854775807 medium
     Maximum bytes per second fetched.
 request_percentage double 2.147483647E9 medium
-    Maximum handler and network time, in percent of one thread.
+    Maximum time of handlers and network, in percent of one thread.
 controller_mutation_rate double 2.147483647E9 medium
     Maximum partitions per second created or deleted.
 """

@@ -1,7 +1,7 @@
 """Sets and removes client quotas of users, client ids and IP addresses.
 
 An invalid entity fails alone. Which of several errors is returned, and the order of rows and records, follow Kafka's
-hash tables. Nothing here enforces a quota.
+hash tables. Quotas are enforced by `barnabas.quotas`.
 """
 
 from __future__ import annotations

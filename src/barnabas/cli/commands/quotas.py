@@ -48,8 +48,9 @@ def _entity_options(command: F) -> F:
 def quotas() -> None:
     """List and change quotas of users, client ids and IP addresses.
 
-    Users and client ids have producer_byte_rate and consumer_byte_rate (bytes per second), request_percentage and
-    controller_mutation_rate (per second). IP addresses have connection_creation_rate (per second).
+    Users and client ids have producer_byte_rate and consumer_byte_rate (bytes per second), request_percentage (of the time
+    of a broker's threads; of barnabas's event loop) and controller_mutation_rate (partitions per second). IP addresses have
+    connection_creation_rate (per second). The most specific quota applies: of user and client id, user, client id, defaults.
 
     \b
     Examples:
