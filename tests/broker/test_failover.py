@@ -77,6 +77,27 @@ def test_a_forwarded_request_waits_for_the_next_controller() -> None:
     asyncio.run(main())
 
 
+def test_a_controller_that_was_away_for_long_gets_a_snapshot() -> None:
+    async def main() -> None:
+        config = {"metadata.log.max.record.bytes.between.snapshots": 2000, "metadata.max.retention.bytes": 4000}
+        async with AsyncCluster(1, controllers=3, config=config) as cluster:
+            active = await cluster.wait_active_controller()
+            away = next(each for each in (101, 102, 103) if each != active)
+            end_offset = cluster.nodes[away].quorum.driver.end_offset
+            await cluster.kill(away)
+            names = [f"t{number}" for number in range(40)]
+            for name in names:
+                await cluster.create_topic(name, 1)
+            async with asyncio.timeout(20):
+                while cluster.nodes[active].quorum.driver.core.log.start.offset <= end_offset:
+                    await asyncio.sleep(0.05)
+            await cluster.start_node(away)
+            await until_all_have(cluster, *names)
+            assert cluster.nodes[away].quorum.driver.core.log.start.offset > end_offset
+
+    asyncio.run(main())
+
+
 def test_a_node_of_another_cluster_is_refused_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with AsyncCluster(3) as cluster:
