@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import ssl
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from tools.apache_kafka import free_ports
 
 from barnabas.client.sync import Admin as SyncAdmin
 from barnabas.config import properties
+from barnabas.operations.local_cluster import processes
+from barnabas.operations.local_cluster.directory import read
 from barnabas.testing import Broker, Security
-from tests.command_line import Process, invoke
+from tests.command_line import Process, invoke, spawn
 from tests.documents import ROOT, Example, a_shop, examples, run
 from tests.security.oauth_service import CLIENT_ID, CLIENT_SECRET, OAuthService
 
@@ -24,6 +27,7 @@ TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
 SECURITY = (ROOT / "docs" / "security.md").read_text()
 _FENCED = re.findall(r"^```(\w*)\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
 SECURITY_BLOCKS = [text for language, text in _FENCED if not language]
+CLUSTER = (ROOT / "docs" / "cluster.md").read_text()
 
 
 def test_what_barnabas_types_instead_of_other_tools_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +117,40 @@ def test_every_ask_has_an_answer() -> None:
 def test_the_python_of_the_asks_runs() -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```", ASKS, re.MULTILINE | re.DOTALL)
     exec(compile(block, "asks.md", "exec"), {})
+
+
+@pytest.mark.skipif(
+    find_spec("barnabas.replicas.following") is None, reason="brokers do not follow the leaders of partitions yet"
+)
+def test_the_steps_of_the_cluster_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```\n(.+?)^```$", CLUSTER, re.MULTILINE | re.DOTALL)
+    env: dict[str, str] = {}
+    printed: dict[str, str] = {}
+    try:
+        for line in (line for block in blocks for line in block.splitlines()):
+            if line.startswith("export "):
+                local = read(tmp_path / "cluster")
+                assert local is not None
+                env = {line.removeprefix("export ").partition("=")[0]: local.bootstrap_servers}
+                continue
+            said, _, command = line.rpartition(" | ")
+            stdin = shlex.split(said)[1].replace(r"\n", "\n").encode() if said else b""
+            done = spawn(*shlex.split(command)[1:], stdin=stdin, env=env)
+            assert done.exit_code == 0, f"{line}\n{done.output}"
+            printed[line] = done.stdout
+    finally:
+        local = read(tmp_path / "cluster")
+        if local is not None:
+            processes.stop(local, local.nodes)
+    assert all(word in printed["barnabas records consume orders"] for word in ("one", "two", "three", "four"))
+
+
+def test_the_python_of_the_cluster_page_runs() -> None:
+    (code,) = re.findall(r"^```python\n(.+?)^```$", CLUSTER, re.MULTILINE | re.DOTALL)
+    values: dict[str, Any] = {}
+    exec(code, values)
+    assert values["first"] != values["second"]
 
 
 def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

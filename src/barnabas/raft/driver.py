@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, Protocol
 
 from barnabas import wire
 from barnabas.batches import BatchHeader, Record, decode_records, iterate_batches
+from barnabas.raft import messages, requests
 from barnabas.raft import records as raft_records
-from barnabas.raft import requests
 from barnabas.raft.core import RaftCore
 from barnabas.raft.disk import Disk
 from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch, RaftLog, SnapshotReader
@@ -32,6 +32,7 @@ from barnabas.raft.voters import Node, VoterHistory, VoterSet
 from barnabas.steps import Slices, stepwise
 from barnabas.storage.errors import StorageError
 from barnabas.wire import ErrorCode, KafkaError, Message
+from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.records.control import VotersRecord
 
 _log = logging.getLogger(__name__)
@@ -182,7 +183,7 @@ class RaftDriver:
         self._leadership = Leadership(None, 0)
         self._failure: BaseException | None = None
         self._is_stopped = False
-        self._refusing: set[tuple[str, int]] = set()  # nodes of another cluster
+        self._refusing: set[tuple[str, int]] = set()  # nodes whose lasting error was logged
         self._closed: asyncio.Future[None] | None = None
         self._core: RaftCore | None = None
 
@@ -523,8 +524,23 @@ class RaftDriver:
             self._refusing.add(address)
             text = "node %d at %s:%d refuses %s of this node: %s; its settings or log dirs are those of another cluster"
             _log.error(text, *send.destination, type(send.message).__name__, ErrorCode(code).name)
-        elif response is not None and not code:
+        elif response is not None and not code and not self._names_twin(send, response):
             self._refusing.discard(address)
+
+    def _names_twin(self, send: Send, response: Message) -> bool:
+        """Return whether the response names a leader with this node's id that is not this node, and log it once."""
+        partition = messages.fetched_partition(response) if isinstance(response, FetchResponse) else None
+        if partition is None or partition.current_leader.leader_id != self.config.node_id:
+            return False
+        epoch = partition.current_leader.leader_epoch
+        address = send.destination.host, send.destination.port
+        if epoch > self.core.epoch and address not in self._refusing:
+            self._refusing.add(address)
+            text = (
+                "another node with the id %d of this node leads the metadata quorum in epoch %d: node.id must be unique"
+            )
+            _log.error(text, self.config.node_id, epoch)
+        return epoch > self.core.epoch
 
     def _step(self, message: Request | Response) -> None:
         """Pass a message to the core. An exception there is fatal."""

@@ -13,6 +13,7 @@ import click
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.connection.options import common_options, dry_run_option, yes_option
 from barnabas.cli.connection.profiles import Connection
+from barnabas.cli.node import local_cluster
 from barnabas.cli.terminal.changes import announce, confirm, show_results
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.exit_codes import EXIT_FAILED, EXIT_NO
@@ -52,12 +53,13 @@ _TOPICS_OF_A_REASON = 10
 """Topics that a reason of safe-to-stop names; the others are counted."""
 
 
-@click.group(cls=CommandGroup, short_help="Show nodes and features; check if a broker can be stopped.")
+@click.group(cls=CommandGroup, short_help="Show nodes and features; run a cluster on this machine.")
 def cluster() -> None:
-    """Show brokers, controllers, features and API versions; check whether a broker can be stopped.
+    """Show brokers, controllers, features and API versions; check whether a broker can be stopped; run a cluster here.
 
     \b
     Examples:
+      barnabas cluster up --nodes 3
       barnabas cluster describe
       barnabas cluster describe --bootstrap-controller localhost:9093
       barnabas cluster brokers
@@ -66,6 +68,10 @@ def cluster() -> None:
       barnabas cluster safe-to-stop 2 && systemctl stop kafka
       barnabas cluster api-versions --node 1 Fetch Produce
     """
+
+
+for _command in local_cluster.COMMANDS:
+    cluster.add_command(_command)
 
 
 # --- nodes

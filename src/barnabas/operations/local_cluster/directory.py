@@ -1,0 +1,138 @@
+"""The directory of a local cluster: `cluster.json`, and for each node its settings, log dir, log file and ready file.
+
+Its one rule: `cluster.json` is written after everything that it names, and atomically. Whoever knows the directory can
+start, stop and add nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from barnabas.config.properties import dumps
+from barnabas.operations.errors import OperationError
+from barnabas.operations.local_cluster.formatting import format_all, format_joining
+from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, HOST, LocalNode, rack_of, settings_of
+
+STATE_FILE = "cluster.json"
+
+
+class LocalCluster(NamedTuple):
+    """What `cluster.json` says."""
+
+    path: Path
+    cluster_id: str
+    nodes: Mapping[int, LocalNode]
+    racks: tuple[str, ...]
+    settings: Mapping[str, str]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(node.address(CLIENTS) for node in self.nodes.values() if node.is_broker)
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        return ",".join(node.address(CONTROLLER) for node in self.nodes.values() if node.is_controller)
+
+    def node(self, node_id: int) -> LocalNode:
+        """Return a node. Raises OperationError if there is none with this id."""
+        found = self.nodes.get(node_id)
+        if found is None:
+            known = ", ".join(map(str, self.nodes))
+            raise OperationError(f"the cluster in {self.path} has no node {node_id}; it has {known}")
+        return found
+
+    def directory(self, node_id: int) -> Path:
+        return self.path / f"node-{node_id}"
+
+    def log_dir(self, node_id: int) -> Path:
+        return self.directory(node_id) / "data"
+
+    def properties(self, node_id: int) -> Path:
+        return self.directory(node_id) / "server.properties"
+
+    def ready_file(self, node_id: int) -> Path:
+        return self.directory(node_id) / "ready.properties"
+
+    def log_file(self, node_id: int) -> Path:
+        return self.directory(node_id) / "node.log"
+
+
+def create(
+    path: Path,
+    nodes: list[LocalNode],
+    racks: tuple[str, ...],
+    settings: Mapping[str, str],
+    now_ms: Callable[[], int],
+    random: Random,
+) -> LocalCluster:
+    """Create the directory of a new cluster, with formatted log dirs and free ports."""
+    placed = {node.node_id: node._replace(ports=ports) for node, ports in zip(nodes, _free_ports(nodes), strict=True)}
+    made = LocalCluster(path, "", placed, racks, settings)
+    for node_id in placed:
+        made.directory(node_id).mkdir(parents=True, exist_ok=True)
+    made = made._replace(cluster_id=format_all(placed.values(), made.log_dir, now_ms, random))
+    _write(made)
+    return made
+
+
+def read(path: Path) -> LocalCluster | None:
+    """Return the cluster of a directory, or None if there is none. Raises OperationError if its file is damaged."""
+    try:
+        found = json.loads((path / STATE_FILE).read_text())
+        nodes = {each["node_id"]: LocalNode(**each) for each in found["nodes"]}
+        return LocalCluster(path, found["cluster_id"], nodes, tuple(found["racks"]), found["settings"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OperationError(f"{path / STATE_FILE} cannot be read: {error}") from error
+
+
+def added(
+    cluster: LocalCluster, wanted: int | None, now_ms: Callable[[], int], random: Random
+) -> tuple[LocalCluster, LocalNode]:
+    """Add a broker to the directory, with this id or a free one, and return the cluster with it. Raises OperationError."""
+    if wanted in cluster.nodes:
+        raise OperationError(f"the cluster in {cluster.path} has a node {wanted} already")
+    brokers = [node.node_id for node in cluster.nodes.values() if node.is_broker]
+    node_id = wanted or next(each for each in range(1, len(cluster.nodes) + 2) if each not in cluster.nodes)
+    node = LocalNode(node_id, True, False, {}, rack_of(len(brokers) + 1, cluster.racks))
+    (ports,) = _free_ports([node])
+    node = node._replace(ports=ports)
+    larger = cluster._replace(nodes={**cluster.nodes, node_id: node})
+    larger.directory(node_id).mkdir(parents=True, exist_ok=True)
+    format_joining(cluster.cluster_id, node_id, larger.log_dir(node_id), now_ms, random)
+    _write(larger, only=node_id)
+    return larger, node
+
+
+def _write(cluster: LocalCluster, only: int | None = None) -> None:
+    """Write the settings of all nodes, or of a new one alone, and then the state file."""
+    for node_id, node in cluster.nodes.items():
+        if only in (None, node_id):
+            given = settings_of(node, cluster.nodes.values(), str(cluster.log_dir(node_id)), cluster.settings)
+            cluster.properties(node_id).write_text(dumps(given))
+    state = {
+        "cluster_id": cluster.cluster_id,
+        "nodes": [node._asdict() for node in cluster.nodes.values()],
+        "racks": cluster.racks,
+        "settings": dict(cluster.settings),
+    }
+    unfinished = cluster.path / f"{STATE_FILE}.{os.getpid()}"
+    unfinished.write_text(json.dumps(state, indent=2))
+    unfinished.replace(cluster.path / STATE_FILE)
+
+
+def _free_ports(nodes: list[LocalNode]) -> list[dict[str, int]]:
+    """Return free ports for the listeners of each node. All are bound at once, so that they differ."""
+    bound = [{name: socket.create_server((HOST, 0)) for name in node.listener_names} for node in nodes]
+    ports = [{name: sock.getsockname()[1] for name, sock in socks.items()} for socks in bound]
+    for socks in bound:
+        for sock in socks.values():
+            sock.close()
+    return ports

@@ -1,0 +1,134 @@
+"""The processes of a local cluster: starts, signals and observes them.
+
+Its one rule: a process is known by the lock of its log dir, or where the system cannot tell by its ready file, so that no
+other process is ever signalled. Each runs in its own session: it does not end with the command that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+
+from barnabas.config.properties import loads
+from barnabas.operations.errors import OperationError
+from barnabas.operations.local_cluster.directory import LocalCluster
+from barnabas.storage.log_dirs import lock_holder
+
+LOOK_AGAIN_S = 0.05
+START_TIMEOUT_S = 90.0
+STOP_TIMEOUT_S = 60.0
+LINES_OF_A_FAILURE = 5
+
+
+class State(Enum):
+    """The state of a node's process."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+
+
+def pid_of(cluster: LocalCluster, node_id: int) -> int | None:
+    """Return the process of a node, or None if it is not running."""
+    if sys.platform.startswith("linux"):
+        return lock_holder(cluster.log_dir(node_id))
+    try:
+        return int(loads(cluster.ready_file(node_id).read_text())["pid"])
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def state_of(cluster: LocalCluster, node_id: int) -> State:
+    pid = pid_of(cluster, node_id)
+    if pid is None:
+        return State.STOPPED
+    if _is_paused(pid):
+        return State.PAUSED
+    return State.RUNNING if cluster.ready_file(node_id).exists() else State.STARTING
+
+
+def start(cluster: LocalCluster, node_id: int) -> subprocess.Popen[bytes]:
+    """Start the process of a node. Raises OperationError if it runs."""
+    cluster.node(node_id)
+    if (pid := pid_of(cluster, node_id)) is not None:
+        raise OperationError(f"node {node_id} is already running, as process {pid}")
+    ready = cluster.ready_file(node_id)
+    ready.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "barnabas", "serve", str(cluster.properties(node_id)), "--ready-file", str(ready)]
+    with cluster.log_file(node_id).open("ab") as log:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+
+
+def wait_ready(cluster: LocalCluster, started: dict[int, subprocess.Popen[bytes]]) -> None:
+    """Wait until all these nodes are ready. Raises OperationError if one ends, or takes too long."""
+    deadline_s = time.monotonic() + START_TIMEOUT_S
+    waiting = dict(started)
+    while waiting:
+        for node_id, process in list(waiting.items()):
+            if process.poll() is not None:
+                raise OperationError(f"node {node_id} did not start: {_last_lines(cluster.log_file(node_id))}")
+            if cluster.ready_file(node_id).exists():
+                del waiting[node_id]
+        if waiting and time.monotonic() > deadline_s:
+            names = ", ".join(map(str, waiting))
+            raise OperationError(f"the nodes {names} were not ready within {START_TIMEOUT_S:g} s")
+        if waiting:
+            time.sleep(LOOK_AGAIN_S)
+
+
+def send(cluster: LocalCluster, node_id: int, number: signal.Signals) -> int:
+    """Send a signal to a node and return its process. Raises OperationError if it is not running."""
+    cluster.node(node_id)
+    pid = pid_of(cluster, node_id)
+    if pid is None:
+        raise OperationError(f"node {node_id} is not running")
+    os.kill(pid, number)
+    return pid
+
+
+def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
+    """Stop nodes cleanly and wait until they have ended. Return those that had to be killed."""
+    running = {node_id: pid for node_id in node_ids if (pid := pid_of(cluster, node_id)) is not None}
+    for pid in running.values():
+        os.kill(pid, signal.SIGCONT)  # a paused process would not hear the next one
+        os.kill(pid, signal.SIGTERM)
+    left = _until_stopped(cluster, running, STOP_TIMEOUT_S)
+    for node_id in left:
+        os.kill(running[node_id], signal.SIGKILL)
+    return _until_stopped(cluster, {node_id: running[node_id] for node_id in left}, STOP_TIMEOUT_S) or left
+
+
+def wait_stopped(cluster: LocalCluster, node_id: int) -> None:
+    """Wait until a node that was killed is gone."""
+    _until_stopped(cluster, [node_id], STOP_TIMEOUT_S)
+
+
+def _until_stopped(cluster: LocalCluster, node_ids: Iterable[int], timeout_s: float) -> list[int]:
+    deadline_s = time.monotonic() + timeout_s
+    left = list(node_ids)
+    while (left := [each for each in left if pid_of(cluster, each) is not None]) and time.monotonic() < deadline_s:
+        time.sleep(LOOK_AGAIN_S)
+    return left
+
+
+def _is_paused(pid: int) -> bool:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] == "T"
+
+
+def _last_lines(path: Path) -> str:
+    lines = path.read_text(errors="replace").splitlines()[-LINES_OF_A_FAILURE:]
+    errors = [line for line in lines if line.startswith("Error: ")]
+    return (errors or lines or ["it ended without a message"])[-1].removeprefix("Error: ") + f"; see {path}"

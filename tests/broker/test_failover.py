@@ -1,0 +1,162 @@
+"""What happens to decisions when the active controller changes, and which nodes never get into a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from random import Random
+
+import pytest
+
+from barnabas.broker.node import Node
+from barnabas.client.connection import Connection
+from barnabas.config.server import load
+from barnabas.operations.local_cluster.formatting import format_joining
+from barnabas.testing import AsyncCluster, BrokerError
+from barnabas.wire import ErrorCode
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+
+OTHER_CLUSTER = "b3RoZXItY2x1c3Rlci1pZA"
+
+
+def create(name: str) -> CreateTopicsRequest:
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    return CreateTopicsRequest(topics=[topic], timeout_ms=20_000)
+
+
+async def opened(address: str) -> Connection:
+    host, _, port = address.rpartition(":")
+    return await Connection.open(host, int(port), "test")
+
+
+async def until_all_have(cluster: AsyncCluster, *names: str) -> None:
+    async with asyncio.timeout(20):
+        while any(set(node.image.topics.ids) != set(names) for node in cluster.nodes.values()):
+            await asyncio.sleep(0.01)
+
+
+def test_an_uncommitted_decision_disappears_with_its_controller_and_its_caller_is_told() -> None:
+    async def main() -> None:
+        async with AsyncCluster(1, controllers=3) as cluster:
+            first = await cluster.wait_active_controller()
+            await cluster.create_topic("kept", 1)
+            others = [each for each in (101, 102, 103) if each != first]
+            for other in others:
+                await cluster.kill(other)
+            connection = await opened(cluster.address(first, "CONTROLLER"))
+            async with asyncio.timeout(20):
+                response = await connection.call(create("ghost"), 7)  # no majority has it, so the controller resigns
+            assert [row.error_code for row in response.topics] == [ErrorCode.NOT_CONTROLLER]
+            connection.close()
+            assert list(cluster.nodes[first].image.topics.ids) == ["kept"]
+            await cluster.kill(first)
+            for other in others:
+                await cluster.start_node(other)
+            second = await cluster.wait_active_controller()
+            await cluster.create_topic("later", 1)
+            await cluster.start_node(first)  # its log has the ghost, which the leader's log has not
+            await until_all_have(cluster, "kept", "later")
+            assert second in others
+
+    asyncio.run(main())
+
+
+def test_a_forwarded_request_waits_for_the_next_controller() -> None:
+    async def main() -> None:
+        async with AsyncCluster(1, controllers=3) as cluster:
+            first = await cluster.wait_active_controller()
+            connection = await opened(cluster.address(1))
+            await cluster.kill(first)
+            async with asyncio.timeout(20):
+                response = await connection.call(create("t"), 7)
+            assert [row.error_code for row in response.topics] == [ErrorCode.NONE]
+            connection.close()
+            await until_all_have(cluster, "t")
+
+    asyncio.run(main())
+
+
+def test_a_controller_that_was_away_for_long_gets_a_snapshot() -> None:
+    async def main() -> None:
+        config = {"metadata.log.max.record.bytes.between.snapshots": 2000, "metadata.max.retention.bytes": 4000}
+        async with AsyncCluster(1, controllers=3, config=config) as cluster:
+            active = await cluster.wait_active_controller()
+            away = next(each for each in (101, 102, 103) if each != active)
+            end_offset = cluster.nodes[away].quorum.driver.end_offset
+            await cluster.kill(away)
+            names = [f"t{number}" for number in range(40)]
+            for name in names:
+                await cluster.create_topic(name, 1)
+            async with asyncio.timeout(20):
+                while cluster.nodes[active].quorum.driver.core.log.start.offset <= end_offset:
+                    await asyncio.sleep(0.05)
+            await cluster.start_node(away)
+            await until_all_have(cluster, *names)
+            assert cluster.nodes[away].quorum.driver.core.log.start.offset > end_offset
+
+    asyncio.run(main())
+
+
+def test_a_node_of_another_cluster_is_refused_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with AsyncCluster(3) as cluster:
+            leader = await cluster.wait_active_controller()
+            lost = next(each for each in cluster.node_ids if each != leader)
+            await cluster.kill(lost)
+            shutil.rmtree(cluster.data_dir(lost))
+            format_joining(OTHER_CLUSTER, lost, cluster.data_dir(lost), lambda: 0, Random())
+            starting = asyncio.create_task(cluster.start_node(lost))
+            async with asyncio.timeout(20):
+                while "INCONSISTENT_CLUSTER_ID" not in caplog.text:
+                    await asyncio.sleep(0.05)
+            assert not starting.done() and cluster.active_controller == leader
+            starting.cancel()
+            await asyncio.wait([starting])
+
+    with caplog.at_level(logging.ERROR, "barnabas"):
+        asyncio.run(main())
+
+
+def test_a_broker_that_finds_no_controller_gives_up_in_time() -> None:
+    async def main() -> None:
+        async with AsyncCluster(1, controllers=1, config={"initial.broker.registration.timeout.ms": 1500}) as cluster:
+            await cluster.stop_node(1)
+            await cluster.kill(101)
+            with pytest.raises(BrokerError, match="did not get into the cluster within 1500 ms"):
+                await cluster.start_node(1)
+
+    asyncio.run(main())
+
+
+def twin_of(cluster: AsyncCluster, node_id: int) -> Node:
+    """A broker with the id of another node, and a directory of its own."""
+    directory = cluster.data_dir(node_id).with_name("twin")
+    format_joining(cluster.cluster_id, node_id, directory, lambda: 0, Random())
+    given = {**cluster.nodes[node_id].config.given, "process.roles": "broker", "listeners": "PLAINTEXT://127.0.0.1:0"}
+    return Node(load({**given, "log.dirs": str(directory)}))
+
+
+def test_a_second_broker_with_the_same_id_is_not_registered(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with AsyncCluster(3) as cluster:
+            active = await cluster.wait_active_controller()
+            other = next(each for each in cluster.node_ids if each != active)
+            for node_id, reason in ((other, "DUPLICATE_BROKER_REGISTRATION"), (active, "node.id must be unique")):
+                twin = twin_of(cluster, node_id)
+                starting = asyncio.create_task(twin.start())
+                async with asyncio.timeout(20):
+                    while reason not in caplog.text:
+                        await asyncio.sleep(0.01)
+                assert not starting.done()
+                starting.cancel()
+                await asyncio.wait([starting])
+                await twin.drop()
+                twin.failed.cancel()
+                shutil.rmtree(cluster.data_dir(node_id).with_name("twin"))
+            assert cluster.active_controller == active
+            incarnations = {node.image.brokers[other].incarnation_id for node in cluster.nodes.values()}
+            assert len(incarnations) == 1
+
+    with caplog.at_level(logging.INFO, "barnabas"):
+        asyncio.run(main())

@@ -1,0 +1,77 @@
+"""`barnabas cluster up` and its companions: a real cluster on this machine, one process per node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.operations.local_cluster import processes
+from barnabas.operations.local_cluster.directory import read
+from tests.command_line import Process, invoke, spawn
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """A directory whose cluster is gone at the end, whatever happens."""
+    path = tmp_path / "cluster"
+    yield path
+    local = read(path)
+    if local is not None:
+        processes.stop(local, local.nodes)
+
+
+def rows(directory: Path) -> dict[int, dict[str, Any]]:
+    return {
+        row["node"]: row for row in json.loads(invoke("cluster", "status", "--dir", directory, "-o", "json").stdout)
+    }
+
+
+def test_a_cluster_of_processes_lives_through_kills_pauses_additions_and_a_restart(directory: Path) -> None:
+    where = ("--dir", directory)
+    quick = ("--override", "broker.session.timeout.ms=3000", "--override", "broker.heartbeat.interval.ms=500")
+    assert spawn("cluster", "up", "--nodes", 3, "--racks", "a,b", *quick, "--detach", *where).exit_code == 0
+    local = read(directory)
+    assert local is not None
+    before = rows(directory)
+    assert [row["state"] for row in before.values()] == ["running"] * 3
+    assert sorted(row["quorum"] for row in before.values()) == ["leader", "voter", "voter"]
+    assert [row["rack"] for row in before.values()] == ["a", "b", "a"]
+    servers = ("-b", local.bootstrap_servers)
+    invoke("topics", "create", "kept", "--partitions", 3, "--replication-factor", 1, *servers, code=0)
+
+    leader = next(node for node, row in before.items() if row["quorum"] == "leader")
+    other = next(node for node in before if node != leader)
+    assert f"process {before[leader]['pid']}: killed" in invoke("cluster", "kill", leader, *where, code=0).stdout
+    assert "is not running" in invoke("cluster", "kill", leader, *where, code=1).stderr
+    invoke("topics", "create", "made-without-it", *servers, code=0)
+    assert spawn("cluster", "start", leader, *where).exit_code == 0
+    assert "already running" in invoke("cluster", "start", leader, *where, code=1).stderr
+    invoke("cluster", "pause", other, *where, code=0)
+    assert rows(directory)[other]["state"] == "paused"
+    invoke("cluster", "resume", other, *where, code=0)
+    assert spawn("cluster", "add", *where).exit_code == 0
+    assert "has a node 4 already" in invoke("cluster", "add", 4, *where, code=1).stderr
+    added = rows(directory)[4]
+    assert (added["roles"], added["state"], added["quorum"]) == ("broker", "running", "observer")
+
+    invoke("cluster", "stop", *where, code=0)
+    assert "there is a cluster" in invoke("cluster", "up", "--nodes", 2, *where, code=1).stderr
+    with Process("cluster", "up", *where, merged=True) as up:
+        up.until("reach it with")
+        assert [row["state"] for row in rows(directory).values()] == ["running"] * 4
+        assert "made-without-it" in invoke("topics", "list", *servers, code=0).stdout
+        assert up.stop().exit_code == 0
+    assert [processes.pid_of(local, node) for node in local.nodes] == [None] * 3
+
+
+def test_what_cannot_be_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "is not empty" in invoke("cluster", "up", "--dir", tmp_path, code=1).stderr
+    new = tmp_path / "new"
+    assert "--override" in invoke("cluster", "up", "--dir", new, "--override", "num.partitions=x", code=1).stderr
+    assert "there is no cluster" in invoke("cluster", "status", "--dir", new, code=1).stderr
+    assert not new.exists()
