@@ -10,6 +10,8 @@ from random import Random
 import pytest
 
 from barnabas.broker.node import Node
+from barnabas.client import Admin
+from barnabas.client.admin.quotas import quota_entity
 from barnabas.client.connection import Connection
 from barnabas.config.server import load
 from barnabas.operations.local_cluster.formatting import format_joining
@@ -73,6 +75,24 @@ def test_a_forwarded_request_waits_for_the_next_controller() -> None:
             assert [row.error_code for row in response.topics] == [ErrorCode.NONE]
             connection.close()
             await until_all_have(cluster, "t")
+
+    asyncio.run(main())
+
+
+def test_a_client_of_the_controllers_finds_the_next_active_one() -> None:
+    async def main() -> None:
+        async with (
+            AsyncCluster(1, controllers=3) as cluster,
+            Admin({"bootstrap.controllers": cluster.bootstrap_controllers}) as admin,
+        ):
+            alice = quota_entity(user="alice")
+            for rate in (1000.0, 2000.0):
+                first = await cluster.wait_active_controller()
+                alteration = {alice: {"producer_byte_rate": rate}}
+                assert await admin.alter_client_quotas(alteration) == {alice: None}
+                await cluster.kill(first)
+                await cluster.wait_active_controller(other_than=first)
+                await cluster.start_node(first)
 
     asyncio.run(main())
 

@@ -108,7 +108,7 @@ def script(where: Addresses) -> Iterator[tuple[str, Message, int]]:
     update = UpdateFeaturesRequest.FeatureUpdateKey(feature="metadata.version", max_version_level=99, upgrade_type=1)
     yield "feature", UpdateFeaturesRequest(feature_updates=[update], timeout_ms=9000), 2
     listener = AddRaftVoterRequest.Listener(name="CONTROLLER", host=HOST, port=1)
-    add = {"timeout_ms": 5000, "listeners": [listener]}
+    add: dict[str, Any] = {"timeout_ms": 5000, "listeners": [listener]}
     yield "duplicate", AddRaftVoterRequest(voter_id=1, voter_directory_id=UNKNOWN, **add), 1
     yield "other", AddRaftVoterRequest(cluster_id="x", voter_id=9, voter_directory_id=UNKNOWN, **add), 1
     yield "no voter", AddRaftVoterRequest(voter_id=-1, voter_directory_id=UNKNOWN, **add), 1
@@ -136,6 +136,7 @@ def normal(answer: Message, where: Addresses, version: int) -> Any:
         if isinstance(value, str):
             for node_id, directory in where.directories.items():
                 value = value.replace(str(directory), f"directory of {node_id}")
+            value = re.sub(rf"\b(controller|broker) {text}\b", "leader", value)
             return re.sub(r"\[ReplicaKey.*\]", "[voters]", value.replace(where.cluster_id, "cluster"))
         return value
 
