@@ -38,6 +38,12 @@ class OwnConnections(NamedTuple):
         """Connect and log in. The certificate must have `host_name`, or else the host. Raises what `connect` raises."""
         if self.tls is None and self.login is None:
             return await Connection.open(host, port, client_id, timeout_ms=timeout_ms)
+        return await self.open_negotiated(host, port, client_id, host_name=host_name, timeout_ms=timeout_ms)
+
+    async def open_negotiated(
+        self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
+    ) -> Connection:
+        """Do the same, and negotiate versions, so that calls need none."""
         tls = None if self.tls is None else self.tls()
         return await connect(Address(host, port), Options(client_id, tls, self.login, timeout_ms, host_name))
 
@@ -50,6 +56,12 @@ def to_controllers(config: ServerConfig, random_nonce: Callable[[], str]) -> Own
     name = config.controller_listener_names[0]
     mechanism = config.get_str("sasl.mechanism.controller.protocol") or ""
     return _to_listener(config, name, mechanism, random_nonce)
+
+
+def to_brokers(config: ServerConfig, random_nonce: Callable[[], str]) -> OwnConnections:
+    """Return the connections to the listener between brokers. Raises `ConfigError`."""
+    mechanism = config.get_str("sasl.mechanism.inter.broker.protocol") or ""
+    return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce)
 
 
 def _to_listener(

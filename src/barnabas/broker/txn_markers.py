@@ -59,4 +59,6 @@ async def _wait_committed(partition: Partition, offset: int, timeout_ms: int) ->
             await partition.wait_committed(offset)
     except TimeoutError:
         return ErrorCode.REQUEST_TIMED_OUT
+    except KafkaError as error:
+        return error.code
     return ErrorCode.NONE

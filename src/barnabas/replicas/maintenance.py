@@ -53,6 +53,7 @@ class Maintenance:
             (self._delete_by_retention, delay_s, lambda: self._seconds("log.retention.check.interval.ms")),
             (self.cleaner.clean_all, delay_s, lambda: self._seconds("log.cleaner.backoff.ms")),
             (self._delete_files, 0.0, lambda: DELETION_CHECK_S),
+            (self._shrink_isrs, 0.0, lambda: self._seconds("replica.lag.time.max.ms") / 2),
             (self._expire_producers, 0.0, lambda: self._seconds("producer.id.expiration.check.interval.ms")),
         )
         for do, first_s, interval_s in every:
@@ -154,6 +155,9 @@ class Maintenance:
             elif now_ms - self._flushed_ms.setdefault(name, now_ms) >= opened.config.flush_ms:
                 del self._flushed_ms[name]
                 yield self._replicas.flush(partition)
+
+    async def _shrink_isrs(self) -> None:
+        await in_slices(self._replicas.shrink_isrs())
 
     async def _expire_producers(self) -> None:
         now_ms = self._now_ms()

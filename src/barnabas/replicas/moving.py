@@ -17,7 +17,8 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from barnabas.batches import BatchError, decode_header
+from barnabas.batches import BatchError
+from barnabas.replicas.copying import append_copy
 from barnabas.replicas.partition import Partition
 from barnabas.storage import CorruptLogError, Log, OffsetOutOfRangeError, StorageError
 from barnabas.wire import KafkaError
@@ -72,10 +73,7 @@ def append_slice(current: Log, future: Log, data: bytes, end: int) -> int:
         if future.log_end_offset < end:
             future.skip_to(end)  # compaction removed the last records
         return 0
-    first_offset = decode_header(data).base_offset
-    if first_offset < future.log_end_offset and not future.size_in_bytes:
-        future.truncate_fully_and_start_at(first_offset)  # the log start offset lies inside this batch
-    info = future.append_as_follower(data)
+    info = append_copy(future, data)
     if info is None:
         return 0
     if info.rolled is not None:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.batches import BatchHeader, InvalidBatch, ValidBatch, validate_in_slices
 from barnabas.batches.format import Buffer
+from barnabas.replicas.copying import append_copy
 from barnabas.replicas.large_payloads import LargePayloads
+from barnabas.replicas.leading import BrokerOf, Decided, Leading, Proposal
 from barnabas.replicas.topic_settings import TopicSettings, jittered
 from barnabas.replicas.traffic import TopicTraffic
 from barnabas.replicated.decision import Producer
 from barnabas.replicated.loop import Marker
 from barnabas.slices import Slices
 from barnabas.storage import AppendInfo, Log, LogConfig, StorageError, TopicPartition
+from barnabas.storage.errors import UnexpectedOffsetError
 from barnabas.storage.producers import AppendOrigin
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 
@@ -31,23 +34,41 @@ if TYPE_CHECKING:
 Watcher = Callable[[int], None]
 
 
+class Replication(NamedTuple):
+    """What all partitions of a broker need for the replicas on other brokers.
+
+    `propose` sends a change of the ISR to the controller. `broker_epoch` returns this broker's own.
+    """
+
+    broker_of: BrokerOf = lambda broker_id: None
+    broker_epoch: Callable[[], int] = lambda: -1
+    propose: Callable[[Partition, Proposal], None] = lambda partition, proposal: None
+    max_lag_ms: Callable[[], int] = lambda: 30_000
+
+
+ALONE = Replication()
+
+
 class Partition:
     """A replica. `state` is its state in the metadata image: leader, epoch, replicas and in-sync replicas."""
 
     __slots__ = (
         "_began_leading",
+        "_conditions",
         "_failed",
-        "_followers",
         "_jitter",
+        "_leading",
         "_log",
         "_node_id",
         "_now_ms",
         "_open",
         "_opening",
         "_payloads",
+        "_replication",
         "_rolled",
         "_settings",
         "_waiting",
+        "_waiting_followers",
         "_watchers",
         "high_watermark",
         "is_leader",
@@ -79,6 +100,7 @@ class Partition:
         rolled: Callable[[Partition, int], None],
         began_leading: Callable[[Partition], None],
         now_ms: Callable[[], int],
+        replication: Replication = ALONE,
         jitter: float = 0.0,
         traffic: TopicTraffic | None = None,
     ) -> None:
@@ -103,10 +125,14 @@ class Partition:
         self._log: Log | None = None
         self._watchers: tuple[Watcher, ...] = ()
         self._waiting: set[WaitingFetch] | tuple[()] = ()  # a set from the first wait on: most partitions are idle
-        self._followers: dict[int, int] | None = None
+        self._waiting_followers: set[WaitingFetch] | tuple[()] = ()
+        self._conditions: dict[asyncio.Future[None], Callable[[], bool]] | None = None  # who waits for what
+        self._replication = replication
         self.state = state
         self.is_leader = state.leader == node_id
         self.leader_epoch = state.leader_epoch
+        self._leading: Leading | None = None  # only for a leader with followers
+        self._follow_state()
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition_id}"
@@ -266,6 +292,9 @@ class Partition:
             traffic.messages_in += info.last_offset - info.base_offset + 1
             traffic.bytes_in += info.size_in_bytes
         self._advance(info.size_in_bytes)
+        if self._waiting_followers:
+            for waiting in tuple(self._waiting_followers):
+                waiting.advanced(info.size_in_bytes)
         return info
 
     @property
@@ -273,11 +302,58 @@ class Partition:
         """Whether `flush.messages` requires a flush now."""
         return self.log.log_end_offset - self.log.recovery_point >= self.settings.log.flush_messages
 
+    @property
+    def leading(self) -> Leading | None:
+        """The followers of this partition, or None if this broker does not lead it or has the only replica."""
+        return self._leading
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        """The in-sync replicas, as the controller last decided."""
+        return self.state.isr if self._leading is None else self._leading.isr
+
     def require_in_sync(self) -> None:
         """Raise NOT_ENOUGH_REPLICAS if fewer replicas are in sync than `min.insync.replicas`."""
-        in_sync, least = len(self.state.isr), self._settings(self.topic).min_insync_replicas
+        in_sync, least = len(self.isr), self._settings(self.topic).min_insync_replicas
         if in_sync < min(least, len(self.state.replicas)):
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self} has {in_sync} in-sync replicas and needs {least}")
+
+    # --- appending as a follower
+
+    def append_fetched(self, data: Buffer, leader_epoch: int) -> AppendInfo | None:
+        """Append batches that were fetched from the leader in this epoch, as they are, and return None if there are none.
+
+        Raises BatchError, UnexpectedOffsetError, and KAFKA_STORAGE_ERROR after a disk error.
+        """
+        try:
+            info = append_copy(self.log, data, max_leader_epoch=leader_epoch)
+        except UnexpectedOffsetError:
+            raise
+        except StorageError as error:
+            self._failed(self, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
+        if info is not None:
+            self.traffic.replication_bytes_in += info.size_in_bytes
+            if info.rolled is not None:
+                self._rolled(self, info.rolled)
+            elif self.is_flush_due:
+                self._rolled(self, info.last_offset + 1)
+        return info
+
+    def follow(self, high_watermark: int, log_start_offset: int) -> None:
+        """Follow the leader's high watermark and log start offset, as far as this log goes. Raises KafkaError."""
+        log = self.log
+        end = min(high_watermark, log.log_end_offset)
+        if end > self.high_watermark:
+            self._committed(log, end)
+            if self._waiting:
+                self.wake(0)
+        if log.log_start_offset < log_start_offset <= self.high_watermark:
+            try:
+                log.advance_log_start_offset(log_start_offset)
+            except StorageError as error:
+                self._failed(self, error)
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
 
     # --- high watermark
 
@@ -291,60 +367,132 @@ class Partition:
         return stop
 
     async def wait_committed(self, offset: int) -> None:
-        """Wait until the high watermark is above `offset`. The caller sets the timeout."""
-        if self.high_watermark > offset:
+        """Wait until the high watermark is above `offset`. The caller sets the timeout.
+
+        Raises NOT_LEADER_OR_FOLLOWER as soon as this broker no longer leads the partition, KAFKA_STORAGE_ERROR if its log
+        dir fails, and NOT_ENOUGH_REPLICAS_AFTER_APPEND if it is committed but too few replicas are in sync by then.
+        """
+        await self._wait_until(lambda: self.high_watermark > offset)
+        if self._leading is not None:
+            least = min(self.settings.min_insync_replicas, self._leading.replica_count)
+            if len(self._leading.maximal_isr) < least:
+                raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+
+    async def wait_deleted(self, offset: int) -> None:
+        """Wait until all replicas on live brokers begin at `offset` or later. The caller sets the timeout.
+
+        Raises NOT_LEADER_OR_FOLLOWER and KAFKA_STORAGE_ERROR like `wait_committed`.
+        """
+        await self._wait_until(lambda: self.low_watermark >= offset)
+
+    async def _wait_until(self, is_done: Callable[[], bool]) -> None:
+        if is_done():
             return
+        if not self.is_leader or self.is_offline:
+            raise self._not_committed()
         done = asyncio.get_running_loop().create_future()
-
-        def look(high_watermark: int) -> None:
-            if high_watermark > offset and not done.done():
-                done.set_result(None)
-
-        stop = self.watch(look)
+        if self._conditions is None:
+            self._conditions = {}
+        self._conditions[done] = is_done
         try:
             await done
         finally:
-            stop()
+            self._conditions.pop(done, None)
+
+    def _check_conditions(self) -> None:
+        if self._conditions:
+            for done, is_done in list(self._conditions.items()):
+                if not done.done() and is_done():
+                    done.set_result(None)
+
+    def _not_committed(self) -> KafkaError:
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR if self.is_offline else ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     @property
     def waiting_count(self) -> int:
         """The number of fetches that wait for this partition."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._waiting_followers)
 
     def wait(self, waiting: WaitingFetch) -> None:
-        if not isinstance(self._waiting, set):
-            self._waiting = set()
-        self._waiting.add(waiting)
+        """Wake this fetch when more can be read: for a follower whatever is appended, for others what is committed."""
+        if waiting.is_follower:
+            if not isinstance(self._waiting_followers, set):
+                self._waiting_followers = set()
+            self._waiting_followers.add(waiting)
+        else:
+            if not isinstance(self._waiting, set):
+                self._waiting = set()
+            self._waiting.add(waiting)
 
     def stop_waiting(self, waiting: WaitingFetch) -> None:
-        if isinstance(self._waiting, set):
-            self._waiting.discard(waiting)
+        for each in (self._waiting, self._waiting_followers):
+            if isinstance(each, set):
+                each.discard(waiting)
 
-    def fetched(self, replica_id: int, offset: int) -> None:
-        """Record that a follower fetches from `offset`, and so has everything before it."""
-        if self._followers is None:
-            self._followers = {}
-        self._followers[replica_id] = offset
+    def fetched(self, replica_id: int, offset: int, log_start_offset: int = -1, broker_epoch: int = -1) -> None:
+        """Record that a follower fetches from `offset`, and so has everything before it. Raises NOT_LEADER_OR_FOLLOWER.
+
+        If that makes it ready for the ISR, it is proposed.
+        """
+        leading, log = self._leading, self._log
+        if leading is None or log is None:
+            return
+        leading.fetched(replica_id, offset, log_start_offset, broker_epoch, log.log_end_offset, self._now_ms())
+        if replica_id not in leading.isr:
+            epoch_start = log.epochs.entries[-1].start_offset if log.epochs.entries else 0
+            self._propose(
+                leading.expand(replica_id, self.high_watermark, epoch_start, self._replication.broker_epoch())
+            )
         self._advance(0)
+
+    def shrink_isr(self) -> None:
+        """Propose to remove followers from the ISR that were not caught up for `replica.lag.time.max.ms`."""
+        leading, log = self._leading, self._log
+        if leading is not None and log is not None and not self.is_offline:
+            self._propose(leading.shrink(log.log_end_offset, self._now_ms(), self._replication.broker_epoch()))
+            self._advance(0)  # a replica that is no longer caught up may have held it back
+
+    def altered(self, proposal: Proposal, answer: Decided | ErrorCode) -> bool:
+        """Follow the controller's answer to a proposal. Return whether to send it again."""
+        if self._leading is None or self._log is None:
+            return False
+        is_again = self._leading.answered(proposal, answer)
+        self._advance(0)
+        return is_again
+
+    def _propose(self, proposal: Proposal | None) -> None:
+        if proposal is not None:
+            self._replication.propose(self, proposal)
+
+    @property
+    def low_watermark(self) -> int:
+        """The lowest log start offset among the replicas on live brokers."""
+        own = self.log.log_start_offset
+        return own if self._leading is None else self._leading.low_watermark(own)
 
     def _advance(self, appended_bytes: int) -> None:
         """Advance the high watermark to the lowest end offset among the in-sync replicas."""
         assert self._log is not None
-        isr = self.state.isr
         end = self._log.log_end_offset
-        if len(isr) > 1:
-            followers = self._followers or {}
-            end = min(end, *(followers.get(each, -1) for each in isr if each != self._node_id))
+        leading = self._leading
+        if leading is not None:
+            if len(leading.isr) < min(self.settings.min_insync_replicas, leading.replica_count):
+                return
+            end = leading.high_watermark(end, self._now_ms())
         if end > self.high_watermark:
-            self.high_watermark = end
-            self._log.last_stable_offset(end)  # also drops ended transactions that are replicated everywhere
-            for watcher in self._watchers:
-                watcher(end)
+            self._committed(self._log, end)
             if self._waiting:
                 self.wake(appended_bytes)
 
+    def _committed(self, log: Log, high_watermark: int) -> None:
+        self.high_watermark = high_watermark
+        log.last_stable_offset(high_watermark)  # also drops ended transactions that are replicated everywhere
+        for watcher in self._watchers:
+            watcher(high_watermark)
+        self._check_conditions()
+
     def wake(self, appended_bytes: int) -> None:
-        """Wake the fetches that wait here, because more can be read."""
+        """Wake the consumers' fetches that wait here, because more can be read."""
         for waiting in tuple(self._waiting):
             waiting.advanced(appended_bytes)
 
@@ -356,18 +504,36 @@ class Partition:
         self.state = state
         self.is_leader = state.leader == self._node_id
         self.leader_epoch = state.leader_epoch
+        if not was_leader:
+            self._leading = None
+        self._follow_state()
         if self._log is not None and self.is_leader:
             if self.leader_epoch != old_epoch or not was_leader:
-                self._followers = None
                 self._begin_leading(self._log)
             self._advance(0)
+            self._check_conditions()
         if was_leader and (not self.is_leader or self.leader_epoch != old_epoch):
             self.wake_all()
 
+    def _follow_state(self) -> None:
+        if not self.is_leader or len(self.state.replicas) == 1:
+            self._leading = None
+        elif self._leading is not None:
+            self._leading.decided(self.state, self._now_ms())
+        else:
+            replication = self._replication
+            self._leading = Leading(
+                self._node_id, self.state, replication.broker_of, replication.max_lag_ms(), self._now_ms()
+            )
+
     def wake_all(self) -> None:
-        """Wake every waiting fetch, because the leader, the log or its log dir has changed."""
-        for waiting in tuple(self._waiting):
+        """Wake everyone who waits, because the leader, the log or its log dir has changed."""
+        for waiting in (*self._waiting, *self._waiting_followers):
             waiting.disturbed()
+        if self._conditions and (self.is_offline or not self.is_leader):
+            for done in list(self._conditions):
+                if not done.done():
+                    done.set_exception(self._not_committed())
 
     def fail(self) -> None:
         """Take the replica offline, because its log dir failed or it was removed."""

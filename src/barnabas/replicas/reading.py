@@ -46,6 +46,8 @@ class Limits(NamedTuple):
     min_bytes: int
     replica_id: int = CONSUMER
     only_leader: bool = False
+    replica_epoch: int = NO_EPOCH  # of the follower's broker
+    rack_id: str = ""
 
     @property
     def is_follower(self) -> bool:
@@ -141,7 +143,7 @@ def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_fir
                 partition = replicas.partition(each.topic or "", each.partition)  # it may be deleted meanwhile
             one = _find(partition, each, limits, left, is_empty)
             if is_first and limits.replica_id >= 0 and one.diverging is None:
-                partition.fetched(limits.replica_id, each.fetch_offset)
+                partition.fetched(limits.replica_id, each.fetch_offset, each.log_start_offset, limits.replica_epoch)
         except StorageError as error:
             assert partition is not None
             one = Found(each, failed(replicas, partition, error))

@@ -23,15 +23,17 @@ from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.brokers import Broker
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic, touched_topics
 from barnabas.replicas.large_payloads import LargePayloads
+from barnabas.replicas.leading import Proposal
 from barnabas.replicas.log_dir_checkpoints import LogDirCheckpoints
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.moving import Moves
-from barnabas.replicas.partition import Partition
+from barnabas.replicas.partition import Partition, Replication
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
 from barnabas.replicas.traffic import Traffic
 from barnabas.replicas.unopened_logs import UnopenedLogs
@@ -66,6 +68,8 @@ CLOSED_AT_ONCE = 16
 CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
+DEFAULT_MAX_LAG_MS = 30_000
+
 Led = Callable[[Partition, bool], None]
 Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
 
@@ -75,6 +79,8 @@ class Replicas:
 
     `topic_values` returns all configs of a topic. `led` is called whenever this broker starts or stops leading a
     partition. `assign` tells the controller in which directory a replica is, and calls back once that is accepted.
+    `followed` is called when this broker starts or stops following a partition, or the leader or its epoch has changed.
+    `propose` sends a change of the ISR to the controller.
     """
 
     def __init__(
@@ -89,6 +95,9 @@ class Replicas:
         led: Led = lambda partition, leads: None,
         offline: Callable[[], None] = lambda: None,
         assign: Assign = lambda partition, directory_id, accepted: accepted(),
+        followed: Callable[[Partition], None] = lambda partition: None,
+        propose: Callable[[Partition, Proposal], None] = lambda partition, proposal: None,
+        broker_epoch: Callable[[], int] = lambda: -1,
     ) -> None:
         self._node_id = node_id
         self._directories = directories
@@ -110,9 +119,11 @@ class Replicas:
             "rolled": self._flush_soon,
             "began_leading": self._write_epochs_soon,
             "now_ms": now_ms,
+            "replication": Replication(self._broker, broker_epoch, propose, self._max_lag_ms),
         }
         self._config = config
         self._led = led
+        self._followed = followed
         self._told_offline = offline
         self._assign = assign
         self._by_topic: dict[str, dict[int, Partition]] = {}
@@ -258,6 +269,7 @@ class Replicas:
                 self._tell_place(known)
                 if was != (known.is_leader, known.leader_epoch):
                     self._led(known, known.is_leader)
+                    self._followed(known)
 
     def _add(self, topic: Topic, partition_id: int) -> None:
         state = topic.partitions[partition_id]
@@ -284,6 +296,8 @@ class Replicas:
         self._by_topic.setdefault(topic.name, {})[partition_id] = partition
         if partition.is_leader:
             self._led(partition, True)
+        else:
+            self._followed(partition)
         future = self._futures.pop(name, None)
         if future is not None and not partition.is_offline:
             self.moves.resume(partition, *future)
@@ -333,6 +347,7 @@ class Replicas:
         opened = partition.opened_log
         is_working = not partition.is_offline
         partition.fail()
+        self._followed(partition)
         if is_working and not partition.is_opening:  # otherwise a thread has the files, and they are renamed after it
             self._set_aside(Path(partition.log_dir), name, opened)
 
@@ -489,14 +504,18 @@ class Replicas:
         except Exception:
             _log.exception("could not open the log of %s", partition)
         finally:
-            partition.is_opening = False
-            if self._opening.get(partition.name) is asyncio.current_task():
-                del self._opening[partition.name]
-            self.unopened.discard(partition)
-        if opened is not None and partition.opened_log is not opened:
-            opened.abandon()
-            if self._directories.is_online(partition.log_dir):  # it was deleted or reassigned meanwhile
-                self._set_aside(Path(partition.log_dir), partition.name, opened)
+            self._was_worked_on(partition, opened)
+
+    def _was_worked_on(self, partition: Partition, log: Log | None) -> None:
+        """Take a log back from a thread. If the partition was deleted or reassigned meanwhile, its files are set aside."""
+        partition.is_opening = False
+        if self._opening.get(partition.name) is asyncio.current_task():
+            del self._opening[partition.name]
+        self.unopened.discard(partition)
+        if log is not None and partition.opened_log is not log:
+            log.abandon()
+            if self._directories.is_online(partition.log_dir):
+                self._set_aside(Path(partition.log_dir), partition.name, log)
 
     def _max_openers(self) -> int:
         config = self._config()
@@ -665,6 +684,43 @@ class Replicas:
         text = None if config is None else config.given.get("replica.alter.log.dirs.io.max.bytes.per.second")
         return MAX_INT64 if text is None else int(text)
 
+    # --- replicas on other brokers
+
+    def _broker(self, broker_id: int) -> Broker | None:
+        return None if self._image is None else self._image.brokers.get(broker_id)
+
+    def _max_lag_ms(self) -> int:
+        config = self._config()
+        return DEFAULT_MAX_LAG_MS if config is None else config.get_int("replica.lag.time.max.ms")
+
+    def shrink_isrs(self) -> Slices[None]:
+        """Propose to remove lagging followers from the in-sync replicas of the partitions that this broker leads."""
+        for partition in self:
+            if partition.leading is not None:
+                partition.shrink_isr()
+            yield
+
+    async def truncate(self, partition: Partition, change: Callable[[Log], object]) -> None:
+        """Shorten the log of a follower in a thread. Meanwhile whoever needs the log waits, as while it is opened."""
+        log = partition.swap_log(None, partition.log_dir)
+        if log is None:
+            return
+        partition.is_opening = True
+        task = asyncio.get_running_loop().create_task(self._truncate(partition, log, change))
+        self._opening[partition.name] = task
+        await asyncio.shield(task)
+
+    async def _truncate(self, partition: Partition, log: Log, change: Callable[[Log], object]) -> None:
+        try:
+            await asyncio.to_thread(change, log)
+            if not partition.is_offline:
+                partition.use(log)
+        except StorageError as error:
+            if not partition.is_offline:  # false if it was deleted meanwhile
+                self._failed(partition, error)
+        finally:
+            self._was_worked_on(partition, log)
+
     # --- flushing and disk failures
 
     async def flush(self, partition: Partition, up_to_offset: int | None = None) -> None:
@@ -727,6 +783,7 @@ class Replicas:
             if partition.log_dir == path and not partition.is_offline:
                 was_leader = partition.is_leader
                 partition.fail()
+                self._followed(partition)
                 if was_leader:
                     self._led(partition, False)
         self._told_offline()

@@ -30,6 +30,8 @@ class TopicSettings(NamedTuple):
     log: LogConfig
     min_insync_replicas: int
     segment_jitter_ms: int
+    leader_throttled_replicas: tuple[str, ...] = ()
+    follower_throttled_replicas: tuple[str, ...] = ()
 
 
 def topic_settings(values: Mapping[str, Value], broker: ServerConfig | None = None) -> TopicSettings:
@@ -54,7 +56,14 @@ def topic_settings(values: Mapping[str, Value], broker: ServerConfig | None = No
             max_producer_ids=broker.get_int("barnabas.producer.ids.max.per.partition"),
             transaction_partition_verification_enable=broker.get_bool("transaction.partition.verification.enable"),
         )
-    return TopicSettings(rules, log, value("min.insync.replicas"), value("segment.jitter.ms"))
+    return TopicSettings(
+        rules,
+        log,
+        value("min.insync.replicas"),
+        value("segment.jitter.ms"),
+        tuple(value("leader.replication.throttled.replicas")),
+        tuple(value("follower.replication.throttled.replicas")),
+    )
 
 
 def jittered(settings: TopicSettings, share: float) -> LogConfig:

@@ -20,6 +20,7 @@ class TopicTraffic:
         "fetch_requests",
         "messages_in",
         "produce_requests",
+        "replication_bytes_in",
         "replication_bytes_out",
     )
 
@@ -28,6 +29,7 @@ class TopicTraffic:
         self.bytes_in = 0
         self.bytes_out = 0
         self.bytes_rejected = 0
+        self.replication_bytes_in = 0
         self.replication_bytes_out = 0
         self.produce_requests = 0  # one for each partition of a request
         self.fetch_requests = 0  # one for each partition of a response

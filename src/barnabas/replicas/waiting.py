@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 class WaitingFetch:
     """A single wait, registered with its partitions while it lasts."""
 
-    __slots__ = ("_future", "_wanted_bytes")
+    __slots__ = ("_future", "_wanted_bytes", "is_follower")
 
-    def __init__(self, wanted_bytes: int) -> None:
+    def __init__(self, wanted_bytes: int, *, is_follower: bool = False) -> None:
+        self.is_follower = is_follower
         self._wanted_bytes = wanted_bytes
         self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

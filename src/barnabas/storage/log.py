@@ -549,9 +549,12 @@ class Log:
     def truncate_to(self, offset: int) -> int:
         """Remove everything from an offset on, and return the new end offset.
 
-        It is `offset`, or smaller if that was in the middle of a batch, because batches are removed as a whole.
+        It is `offset`, or smaller if that was in the middle of a batch, because batches are removed as a whole. An epoch
+        that was to begin at `offset` or later is removed even if there are no records to remove.
         """
         if offset >= self.log_end_offset:
+            with self._writing():
+                self.epochs.truncate_from_end(offset)
             return self.log_end_offset
         if offset < self._segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)

@@ -72,7 +72,6 @@ def fill(found: MemoryNode, topic: str, offset: int) -> None:
     missing = offset - partition.log_end_offset
     if missing > 0:
         partition.append(validated(build_batch([Record(number, 1, b"k", b"v") for number in range(missing)])))
-        partition.fetched(2, offset)
 
 
 @pytest.mark.parametrize("version", range(3, 14))

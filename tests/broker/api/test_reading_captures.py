@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.batches import end_of_whole_batches
+from barnabas.batches.format import MAX_INT64
 from barnabas.storage import LOG_START_OFFSET_CHECKPOINT
 from barnabas.wire import Uuid
 from tests.broker.harness import MemoryNode
@@ -109,5 +110,10 @@ def test_kafka_s_answers_to_deletions_one_after_another(tmp_path: Path) -> None:
     node_dir = storage.extract_node(tmp_path)
     (node_dir / "d1" / LOG_START_OFFSET_CHECKPOINT).unlink()
     node = node_over(node_dir, OFFSET_OF_3B)
+    for partition in node.replicas:
+        if partition.leading is not None:
+            for replica in partition.leading.followers:
+                partition.log  # noqa: B018  open it
+                partition.fetched(replica, partition.log_end_offset, log_start_offset=MAX_INT64)
     for capture in captures("DeleteRecords"):
         assert capture.ask(node) == capture.answer, str(capture)

@@ -74,6 +74,8 @@ def _fetch(context: Context, request: FetchRequest) -> Slices[FetchResponse | Aw
         min_bytes=min(request.min_bytes, max_bytes),
         replica_id=replica_id,
         only_leader=replica_id >= 0 or (replica_id == reading.CONSUMER and version < _FIRST_WITH_FOLLOWER_FETCHING),
+        replica_epoch=request.replica_state.replica_epoch,
+        rack_id=request.rack_id,
     )
     fetch = yield from services.fetch_sessions.begin(
         request,
@@ -100,7 +102,8 @@ async def _wait(asked: Asked, found: list[Found], max_wait_ms: int) -> FetchResp
         if not reading.has_moved(found):  # a log may have changed before this coroutine started
             partitions = [each.partition for each in found if each.partition is not None]
             left_ms = max(1, round((until - clock()) * 1000))
-            await WaitingFetch(limits.min_bytes - reading.size_of(found)).wait(partitions, left_ms)
+            waiting = WaitingFetch(limits.min_bytes - reading.size_of(found), is_follower=limits.is_follower)
+            await waiting.wait(partitions, left_ms)
         found = await in_slices(reading.find(replicas, asked.readable, limits, is_first=False))
         is_over = clock() >= until or reading.is_enough(found, limits.min_bytes)
     return await in_slices(_answer(asked, found))

@@ -2,10 +2,10 @@
 
 Needs WRITE on each topic, and WRITE on the transactional id if there are records of a transaction. Each partition's
 batch is validated and appended as received, byte for byte. With acks=all the response waits until all in-sync replicas
-have the batches, or fails with REQUEST_TIMED_OUT. Topics have names up to version 12 and ids from 13 on. With acks=0
-there is no response, and an error closes the connection. Errors are per partition. The whole request fails only without
-permission on the transactional id, or if its transactional batches have different producers. Rows have the order of the
-request (Kafka: of a hash table).
+have the batches, or fails with REQUEST_TIMED_OUT, or at once when another broker becomes the leader. Topics have names
+up to version 12 and ids from 13 on. With acks=0 there is no response, and an error closes the connection. Errors are per
+partition. The whole request fails only without permission on the transactional id, or if its transactional batches have
+different producers. Rows have the order of the request (Kafka: of a hash table).
 """
 
 from __future__ import annotations
@@ -255,7 +255,10 @@ def _tell_leader(context: Context, response: ProduceResponse, topic: Topic, row:
 async def _wait(
     context: Context, response: ProduceResponse, uncommitted: list[Uncommitted], request: ProduceRequest
 ) -> ProduceResponse:
-    """Wait until all batches are flushed, where the topic requires it, and committed, or the timeout has passed."""
+    """Wait until all batches are flushed, where the topic requires it, and committed, or the timeout has passed.
+
+    If another broker becomes the leader meanwhile, the response says so at once.
+    """
     for row, partition, _ in uncommitted:
         if partition.is_flush_due:
             try:
@@ -264,18 +267,29 @@ async def _wait(
                 _fail(row, error.code)
     if request.acks == -1:
         await _wait_committed(uncommitted, request.timeout_ms)
+        if context.version >= FIRST_WITH_LEADERS:
+            for topic in response.responses:
+                for row in topic.partition_responses:
+                    _tell_leader(context, response, topic, row)
     return response
 
 
 async def _wait_committed(uncommitted: list[Uncommitted], timeout_ms: int) -> None:
+    """Wait for all batches, each of which may fail on its own. As in Kafka, a row with an error keeps its offset."""
+    waiting = list(uncommitted)
     try:
         async with asyncio.timeout(max(timeout_ms, 0) / 1000):
-            for _, partition, offset in uncommitted:
-                await partition.wait_committed(offset)
+            while waiting:
+                row, partition, offset = waiting[-1]
+                try:
+                    await partition.wait_committed(offset)
+                except KafkaError as error:
+                    row.error_code = error.code
+                waiting.pop()
     except TimeoutError:
-        for row, partition, offset in uncommitted:
+        for row, partition, offset in waiting:
             if partition.high_watermark <= offset:
-                _fail(row, ErrorCode.REQUEST_TIMED_OUT)
+                row.error_code = ErrorCode.REQUEST_TIMED_OUT
 
 
 def _fail(row: Row, code: ErrorCode) -> None:

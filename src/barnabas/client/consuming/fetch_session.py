@@ -1,6 +1,8 @@
-"""A fetch session (KIP-227), as the client sees it: the partitions that a broker remembers, and the next request. Pure.
+"""A fetch session (KIP-227), as the fetching side sees it: the partitions that a broker remembers, and the next request.
 
-Its one rule: after each request, the broker remembers exactly the partitions that the consumer wants. A full request
+Consumers and followers use it. Pure.
+
+Its one rule: after each request, the broker remembers exactly the partitions that the fetching side wants. A full request
 lists all of them. An incremental request lists only partitions that are new or whose offset, leader epoch or topic id
 changed, and those to forget. After an error, or if a request was not answered, the next request is full: it closes the
 session and asks for a new one.
@@ -45,6 +47,8 @@ class Wanted(NamedTuple):
     fetch_offset: int
     leader_epoch: int = -1
     topic_id: Uuid = ZERO_UUID
+    last_fetched_epoch: int = -1  # this and the next only for followers
+    log_start_offset: int = -1
 
 
 class SessionRequest(NamedTuple):
@@ -61,7 +65,7 @@ class SessionRequest(NamedTuple):
 
 
 class FetchSession:
-    """The session of one consumer with one broker."""
+    """The session of one consumer or follower with one broker."""
 
     __slots__ = ("_epoch", "_id", "_is_answered", "_known", "_uses_ids")
 

@@ -19,6 +19,7 @@ BY_FIELD = {
     "bytes_in": _metric("bytesin", "Bytes of batches appended to partitions that this broker leads."),
     "bytes_out": _metric("bytesout", "Bytes of batches sent to consumers."),
     "bytes_rejected": _metric("bytesrejected", "Bytes of batches that were refused."),
+    "replication_bytes_in": _metric("replicationbytesin", "Bytes of batches fetched from leaders."),
     "replication_bytes_out": _metric("replicationbytesout", "Bytes of batches sent to followers."),
     "produce_requests": _metric("totalproducerequests", "Produce requests, one for each of their partitions."),
     "fetch_requests": _metric("totalfetchrequests", "Partitions in Fetch responses."),
