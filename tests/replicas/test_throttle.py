@@ -7,10 +7,11 @@ from barnabas.replicas.throttle import Throttle
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
     now_ms = [0]
-    throttle = Throttle(lambda: now_ms[0])
+    limit = [10**12]
+    throttle = Throttle(lambda: limit[0], lambda: now_ms[0])
     throttle.record(10**9)
-    assert not throttle.is_exceeded  # there is no limit
-    throttle.max_bytes_per_second = 1000.0
+    assert not throttle.is_exceeded
+    limit[0] = 1000
     assert throttle.is_exceeded
     now_ms[0] = 11_000
     assert not throttle.is_exceeded

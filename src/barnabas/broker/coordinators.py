@@ -16,7 +16,7 @@ from barnabas.replicas.partition import Partition
 from barnabas.replicated.scheduler import Scheduler
 from barnabas.steps import Slices
 from barnabas.transactions.coordinator import TransactionCoordinator
-from barnabas.transactions.markers import WriteMarkers
+from barnabas.transactions.markers import AskBroker, WriteMarkers
 from barnabas.transactions.producer_ids import Allocate, ProducerIds
 from barnabas.transactions.state import TOPIC as TRANSACTIONS_TOPIC
 
@@ -43,10 +43,13 @@ class Coordinators:
         random: Random,
         allocate_producer_ids: Allocate,
         write_markers: WriteMarkers,
+        ask_broker: AskBroker | None = None,
     ) -> None:
         self.groups = GroupCoordinator(config, image, scheduler, monotonic_ms, random)
         self.producer_ids = ProducerIds(allocate_producer_ids, monotonic_ms)
-        self.transactions = TransactionCoordinator(config, image, scheduler, self.producer_ids, write_markers)
+        self.transactions = TransactionCoordinator(
+            config, image, scheduler, self.producer_ids, write_markers, ask_broker
+        )
         self._by_topic: dict[str, GroupCoordinator | TransactionCoordinator] = {
             OFFSETS_TOPIC: self.groups,
             TRANSACTIONS_TOPIC: self.transactions,

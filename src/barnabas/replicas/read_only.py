@@ -160,7 +160,7 @@ class ReadOnlyReplicas(Replicas):
                 topic.topic_id,
                 topic.partitions[name.partition],
                 log_dir=found.log_dir,
-                node_id=self._node_id,
+                node_id=self.node_id,
                 settings=self.settings,
                 open_log=self._open_log,
                 opening=self.opening,

@@ -9,11 +9,12 @@ Batches are returned whole. Kafka cuts the last one at the limit, and clients di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.replicas.fetch_sessions import PAUSE_EVERY, Wanted
+from barnabas.replicas.throttle import is_throttled
 from barnabas.slices import Slices
 from barnabas.storage import FileRange, StorageError
 from barnabas.storage.aborted import AbortedTxn
@@ -47,7 +48,7 @@ class Limits(NamedTuple):
     replica_id: int = CONSUMER
     only_leader: bool = False
     replica_epoch: int = NO_EPOCH  # of the follower's broker
-    rack_id: str = ""
+    near: Callable[[Partition, int], int | None] | None = None  # finds a follower near the consumer, by its offset
 
     @property
     def is_follower(self) -> bool:
@@ -69,6 +70,7 @@ class Found(NamedTuple):
     end: int = -1
     batches: FileRange | None = None
     diverging: EpochEndOffset | None = None
+    preferred_read_replica: int = -1
 
 
 class StoredRecords:
@@ -142,6 +144,8 @@ def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_fir
                 yield partition.opening()
                 partition = replicas.partition(each.topic or "", each.partition)  # it may be deleted meanwhile
             one = _find(partition, each, limits, left, is_empty)
+            if one.batches is not None and limits.replica_id >= 0 and is_paused(replicas, partition, limits.replica_id):
+                one = one._replace(batches=None)
             if is_first and limits.replica_id >= 0 and one.diverging is None:
                 partition.fetched(limits.replica_id, each.fetch_offset, each.log_start_offset, limits.replica_epoch)
         except StorageError as error:
@@ -160,7 +164,7 @@ def is_enough(found: Sequence[Found], min_bytes: int) -> bool:
     """Whether to respond at once: there are enough bytes, or an error, or more data than the limits allow."""
     size = 0
     for each in found:
-        if each.error_code or each.diverging is not None:
+        if each.error_code or each.diverging is not None or each.preferred_read_replica >= 0:
             return True
         if each.batches is not None:
             size += each.batches.size
@@ -207,9 +211,12 @@ def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_em
         end = partition.last_stable_offset if limits.isolation is Isolation.LAST_STABLE else log.log_end_offset
     offset = wanted.fetch_offset
     diverging = batches = None
-    if wanted.last_fetched_epoch >= 0:
+    preferred = -1
+    if limits.near is not None and (nearest := limits.near(partition, offset)) is not None:
+        preferred = nearest
+    elif wanted.last_fetched_epoch >= 0:
         diverging = _divergence(partition, offset, wanted.last_fetched_epoch)
-    if offset != end and diverging is None:
+    if offset != end and diverging is None and preferred < 0:
         max_bytes = max(0, min(wanted.max_bytes, left))
         batches = log.find_range(offset, max_bytes, end, min_one_batch=is_empty)
     return Found(
@@ -222,6 +229,7 @@ def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_em
         end,
         batches,
         diverging,
+        preferred,
     )
 
 
@@ -234,6 +242,27 @@ def failed(replicas: Replicas, partition: Partition, error: StorageError) -> Err
     if is_of_dir and not partition.is_offline:  # false if it was deleted meanwhile
         replicas.fail_dir(partition.log_dir, error)
     return error.code
+
+
+def is_throttled_leader(replicas: Replicas, partition: Partition) -> bool:
+    """Whether this broker limits what it sends to followers of the partition that are not in sync."""
+    named = partition.settings.leader_throttled_replicas
+    return bool(named) and is_throttled(named, partition.partition_id, replicas.node_id)
+
+
+def count_throttled(replicas: Replicas, partition: Partition, size: int) -> None:
+    """Count bytes that a follower is sent, if they are limited."""
+    if is_throttled_leader(replicas, partition):
+        replicas.leader_throttle.record(size)
+
+
+def is_paused(replicas: Replicas, partition: Partition, replica_id: int) -> bool:
+    """Whether a follower gets nothing now, because it is not in sync, and more than the limit was sent."""
+    return (
+        is_throttled_leader(replicas, partition)
+        and replica_id not in partition.isr
+        and replicas.leader_throttle.is_exceeded
+    )
 
 
 def _check_follower(partition: Partition, replica_id: int, current_leader_epoch: int) -> None:

@@ -34,6 +34,7 @@ from barnabas.replicas.log_dir_checkpoints import LogDirCheckpoints
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.moving import Moves
 from barnabas.replicas.partition import Partition, Replication
+from barnabas.replicas.throttle import Throttle
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
 from barnabas.replicas.traffic import Traffic
 from barnabas.replicas.unopened_logs import UnopenedLogs
@@ -69,6 +70,7 @@ CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
 DEFAULT_MAX_LAG_MS = 30_000
+RACK_AWARE_REPLICA_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Led = Callable[[Partition, bool], None]
 Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
@@ -99,7 +101,7 @@ class Replicas:
         propose: Callable[[Partition, Proposal], None] = lambda partition, proposal: None,
         broker_epoch: Callable[[], int] = lambda: -1,
     ) -> None:
-        self._node_id = node_id
+        self.node_id = node_id
         self._directories = directories
         self._topic_values = topic_values
         self._now_ms = now_ms
@@ -141,7 +143,9 @@ class Replicas:
         self._unwritten_epochs: dict[Partition, None] = {}
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
-        self.moves = Moves(self, self._max_move_bytes_per_second)
+        self.moves = Moves(self, lambda: self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
+        self.leader_throttle = Throttle(lambda: self._rate("leader.replication.throttled.rate"), now_ms)
+        self.follower_throttle = Throttle(lambda: self._rate("follower.replication.throttled.rate"), now_ms)
         self.carry_cleaner_offset: Callable[[Partition, str], None] = lambda partition, log_dir: None
         self._image: MetadataImage | None = None
 
@@ -255,7 +259,7 @@ class Replicas:
             if old is not None and partition_id < len(old.partitions) and old.partitions[partition_id] is state:
                 continue
             known = self.get(new.name, partition_id)
-            if self._node_id not in state.replicas:
+            if self.node_id not in state.replicas:
                 if known is not None:
                     self._remove(known)
             elif known is None:
@@ -274,7 +278,7 @@ class Replicas:
     def _add(self, topic: Topic, partition_id: int) -> None:
         state = topic.partitions[partition_id]
         name = TopicPartition(topic.name, partition_id)
-        log_dir = self._found.get(name) or self._choose_dir(name, state.directory(self._node_id))
+        log_dir = self._found.get(name) or self._choose_dir(name, state.directory(self.node_id))
         partition = Partition(
             topic.name,
             partition_id,
@@ -305,7 +309,7 @@ class Replicas:
 
     def _tell_place(self, partition: Partition) -> None:
         """Tell the controller where a replica is, unless it knows that, or knows where the replica is moving to."""
-        known = partition.state.directory(self._node_id)
+        known = partition.state.directory(self.node_id)
         move = self.moves.get(partition)
         if move is not None and known == self._directories.id_of(move.log_dir):
             return
@@ -460,12 +464,12 @@ class Replicas:
         if topic is None or not 0 <= name.partition < len(topic.partitions):
             return False
         is_same = topic_id is None or topic_id == topic.topic_id
-        return is_same and self._node_id in topic.partitions[name.partition].replicas
+        return is_same and self.node_id in topic.partitions[name.partition].replicas
 
     def _is_assigned(self, name: TopicPartition, log_dir: str, image: MetadataImage) -> bool:
         """Whether the metadata has this replica in that log dir."""
         topic, directory_id = image.topics.get(name.topic), self._directories.id_of(log_dir)
-        return topic is not None and topic.partitions[name.partition].directory(self._node_id) == directory_id
+        return topic is not None and topic.partitions[name.partition].directory(self.node_id) == directory_id
 
     def _open_log(self, partition: Partition) -> Log:
         """Open a log at once, on the event loop."""
@@ -679,9 +683,10 @@ class Replicas:
         self._left.discard(old)
         old.abandon()
 
-    def _max_move_bytes_per_second(self) -> int:
+    def _rate(self, name: str) -> int:
+        """Return a limit that exists only as a dynamic config."""
         config = self._config()
-        text = None if config is None else config.given.get("replica.alter.log.dirs.io.max.bytes.per.second")
+        text = None if config is None else config.given.get(name)
         return MAX_INT64 if text is None else int(text)
 
     # --- replicas on other brokers
@@ -692,6 +697,26 @@ class Replicas:
     def _max_lag_ms(self) -> int:
         config = self._config()
         return DEFAULT_MAX_LAG_MS if config is None else config.get_int("replica.lag.time.max.ms")
+
+    @property
+    def selects_by_rack(self) -> bool:
+        """Whether leaders send consumers to a follower in their rack."""
+        config = self._config()
+        return config is not None and config.get_str("replica.selector.class") == RACK_AWARE_REPLICA_SELECTOR
+
+    def nearest_replica(self, partition: Partition, rack_id: str, listener_name: str, offset: int) -> int | None:
+        """Return the follower in a consumer's rack from which it should read, or None to read here (KIP-392)."""
+        leading, own = partition.leading, self._broker(self.node_id)
+        if leading is None or (own is not None and own.rack == rack_id):
+            return None
+        near = [
+            (follower.log_end_offset, follower.last_caught_up_ms, -replica)
+            for replica, follower in leading.readable_replicas(offset)
+            if (broker := self._broker(replica)) is not None
+            and broker.rack == rack_id
+            and listener_name in broker.listeners
+        ]
+        return -max(near)[2] if near else None
 
     def shrink_isrs(self) -> Slices[None]:
         """Propose to remove lagging followers from the in-sync replicas of the partitions that this broker leads."""

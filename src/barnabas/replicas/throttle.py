@@ -14,14 +14,20 @@ ALL = "*"
 
 
 class Throttle:
-    """The throttle of leaders or of followers. `now_ms` returns monotonic milliseconds."""
+    """The throttle of leaders or of followers. `max_bytes_per_second` returns the limit, `now_ms` the time."""
 
-    def __init__(self, now_ms: Callable[[], int], window_ms: int = 1000, windows: int = 11) -> None:
+    def __init__(
+        self,
+        max_bytes_per_second: Callable[[], int],
+        now_ms: Callable[[], int],
+        window_ms: int = 1000,
+        windows: int = 11,
+    ) -> None:
+        self._max_bytes_per_second = max_bytes_per_second
         self._now_ms = now_ms
         self._window_ms = window_ms
         self._windows = windows
         self._samples: deque[list[int]] = deque()  # start and bytes of each
-        self.max_bytes_per_second: float = float("inf")
 
     @property
     def window_s(self) -> float:
@@ -37,14 +43,12 @@ class Throttle:
 
     @property
     def is_exceeded(self) -> bool:
-        if not self._samples or self.max_bytes_per_second == float("inf"):
-            return False
         now_ms = self._now_ms()
         self._forget(now_ms)
         if not self._samples:
             return False
         elapsed_ms = max(now_ms - self._samples[0][0], self._window_ms)
-        return sum(size for _, size in self._samples) * 1000 / elapsed_ms > self.max_bytes_per_second
+        return sum(size for _, size in self._samples) * 1000 / elapsed_ms > self._max_bytes_per_second()
 
     def _forget(self, now_ms: int) -> None:
         while self._samples and now_ms - self._samples[0][0] >= self._window_ms * self._windows:

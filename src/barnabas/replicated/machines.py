@@ -235,6 +235,23 @@ class Machine(Generic[Image]):
         offset = self.log.log_start_offset
         while data := await self.log.load(offset, LOAD_BYTES):
             offset = await in_slices(self._replay_batches(data))
+        await self._wait_committed(self.log.log_end_offset)
+
+    async def _wait_committed(self, end_offset: int) -> None:
+        """Wait until the high watermark of a new leader reaches the end of what was loaded, so that all of it stays."""
+        if self.log.high_watermark >= end_offset:
+            return
+        done = asyncio.get_running_loop().create_future()
+
+        def look(high_watermark: int) -> None:
+            if high_watermark >= end_offset and not done.done():
+                done.set_result(None)
+
+        stop = self.log.watch(look)
+        try:
+            await done
+        finally:
+            stop()
 
     def _replay_batches(self, data: bytes) -> Slices[int]:
         """Apply batches of the log, and return the offset after them."""

@@ -10,13 +10,15 @@ leader comes with its address. Records are read from disk while the client recei
 On the controller's listener: reads the metadata log, for voters, observers and other readers (CLUSTER_ACTION). The
 topic is `__cluster_metadata`, by name before version 13 and by id from there on.
 
-Not done: choosing a replica near the consumer (`preferred_read_replica` is -1), and quotas on bytes.
+With `replica.selector.class` set to Kafka's RackAwareReplicaSelector, a consumer in the rack of a follower is told to
+read there (`preferred_read_replica`, KIP-392). Followers that are not in sync get no records while a replication throttle
+is exceeded. Not done: quotas on the bytes of consumers.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, cast
 
 from barnabas.broker.context import Context
@@ -75,7 +77,7 @@ def _fetch(context: Context, request: FetchRequest) -> Slices[FetchResponse | Aw
         replica_id=replica_id,
         only_leader=replica_id >= 0 or (replica_id == reading.CONSUMER and version < _FIRST_WITH_FOLLOWER_FETCHING),
         replica_epoch=request.replica_state.replica_epoch,
-        rack_id=request.rack_id,
+        near=_nearest(context, request) if replica_id == reading.CONSUMER and request.rack_id else None,
     )
     fetch = yield from services.fetch_sessions.begin(
         request,
@@ -107,6 +109,13 @@ async def _wait(asked: Asked, found: list[Found], max_wait_ms: int) -> FetchResp
         found = await in_slices(reading.find(replicas, asked.readable, limits, is_first=False))
         is_over = clock() >= until or reading.is_enough(found, limits.min_bytes)
     return await in_slices(_answer(asked, found))
+
+
+def _nearest(context: Context, request: FetchRequest) -> Callable[[Partition, int], int | None] | None:
+    replicas = context.services.replicas
+    if not replicas.selects_by_rack or context.version < _FIRST_WITH_FOLLOWER_FETCHING:
+        return None
+    return lambda partition, offset: replicas.nearest_replica(partition, request.rack_id, context.listener.name, offset)
 
 
 def _name(context: Context, topic_id: Uuid) -> str | None:
@@ -165,6 +174,7 @@ def _answer(asked: Asked, found: list[Found]) -> Slices[FetchResponse]:
             and each.batches is None
             and not each.error_code
             and each.diverging is None
+            and each.preferred_read_replica < 0
             and each.high_watermark == wanted.told_high_watermark
             and each.log_start_offset == wanted.told_log_start_offset
         ):
@@ -192,6 +202,7 @@ def _row(asked: Asked, found: Found, left_bytes: int) -> PartitionData:
         row.error_code = _shown(asked, found.error_code)
         return row
     row.last_stable_offset = found.partition.last_stable_offset
+    row.preferred_read_replica = found.preferred_read_replica
     if found.diverging is not None:
         epoch, end_offset = found.diverging
         row.diverging_epoch = FetchResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
@@ -248,6 +259,8 @@ def _respond(asked: Asked, rows: Rows) -> Slices[FetchResponse]:
         traffic.fetch_requests += 1
         if asked.limits.is_follower:
             traffic.replication_bytes_out += len(row.records or b"")
+            if row.records and wanted.replica is not None:
+                reading.count_throttled(context.services.replicas, wanted.replica, len(row.records))
         else:
             traffic.bytes_out += len(row.records or b"")
         if row.error_code:
