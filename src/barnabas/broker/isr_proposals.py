@@ -102,7 +102,6 @@ def _rows(sent: dict[Key, tuple[Partition, Proposal]]) -> list[AlterPartitionReq
             AlterPartitionRequest.PartitionData(
                 partition_index=partition_id,
                 leader_epoch=proposal.leader_epoch,
-                new_isr=list(proposal.replicas),
                 new_isr_with_epochs=[
                     AlterPartitionRequest.BrokerState(broker_id=replica, broker_epoch=epoch)
                     for replica, epoch in proposal.isr

@@ -24,7 +24,8 @@ from barnabas.broker.listener_security import Credentials
 from barnabas.broker.loop_watch import LoopWatch
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.metrics.observed import Observed
-from barnabas.broker.own_connections import to_controllers
+from barnabas.broker.own_connections import NOT_PROTECTED, to_brokers, to_controllers
+from barnabas.broker.replication import Replication
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, Server
 from barnabas.broker.services import NodeServices
@@ -123,6 +124,14 @@ class Node(NodeServices):
         self._assignments = DirectoryAssignments(config.node_id, lambda: self.image, self._assign_replicas_to_dirs)
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
+        self._replication = Replication(
+            lambda: self.dynamic.current if self._has_quorum else config,
+            lambda: self.image,
+            lambda: self.replicas,
+            connections=to_brokers(config, self._credentials.new_nonce) if config.is_broker else NOT_PROTECTED,
+            channel=self.channel,
+            broker_epoch=lambda: self._broker_epoch,
+        )
         self.loop_watch = LoopWatch(surroundings.monotonic_ms, surroundings.thread_cpu_ms)
         self._server = Server(self, limits_of(config), surroundings.listen)
         self._metrics: MetricsListener | None = None
@@ -159,6 +168,7 @@ class Node(NodeServices):
                 self.surroundings.random_for("groups"),
                 self._allocate_producer_ids,
                 partial(write_markers, self),
+                self._replication.others.ask,
             )
             for partition in self.replicas:
                 if partition.is_leader:
@@ -238,11 +248,12 @@ class Node(NodeServices):
         self.channel.close()
         if self._has_quorum:
             await self.topic_creation.stop()
+            await self._replication.stop()
             if self._maintenance is not None:
                 await self._maintenance.stop()
             if self._coordinators is not None:
                 self._coordinators.stop()
-            await self.replicas.stop(self._lifecycle.epoch if self._lifecycle is not None else -1)
+            await self.replicas.stop(self._broker_epoch)
             await self.quorum.stop(hands_over=hands_over)
         for lock in self._locks:
             lock.release()
@@ -268,6 +279,7 @@ class Node(NodeServices):
             await self._timers.stop()
         if self._has_quorum:
             await self.topic_creation.stop()
+            await self._replication.stop()
             if self._maintenance is not None:
                 await self._maintenance.stop()
             if self._coordinators is not None:
@@ -472,9 +484,13 @@ class Node(NodeServices):
             led=self._led,
             offline=self._log_dir_failed,
             assign=self._assign_directory,
+            followed=self._replication.fetchers.changed,
+            propose=self._replication.proposals.propose,
+            broker_epoch=lambda: self._broker_epoch,
         )
         self.controller.loop.subscribe(self.replicas.image_changed)
         self.dynamic.watch_any(self.replicas.settings_changed)
+        self.dynamic.watch(("num.replica.fetchers",), lambda old, new: self._replication.fetchers.resize())
         self.controller.loop.subscribe(self._image_changed)
         self._has_quorum = True
         await self.quorum.start()
@@ -580,6 +596,7 @@ class Node(NodeServices):
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
+        self._replication.fetchers.start()
         self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, self.surroundings.now_ms)
         self._maintenance.start()
         self._assignments.start()
@@ -638,6 +655,10 @@ class Node(NodeServices):
     ) -> AssignReplicasToDirsResponse:
         assert self._lifecycle is not None
         return await self._lifecycle.assign_replicas_to_dirs(directories)
+
+    @property
+    def _broker_epoch(self) -> int:
+        return -1 if self._lifecycle is None else self._lifecycle.epoch
 
     def _led(self, partition: Partition, leads: bool) -> None:
         if self._coordinators is not None or partition.topic in COORDINATORS_TOPICS:

@@ -54,7 +54,7 @@ class Surroundings(NamedTuple):
     metadata_version: Callable[[], MetadataVersion | None]
     connect: Callable[[int, str], Awaitable[Connection]]
     truncate: Callable[[Partition, Callable[[Log], object]], Awaitable[None]]
-    throttle: Throttle
+    throttle: Callable[[], Throttle]
 
 
 class Fetcher:
@@ -168,7 +168,7 @@ class Fetcher:
     def _is_due(self, followed: Followed) -> bool:
         if followed.offset is None or followed.is_failed or followed.after_s > _now_s():
             return False
-        throttle = self._surroundings.throttle
+        throttle = self._surroundings.throttle()
         if followed.lag != 0 and self._is_throttled(followed) and throttle.is_exceeded:
             followed.after_s = _now_s() + throttle.window_s
             return False
@@ -274,7 +274,7 @@ class Fetcher:
         if row.records:
             info = partition.append_fetched(row.records, followed.leader_epoch)
             if self._is_throttled(followed):
-                self._surroundings.throttle.record(len(row.records))
+                self._surroundings.throttle().record(len(row.records))
             if info is None and partition.log.log_end_offset == followed.offset:
                 self._delay((followed,))  # only batches of a later epoch, or a part of one batch
         partition.follow(row.high_watermark, row.log_start_offset)
