@@ -2,8 +2,8 @@
 
 Its one rule: a partition is changed here only while it follows the leader epoch of the request. Batches are appended as
 received, after a check of their checksums and offsets. Where a log has diverged, the leader says so in its response,
-and the log is truncated before the next fetch. A partition that fails waits for `replica.fetch.backoff.ms`, or for a new
-leader epoch if only that can help. APIs: Fetch, ListOffsets.
+and the log is truncated before the next fetch. A partition that fails waits up to `replica.fetch.backoff.ms`, or for a
+new leader epoch if only that can help. APIs: Fetch, ListOffsets.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ class Fetcher:
             self._connection = None
 
     def _delay(self, some: Iterable[Followed]) -> None:
-        after_s = _now_s() + self._surroundings.config().get_int("replica.fetch.backoff.ms") / 1000
+        max_backoff_s = self._surroundings.config().get_int("replica.fetch.backoff.ms") / 1000
         for followed in some:
-            followed.after_s = after_s
+            followed.delay(_now_s(), max_backoff_s)
 
     # --- one request
 
@@ -277,6 +277,10 @@ class Fetcher:
                 self._surroundings.throttle().record(len(row.records))
             if info is None and partition.log.log_end_offset == followed.offset:
                 self._delay((followed,))  # only batches of a later epoch, or a part of one batch
+            else:
+                followed.failures = 0
+        else:
+            followed.failures = 0
         partition.follow(row.high_watermark, row.log_start_offset)
         followed.place(partition.log)
         followed.lag = max(0, row.high_watermark - partition.log.log_end_offset)

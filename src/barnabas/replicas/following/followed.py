@@ -8,12 +8,13 @@ from barnabas.storage import Log
 from barnabas.wire import Uuid
 
 NO_EPOCH = -1
+FIRST_BACKOFF_S = 0.01
 
 
 class Followed:
     """A partition in one leader epoch. Its position is None until its log is open."""
 
-    __slots__ = ("after_s", "is_failed", "lag", "last_epoch", "leader_epoch", "offset", "partition")
+    __slots__ = ("after_s", "failures", "is_failed", "lag", "last_epoch", "leader_epoch", "offset", "partition")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -22,6 +23,7 @@ class Followed:
         self.last_epoch = NO_EPOCH
         self.lag: int | None = None  # records behind the leader's high watermark, None if unknown
         self.after_s = 0.0  # not fetched before
+        self.failures = 0  # in a row
         self.is_failed = False  # not fetched until the leader or its epoch changes
 
     @property
@@ -33,6 +35,14 @@ class Followed:
         """Whether this broker still follows this leader epoch."""
         partition = self.partition
         return not (partition.is_leader or partition.is_offline) and partition.leader_epoch == self.leader_epoch
+
+    def delay(self, now_s: float, max_backoff_s: float) -> None:
+        """Wait before the next fetch, longer after each failure.
+
+        The first waits are short, because a new leader needs a moment to learn that it is one.
+        """
+        self.after_s = now_s + min(max_backoff_s, FIRST_BACKOFF_S * 2.0 ** min(self.failures, 20))
+        self.failures += 1
 
     def place(self, log: Log) -> None:
         """Continue at the end of the log."""
