@@ -124,7 +124,7 @@ class Node(NodeServices):
         self._assignments = DirectoryAssignments(config.node_id, lambda: self.image, self._assign_replicas_to_dirs)
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
-        self._replication = Replication(
+        self.replication = Replication(
             lambda: self.dynamic.current if self._has_quorum else config,
             lambda: self.image,
             lambda: self.replicas,
@@ -168,7 +168,7 @@ class Node(NodeServices):
                 self.surroundings.random_for("groups"),
                 self._allocate_producer_ids,
                 partial(write_markers, self),
-                self._replication.others.ask,
+                self.replication.others.ask,
             )
             for partition in self.replicas:
                 if partition.is_leader:
@@ -248,7 +248,7 @@ class Node(NodeServices):
         self.channel.close()
         if self._has_quorum:
             await self.topic_creation.stop()
-            await self._replication.stop()
+            await self.replication.stop()
             if self._maintenance is not None:
                 await self._maintenance.stop()
             if self._coordinators is not None:
@@ -279,7 +279,7 @@ class Node(NodeServices):
             await self._timers.stop()
         if self._has_quorum:
             await self.topic_creation.stop()
-            await self._replication.stop()
+            await self.replication.stop()
             if self._maintenance is not None:
                 await self._maintenance.stop()
             if self._coordinators is not None:
@@ -484,13 +484,13 @@ class Node(NodeServices):
             led=self._led,
             offline=self._log_dir_failed,
             assign=self._assign_directory,
-            followed=self._replication.fetchers.changed,
-            propose=self._replication.proposals.propose,
+            followed=self.replication.fetchers.changed,
+            propose=self.replication.proposals.propose,
             broker_epoch=lambda: self._broker_epoch,
         )
         self.controller.loop.subscribe(self.replicas.image_changed)
         self.dynamic.watch_any(self.replicas.settings_changed)
-        self.dynamic.watch(("num.replica.fetchers",), lambda old, new: self._replication.fetchers.resize())
+        self.dynamic.watch(("num.replica.fetchers",), lambda old, new: self.replication.fetchers.resize())
         self.controller.loop.subscribe(self._image_changed)
         self._has_quorum = True
         await self.quorum.start()
@@ -596,7 +596,7 @@ class Node(NodeServices):
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
-        self._replication.fetchers.start()
+        self.replication.fetchers.start()
         self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, self.surroundings.now_ms)
         self._maintenance.start()
         self._assignments.start()

@@ -444,6 +444,7 @@ class Partition:
                 leading.expand(replica_id, self.high_watermark, epoch_start, self._replication.broker_epoch())
             )
         self._advance(0)
+        self._check_conditions()
 
     def shrink_isr(self) -> None:
         """Propose to remove followers from the ISR that were not caught up for `replica.lag.time.max.ms`."""
