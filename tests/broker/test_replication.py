@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -15,30 +14,19 @@ from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from tests.broker.clusters import (
-    QUICK,
     assert_same_logs,
     caught_up,
     consume,
+    follow_again,
     in_sync,
     led,
+    on_three,
     produce,
     replica,
     state,
+    stop_following,
     until,
 )
-
-
-def on_three(scenario: Callable[[AsyncCluster], Awaitable[None]], **settings: str) -> None:
-    """Run a scenario on three nodes that have the topic `t` with three replicas."""
-
-    async def main() -> None:
-        async with AsyncCluster(
-            3, config={**QUICK, **{each.replace("_", "."): text for each, text in settings.items()}}
-        ) as cluster:
-            await cluster.create_topic("t", 1, replication_factor=3)
-            await scenario(cluster)
-
-    asyncio.run(main())
 
 
 async def connect(cluster: AsyncCluster, node_id: int) -> Connection:
@@ -62,19 +50,6 @@ async def produce_raw(
         return response
     finally:
         connection.close()
-
-
-async def stop_following(cluster: AsyncCluster, *nodes: int) -> None:
-    for node_id in nodes:
-        await cluster.nodes[node_id].replication.fetchers.stop()
-
-
-def follow_again(cluster: AsyncCluster, *nodes: int) -> None:
-    for node_id in nodes:
-        fetchers = cluster.nodes[node_id].replication.fetchers
-        fetchers.start()
-        for partition in cluster.nodes[node_id].replicas:
-            fetchers.changed(partition)
 
 
 def test_an_acknowledged_record_survives_its_leader_which_rejoins() -> None:
@@ -138,7 +113,7 @@ def test_a_follower_that_does_not_fetch_leaves_the_isr_and_returns_to_it() -> No
         assert_same_logs(cluster)
         assert await consume(cluster, 3) == [b"a", b"b", b"d"]
 
-    on_three(scenario, **{"min.insync.replicas": "2"})
+    on_three(scenario, {"min.insync.replicas": "2"})
 
 
 def test_a_producer_that_waits_is_told_the_new_leader_at_once() -> None:
@@ -158,7 +133,7 @@ def test_a_producer_that_waits_is_told_the_new_leader_at_once() -> None:
         (node,) = response.node_endpoints
         assert f"{node.host}:{node.port}" == cluster.address(now.leader)
 
-    on_three(scenario, **{"replica.lag.time.max.ms": "30000"})
+    on_three(scenario, {"replica.lag.time.max.ms": "30000"})
 
 
 def test_deleting_records_waits_until_the_followers_have_deleted_them() -> None:

@@ -76,7 +76,7 @@ def admin(bootstrap: str) -> AdminClient:
 
 def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
     client = admin(bootstrap)  # it has to live as long as the future
-    for future in client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))]).values():
+    for future in client.create_topics([NewTopic(topic, partitions, config=dict(config or {}))]).values():
         future.result(PATIENCE_S)
 
 
