@@ -77,7 +77,10 @@ def admin(bootstrap: str) -> AdminClient:
 def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
     client = admin(bootstrap)  # it has to live as long as the future
     for future in client.create_topics([NewTopic(topic, partitions, config=dict(config or {}))]).values():
-        future.result(PATIENCE_S)
+        try:
+            future.result(PATIENCE_S)
+        except ck.KafkaException as error:  # the client has sent it again, because the answer did not come
+            assert error.args[0].code() == ck.KafkaError.TOPIC_ALREADY_EXISTS, error
 
 
 def read(bootstrap: str, places: Iterable[Place], isolation_level: str) -> dict[Place, list[Found]]:
