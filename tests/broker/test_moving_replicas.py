@@ -15,6 +15,7 @@ from barnabas.client import (
     Producer,
     TopicPartition,
 )
+from barnabas.config.unsupported import RACK_AWARE_SELECTOR
 from barnabas.testing import AsyncCluster
 from tests.broker.clusters import (
     TIMEOUT_S,
@@ -33,7 +34,7 @@ from tests.broker.clusters import (
 )
 
 PLACE = TopicPartition("m", 0)
-RACK_AWARE = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+RACK_AWARE = {"replica.selector.class": RACK_AWARE_SELECTOR}
 
 
 def admin_of(cluster: AsyncCluster) -> Admin:

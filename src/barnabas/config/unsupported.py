@@ -20,6 +20,9 @@ from barnabas.config.server_config import ServerConfig
 
 SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
+RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+SERVED_SELECTORS: Final = (RACK_AWARE_SELECTOR, "org.apache.kafka.common.replica.LeaderSelector")
+
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 _MECHANISMS_NAME: Final = "sasl.enabled.mechanisms"
@@ -39,6 +42,7 @@ _PLUGINS: Final[Mapping[str, str]] = {
     "client.quota.callback.class": "it could not limit clients",
 }
 _LIMITS: Final = ("max.connections", "max.connection.creation.rate")
+_SELECTOR: Final = "replica.selector.class"
 _AUTHORIZER, _BUILDER = "authorizer.class.name", "principal.builder.class"
 
 
@@ -68,6 +72,12 @@ def unsupported(config: ServerConfig) -> Iterator[ConfigError]:
                 name,
                 f"{name}={config.given[name]} is not supported, because there are no Java classes: {lost}. Remove {name}",
             )
+    selector = (config.get_str(_SELECTOR) or "").strip()
+    if selector not in ("", *SERVED_SELECTORS):
+        served = " or ".join(SERVED_SELECTORS)
+        yield ConfigError(
+            _SELECTOR, f"{_SELECTOR}={selector} is not supported, because there are no Java classes. Choose {served}"
+        )
     yield from _unresolved(config)
 
 

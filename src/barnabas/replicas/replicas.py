@@ -23,6 +23,7 @@ from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import RACK_AWARE_SELECTOR
 from barnabas.metadata.brokers import Broker
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
@@ -70,7 +71,6 @@ CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
 DEFAULT_MAX_LAG_MS = 30_000
-RACK_AWARE_REPLICA_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 Led = Callable[[Partition, bool], None]
 Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
@@ -702,7 +702,7 @@ class Replicas:
     def selects_by_rack(self) -> bool:
         """Whether leaders send consumers to a follower in their rack."""
         config = self._config()
-        return config is not None and config.get_str("replica.selector.class") == RACK_AWARE_REPLICA_SELECTOR
+        return config is not None and config.get_str("replica.selector.class") == RACK_AWARE_SELECTOR
 
     def nearest_replica(self, partition: Partition, rack_id: str, listener_name: str, offset: int) -> int | None:
         """Return the follower in a consumer's rack from which it should read, or None to read here (KIP-392)."""
