@@ -175,6 +175,17 @@ class Leading:
         """Return the lowest log start offset among the replicas on live brokers."""
         return min([log_start_offset, *(each.log_start_offset for _, each in self._on_live_brokers())])
 
+    def nearest(self, rack_id: str, listener_name: str, offset: int) -> int | None:
+        """Return the follower in a rack that has most of what a consumer wants from an offset on, or None."""
+        near = [
+            (follower.log_end_offset, follower.last_caught_up_ms, -replica)
+            for replica, follower in self.readable_replicas(offset)
+            if (broker := self._broker_of(replica)) is not None
+            and broker.rack == rack_id
+            and listener_name in broker.listeners
+        ]
+        return -max(near)[2] if near else None
+
     def readable_replicas(self, offset: int) -> Iterator[tuple[int, Follower]]:
         """Yield the followers in the ISR from which a consumer can read at an offset."""
         for replica, follower in self._on_live_brokers():

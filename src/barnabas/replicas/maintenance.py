@@ -157,7 +157,12 @@ class Maintenance:
                 yield self._replicas.flush(partition)
 
     async def _shrink_isrs(self) -> None:
-        await in_slices(self._replicas.shrink_isrs())
+        def shrink(partition: Partition) -> Slices[None]:
+            if partition.leading is not None:
+                partition.shrink_isr()
+            yield
+
+        await in_slices(self._each_log(shrink))
 
     async def _expire_producers(self) -> None:
         now_ms = self._now_ms()

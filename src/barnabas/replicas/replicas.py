@@ -23,12 +23,12 @@ from barnabas.batches.format import MAX_INT64
 from barnabas.config.definitions import Value
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
-from barnabas.config.unsupported import RACK_AWARE_SELECTOR
 from barnabas.metadata.brokers import Broker
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic, touched_topics
+from barnabas.replicas.closing import close_all
 from barnabas.replicas.large_payloads import LargePayloads
 from barnabas.replicas.leading import Proposal
 from barnabas.replicas.log_dir_checkpoints import LogDirCheckpoints
@@ -38,7 +38,7 @@ from barnabas.replicas.partition import Partition, Replication
 from barnabas.replicas.throttle import Throttle
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
 from barnabas.replicas.traffic import Traffic
-from barnabas.replicas.unopened_logs import UnopenedLogs
+from barnabas.replicas.unopened_logs import UnopenedLogs, shorter
 from barnabas.slices import in_slices
 from barnabas.steps import ROWS_PER_STEP, Slices, at_once
 from barnabas.storage import (
@@ -60,13 +60,12 @@ from barnabas.storage.log_dirs import (
     scan_log_dir,
     write_clean_shutdown,
 )
-from barnabas.storage.offline import end_offset_of, quick_end_of
+from barnabas.storage.offline import end_offset_of
 from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 from barnabas.wire.records.metadata import ConfigRecord
 
 _log = logging.getLogger(__name__)
 
-CLOSED_AT_ONCE = 16
 CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
@@ -604,7 +603,7 @@ class Replicas:
                 and self._found.get(each.name) == each.log_dir
                 and (recovery_point := self._checkpoints[each.log_dir].recovery_points.get(each.name, 0))
             ]
-            for partition in await asyncio.to_thread(_shorter, some):
+            for partition in await asyncio.to_thread(shorter, some):
                 if not partition.is_offline:  # false if it was deleted meanwhile
                     self._open_soon(partition, recovers=True)
 
@@ -697,33 +696,6 @@ class Replicas:
     def _max_lag_ms(self) -> int:
         config = self._config()
         return DEFAULT_MAX_LAG_MS if config is None else config.get_int("replica.lag.time.max.ms")
-
-    @property
-    def selects_by_rack(self) -> bool:
-        """Whether leaders send consumers to a follower in their rack."""
-        config = self._config()
-        return config is not None and config.get_str("replica.selector.class") == RACK_AWARE_SELECTOR
-
-    def nearest_replica(self, partition: Partition, rack_id: str, listener_name: str, offset: int) -> int | None:
-        """Return the follower in a consumer's rack from which it should read, or None to read here (KIP-392)."""
-        leading, own = partition.leading, self._broker(self.node_id)
-        if leading is None or (own is not None and own.rack == rack_id):
-            return None
-        near = [
-            (follower.log_end_offset, follower.last_caught_up_ms, -replica)
-            for replica, follower in leading.readable_replicas(offset)
-            if (broker := self._broker(replica)) is not None
-            and broker.rack == rack_id
-            and listener_name in broker.listeners
-        ]
-        return -max(near)[2] if near else None
-
-    def shrink_isrs(self) -> Slices[None]:
-        """Propose to remove lagging followers from the in-sync replicas of the partitions that this broker leads."""
-        for partition in self:
-            if partition.leading is not None:
-                partition.shrink_isr()
-            yield
 
     async def truncate(self, partition: Partition, change: Callable[[Log], object]) -> None:
         """Shorten the log of a follower in a thread. Meanwhile whoever needs the log waits, as while it is opened."""
@@ -849,7 +821,7 @@ class Replicas:
             logs = [each.opened_log for each in self if each.log_dir == path]
             logs += [each.log for each in self.moves if each.log_dir == path]
             try:
-                await _close([each for each in logs if each is not None])
+                await close_all([each for each in logs if each is not None])
             except StorageError as error:
                 self.fail_dir(path, error)
         await self.write_checkpoints()
@@ -876,23 +848,3 @@ class Replicas:
         for log in (*(each.opened_log for each in self), *(each.log for each in self.moves)):
             if log is not None:
                 log.abandon()
-
-
-def _shorter(logs: Iterable[tuple[Partition, Path, int]]) -> list[Partition]:
-    """Return the partitions whose log in a directory ends before an offset, or cannot be read."""
-    found = []
-    for partition, directory, offset in logs:
-        try:
-            is_shorter = quick_end_of(directory).offset < offset
-        except StorageError:
-            is_shorter = True
-        if is_shorter:
-            found.append(partition)
-    return found
-
-
-async def _close(logs: Iterable[Log]) -> None:
-    """Close many logs in parallel, because disks can combine concurrent flushes."""
-    loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(CLOSED_AT_ONCE) as threads:
-        await asyncio.gather(*(loop.run_in_executor(threads, log.close) for log in logs))

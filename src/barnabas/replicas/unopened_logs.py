@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from barnabas.storage import StorageError
+from barnabas.storage.offline import quick_end_of
 
 if TYPE_CHECKING:
     from barnabas.replicas.partition import Partition
@@ -34,3 +38,16 @@ class UnopenedLogs:
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._waiting)
+
+
+def shorter(logs: Iterable[tuple[Partition, Path, int]]) -> list[Partition]:
+    """Return the partitions whose log in a directory ends before an offset, or cannot be read."""
+    found = []
+    for partition, directory, offset in logs:
+        try:
+            is_shorter = quick_end_of(directory).offset < offset
+        except StorageError:
+            is_shorter = True
+        if is_shorter:
+            found.append(partition)
+    return found

@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, cast
 
 from barnabas.broker.context import Context
+from barnabas.config.unsupported import RACK_AWARE_SELECTOR
 from barnabas.replicas import reading
 from barnabas.replicas.fetch_sessions import PAUSE_EVERY, Fetch, PartitionData, Rows, Wanted
 from barnabas.replicas.partition import Partition
@@ -112,10 +113,18 @@ async def _wait(asked: Asked, found: list[Found], max_wait_ms: int) -> FetchResp
 
 
 def _nearest(context: Context, request: FetchRequest) -> Callable[[Partition, int], int | None] | None:
-    replicas = context.services.replicas
-    if not replicas.selects_by_rack or context.version < _FIRST_WITH_FOLLOWER_FETCHING:
+    """Return what finds a follower in the consumer's rack (KIP-392), or None if it reads here anyway."""
+    if context.config.get_str("replica.selector.class") != RACK_AWARE_SELECTOR:
         return None
-    return lambda partition, offset: replicas.nearest_replica(partition, request.rack_id, context.listener.name, offset)
+    own = context.image.brokers.get(context.config.node_id)
+    if context.version < _FIRST_WITH_FOLLOWER_FETCHING or (own is not None and own.rack == request.rack_id):
+        return None
+
+    def nearest(partition: Partition, offset: int) -> int | None:
+        leading = partition.leading
+        return None if leading is None else leading.nearest(request.rack_id, context.listener.name, offset)
+
+    return nearest
 
 
 def _name(context: Context, topic_id: Uuid) -> str | None:
