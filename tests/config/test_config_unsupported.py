@@ -126,6 +126,7 @@ def test_settings_of_tls_and_sasl_are_accepted_if_no_listener_uses_them() -> Non
         "authorizer.class.name": STANDARD_AUTHORIZER,
         "super.users": "User:a;User:CN=b,OU=c",
         "create.topic.policy.class.name": "",
+        "replica.selector.class": "org.apache.kafka.common.replica.LeaderSelector",
     }
     assert accepted(unused) == ()
 
@@ -141,6 +142,7 @@ def test_settings_of_tls_and_sasl_are_accepted_if_no_listener_uses_them() -> Non
         ("create.topic.policy.class.name", "com.example.Policy"),
         ("alter.config.policy.class.name", "com.example.Policy"),
         ("client.quota.callback.class", "com.example.Callback"),
+        ("replica.selector.class", "com.example.Selector"),
     ],
 )
 def test_a_class_that_would_protect_something_is_refused(name: str, value: str) -> None:

@@ -9,7 +9,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.errors import PERMANENT
 from barnabas.client.routing import CoordinatorType, node
 from barnabas.client.versions import NodeVersions
-from barnabas.wire import KafkaError
+from barnabas.wire import ErrorCode, KafkaError
 
 
 async def coordinator_versions(
@@ -24,8 +24,9 @@ async def coordinator_versions(
             raise found
         try:
             return await cluster.versions(node(found))
-        except OSError as error:
-            if isinstance(error, PERMANENT) or asyncio.get_running_loop().time() > deadline_s:
+        except (OSError, KafkaError) as error:
+            is_gone = not isinstance(error, KafkaError) or error.code is ErrorCode.BROKER_NOT_AVAILABLE
+            if isinstance(error, PERMANENT) or not is_gone or asyncio.get_running_loop().time() > deadline_s:
                 raise
         cluster.forget_coordinator(key, type)
         await asyncio.sleep(cluster.settings.retry_backoff.delay_ms(attempt, random.random()) / 1000)
