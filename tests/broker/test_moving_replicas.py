@@ -215,3 +215,26 @@ def test_a_topic_deleted_while_a_broker_is_away_is_cleaned_up_when_it_returns() 
         assert names[0].endswith("-stray")
 
     on_three(scenario)
+
+
+def test_a_follower_does_not_write_a_damaged_batch() -> None:
+    async def scenario(cluster: AsyncCluster) -> None:
+        await cluster.create_topic("m", 1, replication_factor=1)
+        await produce(cluster, b"intact", topic="m")
+        await produce(cluster, b"damaged", topic="m")
+        old = state(cluster, "m").leader
+        new = next(each for each in cluster.node_ids if each != old)
+        segment = next(replica(cluster.nodes[old], "m").log.directory.glob("*.log"))
+        with segment.open("r+b") as file:
+            file.seek(-3, 2)
+            file.write(b"!")
+        async with admin_of(cluster) as admin:
+            assert await admin.alter_partition_reassignments({PLACE: [old, new]}) == {PLACE: None}
+            await until(lambda: cluster.nodes[new].replicas.get("m", 0) is not None)
+            copy = replica(cluster.nodes[new], "m")
+            await until(lambda: (log := copy.opened_log) is not None and log.log_end_offset < 2)
+            await asyncio.sleep(1)
+            assert copy.log_end_offset < 2
+            assert state(cluster, "m").isr == (old,)
+
+    on_three(scenario)

@@ -72,11 +72,6 @@ class Fetcher:
     def __len__(self) -> int:
         return len(self._followed)
 
-    @property
-    def max_lag(self) -> int:
-        """The largest known lag of its partitions, in records."""
-        return max((each.lag or 0 for each in self._followed.values()), default=0)
-
     def follow(self, partition: Partition) -> None:
         """Start to follow a partition in its current leader epoch."""
         followed = Followed(partition)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 from barnabas.replicas.following.fetcher import Fetcher, Surroundings
 from barnabas.replicas.following.followed import fetcher_number
@@ -26,8 +25,10 @@ class Fetchers:
         self._by_partition: dict[Partition, Key] = {}
         self._early: dict[Partition, None] = {}
 
-    def __iter__(self) -> Iterator[Fetcher]:
-        return iter(tuple(self._fetchers.values()))
+    @property
+    def counts(self) -> dict[Key, int]:
+        """The number of partitions of each fetcher, by leader and number."""
+        return {key: len(fetcher) for key, fetcher in self._fetchers.items()}
 
     def start(self) -> None:
         self._is_running = True
