@@ -127,6 +127,7 @@ def test_aiokafka_writes_and_reads_transactions_on_three_nodes_while_a_leader_st
                 await producer.send_and_wait("t", b"two", partition=0)
         finally:
             await producer.stop()
+        await cluster.start_node(leader)  # the topic of groups needs three brokers when it is created
         consumer = AIOKafkaConsumer(
             "t",
             bootstrap_servers=servers,

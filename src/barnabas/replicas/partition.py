@@ -514,7 +514,7 @@ class Partition:
                 self._begin_leading(self._log)
             self._advance(0)
             self._check_conditions()
-        if was_leader and (not self.is_leader or self.leader_epoch != old_epoch):
+        if self.leader_epoch != old_epoch or self.is_leader != was_leader:
             self.wake_all()
 
     def _follow_state(self) -> None:
