@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import hmac
+from collections.abc import Callable
+from hmac import compare_digest
 
 from barnabas.broker.context import Context
+from barnabas.controller.situation import Situation
+from barnabas.replicated.decision import Result
 from barnabas.security.delegation_token import SECRET_KEY, token_hmac
-from barnabas.security.principal import ANONYMOUS
+from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
+from barnabas.slices import in_slices
 from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError
 
 NO_TIME = -1
+
+Decision = Callable[[Situation, str, KafkaPrincipal, int], Result[int]]
 
 
 def is_allowed(context: Context) -> bool:
@@ -30,11 +36,22 @@ def secret_key(context: Context) -> str:
     return key
 
 
-def token_id_of(context: Context, wanted: bytes) -> Slices[str]:
+async def changed(context: Context, decision: Decision, hmac: bytes, period_ms: int) -> tuple[ErrorCode, int]:
+    """Renew or expire the token with an HMAC, and return the error and the time at which it now expires."""
+    if not is_allowed(context):
+        return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, NO_TIME
+    try:
+        token_id = await in_slices(_token_id_of(context, hmac))
+        return ErrorCode.NONE, await context.controller.write(decision, token_id, context.peer.principal, period_ms)
+    except KafkaError as error:
+        return error.code, 0
+
+
+def _token_id_of(context: Context, wanted: bytes) -> Slices[str]:
     """Return the id of the token with an HMAC. Raises DELEGATION_TOKEN_NOT_FOUND."""
     key = secret_key(context)
     for token_id in context.image.tokens:
         yield
-        if hmac.compare_digest(token_hmac(key, token_id), wanted):
+        if compare_digest(token_hmac(key, token_id), wanted):
             return token_id
     raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)

@@ -6,12 +6,14 @@ Its one rule: nothing is followed and nothing is endless. A redirection is an an
 
 from __future__ import annotations
 
-import http.client
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 MAX_BYTES: Final = 512 * 1024
 DEFAULT_TIMEOUT_S: Final = 20.0
@@ -51,9 +53,11 @@ def ask(
     tls: ssl.SSLContext | None = None,
 ) -> Answer:
     """Send GET, or POST if there is a body, and return the answer. Raises `HttpError`."""
+    import http.client  # noqa: PLC0415 - slow to import, and few clients need it
+
     parts = urlsplit(url)
     host = parts.hostname or ""
-    connection: http.client.HTTPConnection
+    connection: HTTPConnection
     try:
         if parts.scheme.lower() == "https":
             context = tls or ssl.create_default_context()

@@ -27,7 +27,6 @@ from barnabas.client.arguments import described
 from barnabas.client.backoff import Backoff
 from barnabas.client.handshake import Login, Options
 from barnabas.client.jaas import Credentials, parse_jaas, parse_options
-from barnabas.client.oauth import OAuthLogin
 from barnabas.client.tls import client_context
 from barnabas.config import properties
 from barnabas.config.definitions import Definition, Value, parse_all, parse_table
@@ -112,6 +111,8 @@ class ClientSettings(NamedTuple):
         if isinstance(self.credentials, Credentials):
             login = password_login(self.get_str("sasl.mechanism"), self.credentials, lambda: secrets.token_urlsafe(24))
         elif self.credentials is not None:
+            from barnabas.client.oauth import OAuthLogin  # noqa: PLC0415 - few clients need it
+
             login = OAuthLogin(self.values, self.credentials.options)
         return Options(self.client_id, tls, login, self.get_int("socket.connection.setup.timeout.ms"))
 

@@ -10,22 +10,13 @@ is DELEGATION_TOKEN_EXPIRED.
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.broker.delegation_tokens import NO_TIME, is_allowed, token_id_of
+from barnabas.broker.delegation_tokens import changed
 from barnabas.controller import delegation_tokens
-from barnabas.slices import in_slices
-from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 
 
 async def handle(context: Context, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
-    if not is_allowed(context):
-        code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=NO_TIME)
-    try:
-        token_id = await in_slices(token_id_of(context, bytes(request.hmac)))
-        expires_ms = await context.controller.write(
-            delegation_tokens.expire, token_id, context.peer.principal, request.expiry_time_period_ms
-        )
-    except KafkaError as error:
-        return ExpireDelegationTokenResponse(error_code=error.code)
-    return ExpireDelegationTokenResponse(expiry_timestamp_ms=expires_ms)
+    code, expires_ms = await changed(
+        context, delegation_tokens.expire, bytes(request.hmac), request.expiry_time_period_ms
+    )
+    return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=expires_ms)

@@ -10,22 +10,11 @@ shorter, but never beyond its maximal age.
 from __future__ import annotations
 
 from barnabas.broker.context import Context
-from barnabas.broker.delegation_tokens import NO_TIME, is_allowed, token_id_of
+from barnabas.broker.delegation_tokens import changed
 from barnabas.controller import delegation_tokens
-from barnabas.slices import in_slices
-from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 
 
 async def handle(context: Context, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
-    if not is_allowed(context):
-        code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=NO_TIME)
-    try:
-        token_id = await in_slices(token_id_of(context, bytes(request.hmac)))
-        expires_ms = await context.controller.write(
-            delegation_tokens.renew, token_id, context.peer.principal, request.renew_period_ms
-        )
-    except KafkaError as error:
-        return RenewDelegationTokenResponse(error_code=error.code)
-    return RenewDelegationTokenResponse(expiry_timestamp_ms=expires_ms)
+    code, expires_ms = await changed(context, delegation_tokens.renew, bytes(request.hmac), request.renew_period_ms)
+    return RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=expires_ms)
