@@ -78,13 +78,17 @@ def logins(files: Files, ours: SecuredNode, theirs: SecuredNode) -> list[Row]:
     rows = []
     for mechanism in (secured.PLAIN, secured.SCRAM):
         rates: tuple[list[float], list[float]] = ([], [])
+        cpu_ms: tuple[list[float], list[float]] = ([], [])
         for number in range(LOGIN_ROUNDS + 1):
             for side, node in alternating([(0, ours), (1, theirs)], number):
+                before_s = node.cpu_s()
                 rates[side].append(_logins_per_s(files, node, mechanism))
+                cpu_ms[side].append((node.cpu_s() - before_s) / LOGINS * 1000)
         question = f"logins with {mechanism} over TLS, {LOGINS_AT_ONCE} at a time"
-        rows.append(
-            from_rounds(SECTION, question, rates[0][1:], PEER, rates[1][1:], "logins/s", None, more_is_better=True)
-        )
+        rows += [
+            from_rounds(SECTION, question, rates[0][1:], PEER, rates[1][1:], "logins/s", None, more_is_better=True),
+            from_rounds(SECTION, f"{question}, server CPU each", cpu_ms[0][1:], PEER, cpu_ms[1][1:], "ms", None),
+        ]
     return rows
 
 

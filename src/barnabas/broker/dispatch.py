@@ -106,16 +106,7 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
 
     Raises Refused if the connection has to be closed.
     """
-    time = time_of(services, peer)
-    if time is None:
-        return _dispatch(frame, services, peer, None)
-    try:
-        return _dispatch(frame, services, peer, time)
-    finally:
-        time.pause()
-
-
-def _dispatch(frame: Frame, services: Services, peer: Peer, time: RequestTime | None) -> Answer | Awaitable[Answer]:
+    time = time_of(services, peer) if services.quotas.request.bounds.is_any else None
     routes = services.routes
     route = routes.get((peer.listener.is_controller, bytes(frame[:4]))) or _find_route(services, peer.listener, frame)
     _, version, read_header, read_request, _, counters, *_ = route
@@ -264,7 +255,11 @@ def _answered_in_slices(
 
 def _in_slices(work: Slices[Answer | _Waiting], time: RequestTime | None) -> Answer | Awaitable[Answer]:
     """Return the answer, or an awaitable of it if the work needs more than one turn or waits for something."""
-    begun = begin(work if time is None else time.of_steps(work))
+    if time is None:
+        begun = begin(work)
+    else:
+        begun = begin(time.of_steps(work))
+        time.pause()
     if isinstance(begun, asyncio.Task):
         return Unfinished(begun)
     return _later(*begun) if isinstance(begun, _Waiting) else begun
@@ -381,7 +376,10 @@ def _encoded_in_slices(route: Route, context: Context, request: Message | None, 
 
 def _later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Awaitable[Answer]:
     answer = _answered_later(route, context, request, response)
-    return answer if context.time is None else context.time.of(answer)
+    if context.time is None:
+        return answer
+    context.time.pause()
+    return context.time.of(answer)
 
 
 async def _answered_later(route: Route, context: Context, request: Message, response: Awaitable[Response]) -> Answer:

@@ -66,12 +66,6 @@ def to_brokers(config: ServerConfig, random_nonce: Callable[[], str], now_ms: Ca
     return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce, now_ms)
 
 
-def to_brokers(config: ServerConfig, random_nonce: Callable[[], str]) -> OwnConnections:
-    """Return the connections to the listener between brokers. Raises `ConfigError`."""
-    mechanism = config.get_str("sasl.mechanism.inter.broker.protocol") or ""
-    return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce)
-
-
 def _to_listener(
     config: ServerConfig,
     listener_name: str,
