@@ -29,7 +29,14 @@ class Bits(NamedTuple):
     denied: int
 
 
-_ByPrincipalAndHost: TypeAlias = Mapping[tuple[str, str], Bits]
+_ByPrincipalAndHost: TypeAlias = Mapping[str, Mapping[str, Bits]]
+
+
+class _BitsOfType(NamedTuple):
+    """What is known already of the patterns for one resource type, by their names."""
+
+    literal: dict[str, _ByPrincipalAndHost]
+    prefixed: dict[str, _ByPrincipalAndHost]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +53,23 @@ class _OfType:
     prefixes: tuple[str, ...]
     shorter: Mapping[str, str | None]
 
-    def prefixes_of(self, name: str) -> Iterator[str]:
-        """Yield the prefixes that the name begins with, longest first."""
+    def prefixes_of(self, name: str) -> list[str]:
+        """Return the prefixes that the name begins with, longest first."""
+        found = []
         if len(self.prefix_lengths) <= FEW_LENGTHS:
             for length in self.prefix_lengths:
-                if length <= len(name) and name[:length] in self.prefixed:
-                    yield name[:length]
-            return
+                prefix = name[:length]
+                if prefix in self.prefixed and len(prefix) == length:
+                    found.append(prefix)
+            return found
         # All prefixes of the name are prefixes of the last one that is not greater, or are that one.
         at = bisect_right(self.prefixes, name)
         candidate = self.prefixes[at - 1] if at else None
         while candidate is not None:
             if name.startswith(candidate):
-                yield candidate
+                found.append(candidate)
             candidate = self.shorter[candidate]
+        return found
 
 
 def _shorter(prefixes: Iterable[str]) -> dict[str, str | None]:
@@ -86,14 +96,14 @@ class AclIndex:
     def __init__(self, entries: Iterable[AclEntry] = ()) -> None:
         self._types = tuple(_OfType({}, {}, (), (), {}) for _ in ResourceType)
         self._size = 0
-        self._bits: dict[tuple[ResourceType, bool, str], _ByPrincipalAndHost] = {}
+        self._bits: tuple[_BitsOfType, ...] = tuple(_BitsOfType({}, {}) for _ in ResourceType)
         self._replace((), entries)
 
     def updated(self, removed: Iterable[AclEntry] = (), added: Iterable[AclEntry] = ()) -> AclIndex:
         """Return an index with entries removed and then added. Removing an absent entry has no effect."""
         index = AclIndex.__new__(AclIndex)
         index._types, index._size = self._types, self._size
-        index._bits = dict(self._bits)
+        index._bits = tuple(_BitsOfType(dict(each.literal), dict(each.prefixed)) for each in self._bits)
         index._replace(removed, added)
         return index
 
@@ -125,22 +135,18 @@ class AclIndex:
 
     def covering_bits(self, resource_type: ResourceType, name: str) -> list[_ByPrincipalAndHost]:
         """Return the operations by principal and host of each pattern that covers the name, in any order."""
-        of_type = self._types[resource_type]
+        of_type, known = self._types[resource_type], self._bits[resource_type]
         literal = of_type.literal
-        found = [self._bits_of(resource_type, False, name, literal)] if name in literal else []
+        found = []
+        if name in literal:
+            found.append(known.literal.get(name) or _made(known.literal, name, literal))
         if of_type.prefixes:
-            found += [self._bits_of(resource_type, True, each, of_type.prefixed) for each in of_type.prefixes_of(name)]
+            found += [
+                known.prefixed.get(prefix) or _made(known.prefixed, prefix, of_type.prefixed)
+                for prefix in of_type.prefixes_of(name)
+            ]
         if WILDCARD in literal and name != WILDCARD:
-            found.append(self._bits_of(resource_type, False, WILDCARD, literal))
-        return found
-
-    def _bits_of(
-        self, resource_type: ResourceType, is_prefix: bool, name: str, patterns: _ByName
-    ) -> _ByPrincipalAndHost:
-        key = (resource_type, is_prefix, name)
-        found = self._bits.get(key)
-        if found is None:
-            found = self._bits[key] = _bits(entry for entries in patterns[name].values() for entry in entries)
+            found.append(known.literal.get(WILDCARD) or _made(known.literal, WILDCARD, literal))
         return found
 
     def _patterns(self, entry: AclEntry) -> _ByName:
@@ -189,21 +195,28 @@ class AclIndex:
                     lengths, prefixes = sorted(set(map(len, prefixed)), reverse=True), tuple(sorted(prefixed))
                     shorter = _shorter(prefixes) if len(lengths) > FEW_LENGTHS else {}
                     types[resource_type] = _OfType(old.literal, prefixed, tuple(lengths), prefixes, shorter)
+            bits = self._bits[resource_type]
+            outdated = bits.literal if pattern_type == PatternType.LITERAL else bits.prefixed
             for name in names:
-                self._bits.pop((resource_type, pattern_type == PatternType.PREFIXED, name), None)
+                outdated.pop(name, None)
         self._types = tuple(types)
 
 
+def _made(known: dict[str, _ByPrincipalAndHost], name: str, patterns: _ByName) -> _ByPrincipalAndHost:
+    found = known[name] = _bits(entry for entries in patterns[name].values() for entry in entries)
+    return found
+
+
 def _bits(entries: Iterable[AclEntry]) -> _ByPrincipalAndHost:
-    found: dict[tuple[str, str], Bits] = {}
+    found: dict[str, dict[str, Bits]] = {}
     for entry in entries:
-        key = (entry.principal, entry.host)
-        allowed, denied = found.get(key, (0, 0))
+        of_principal = found.setdefault(entry.principal, {})
+        allowed, denied = of_principal.get(entry.host, (0, 0))
         if entry.permission == AclPermissionType.ALLOW:
             allowed |= 1 << entry.operation
         else:
             denied |= 1 << entry.operation
-        found[key] = Bits(allowed, denied)
+        of_principal[entry.host] = Bits(allowed, denied)
     return found
 
 

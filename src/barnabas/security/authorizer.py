@@ -75,7 +75,7 @@ class Acls(Protocol):
     def covering(self, resource_type: ResourceType, name: str) -> Iterable[Mapping[str, tuple[AclEntry, ...]]]:
         """Return the entries by principal of each pattern that covers the name: longest name first, wildcard last."""
 
-    def covering_bits(self, resource_type: ResourceType, name: str) -> Iterable[Mapping[tuple[str, str], Bits]]:
+    def covering_bits(self, resource_type: ResourceType, name: str) -> Iterable[Mapping[str, Mapping[str, Bits]]]:
         """Return the operations by principal and host of each pattern that covers the name, in any order."""
 
     def of_type(self, resource_type: ResourceType) -> Iterable[AclEntry]:
@@ -179,13 +179,16 @@ def is_authorized(
     if not patterns:
         return settings.allow_everyone_if_no_acl_found
     allowed = denied = 0
-    keys = ((user, host), (user, WILDCARD), (WILDCARD_PRINCIPAL, host), (WILDCARD_PRINCIPAL, WILDCARD))
     for pattern in patterns:
-        for key in keys:
-            found = pattern.get(key)
-            if found is not None:
-                allowed |= found.allowed
-                denied |= found.denied
+        for who in (user, WILDCARD_PRINCIPAL):
+            hosts = pattern.get(who)
+            if hosts is None:
+                continue
+            for where in (host, WILDCARD):
+                found = hosts.get(where)
+                if found is not None:
+                    allowed |= found.allowed
+                    denied |= found.denied
     return bool(allowed & _ALLOWING_BITS[operation]) and not denied & _DENYING_BITS[operation]
 
 
