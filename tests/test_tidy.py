@@ -70,6 +70,19 @@ def test_the_rule_for_topic_names_is_written_once() -> None:
 
 # --- one form of names
 
+
+def test_log_dirs_are_accessed_in_one_place() -> None:
+    """So that a simulation can replace the disk. Readers of other nodes' files are no part of a running node."""
+    own = ("src/barnabas/storage/", "src/barnabas/raft/", "src/barnabas/replicas/")
+    texts = {name: text for name, text in written().items() if name.startswith(own)}
+    calls = r"(open|close|p?readv?|p?writev?|fsync|rename|replace|unlink|mkdir|scandir|stat|statvfs|ftruncate)\("
+    path_calls = r"(?<!file)\.(exists|is_dir|is_file|iterdir|rmdir|read_bytes|write_bytes|read_text|write_text)\("
+    offline = ("src/barnabas/storage/offline.py", "src/barnabas/storage/log_dirs.py", "src/barnabas/storage/files.py")
+    found = lines_with(texts, rf"\bos\.{calls}|shutil\.|{path_calls}", but=offline)
+    of_files = ("self.file.exists()", "self._file(TXN_INDEX_SUFFIX).exists()")
+    assert not [line for line in found if not any(each in line for each in of_files)]
+
+
 CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]*(?=(?:, _?[A-Z][A-Z0-9_]*)*(?:: [^=\n]+)? = )", re.MULTILINE)
 
 

@@ -19,7 +19,7 @@ from tools.apache_kafka import Barnabas
 
 from barnabas.client.connection import Connection
 from barnabas.wire.messages.metadata import MetadataRequest
-from tests.simulation.model import (
+from tests.model.model import (
     Configure,
     Create,
     Delete,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,13 +37,13 @@ class Killer:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: Path, copy: Path, after: int) -> None:
         self.has_killed = False
         self._left = after
-        for name in ("rename", "unlink"):
-            original: Callable[..., object] = getattr(Path, name)
+        for name in ("rename", "replace", "unlink"):
+            original: Callable[..., object] = getattr(os, name)
 
             def watched(
-                path: Path, *arguments: object, original: Callable[..., object] = original, **more: object
+                path: Path | str, *arguments: object, original: Callable[..., object] = original, **more: object
             ) -> object:
-                if directory in path.parents and path.exists():
+                if directory in Path(path).parents and Path(path).exists():
                     self._left -= 1
                     if self._left < 0:
                         if not self.has_killed:
@@ -51,7 +52,7 @@ class Killer:
                         raise KilledError
                 return original(path, *arguments, **more)
 
-            monkeypatch.setattr(Path, name, watched)
+            monkeypatch.setattr(os, name, watched)
 
 
 def make_log(directory: Path, clock: Clock) -> int:

@@ -31,6 +31,7 @@ from barnabas.replicated.decision import Records
 from barnabas.slices import in_slices
 from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
+from barnabas.storage.files import File
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.snapshots import SnapshotId, SnapshotWriter, snapshot_path
 from barnabas.wire import ErrorCode, KafkaError, encode_record
@@ -303,15 +304,15 @@ class MetadataQuorum:
         max_bytes = self._config.get_int("metadata.max.retention.bytes")
         max_ms = self._config.get_int("metadata.max.retention.ms")
         ids = [found for found in self._log.snapshot_ids() if found != BOOTSTRAP_SNAPSHOT_ID]
-        states = [snapshot_path(self._directory, SnapshotId(*found)).stat() for found in ids]
+        files = [File(snapshot_path(self._directory, SnapshotId(*found)), writable=False) for found in ids]
         begin: OffsetAndEpoch | None = None
-        total = self._log.size_in_bytes + sum(state.st_size for state in states)
-        for state, following in zip(states, ids[1:], strict=False):
-            too_old = 0 <= max_ms < self._clock() - int(state.st_mtime * 1000)
+        total = self._log.size_in_bytes + sum(file.size() for file in files)
+        for file, following in zip(files, ids[1:], strict=False):
+            too_old = 0 <= max_ms < self._clock() - file.modified_ms()
             if not (0 <= max_bytes < total or too_old):
                 break
             begin = following
-            total -= state.st_size
+            total -= file.size()
         if begin is not None:
             self.driver.trim(begin)
 

@@ -55,8 +55,8 @@ from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
 from barnabas.steps import Slices
-from barnabas.storage.errors import StorageError, disk_errors
-from barnabas.storage.files import create_directory
+from barnabas.storage.errors import StorageError
+from barnabas.storage.files import create_directories, create_directory
 from barnabas.storage.log_dirs import DirectoryLock, ScannedDir, check_owner, scan_log_dir
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
@@ -373,10 +373,9 @@ class Node(NodeServices):
             ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
             raise NodeError(why_not_formatted(self.config.node_id, ids))
         for log_dir in dirs:
-            with disk_errors("creating", log_dir.parent):
-                log_dir.parent.mkdir(parents=True, exist_ok=True)
+            create_directories(log_dir.parent)
             create_directory(log_dir)
-            self._locks.append(DirectoryLock(log_dir))
+            self._locks.append(DirectoryLock(log_dir, self.surroundings.locks))
         found = check_owner(dirs, self.config.node_id)
         if not found.formatted:
             self._format(dirs, metadata_dir)

@@ -1,7 +1,8 @@
-"""The world around a node: its clocks, its sources of randomness, its listening sockets and the name of its host.
+"""The world around a node: its clocks, its sources of randomness, its listening sockets, its locks and the name of its host.
 
 Its one rule: a node and the parts that it builds take these from here and never from the operating system, so that a test
-or a simulation can replace them. Timers belong to the event loop, files to `storage`, the times of log lines to `logging`.
+or a simulation can replace them. Timers, outgoing connections and work in threads belong to the event loop, files to
+`storage.files`, the times of log lines to `logging`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Final
+
+from barnabas.storage.log_dirs import THIS_PROCESS, HeldLocks
 
 BACKLOG: Final = 1024
 
@@ -61,6 +64,7 @@ class Surroundings:
     random_for: Callable[[str], Random] = system_random
     listen: Listen = listening_socket
     host_name: Callable[[], str] = socket.getfqdn
+    locks: HeldLocks = THIS_PROCESS
     watches_loop: bool = True  # with a thread, for which a simulation has no place
 
 

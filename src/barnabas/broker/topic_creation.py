@@ -36,7 +36,7 @@ class TopicCreation:
         self._config = config
         self._channel = channel
         self._names: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order
 
     def begin(self, names: Iterable[str]) -> None:
         """Start to create the topics whose creation is not in progress. Names must be valid."""
@@ -45,8 +45,8 @@ class TopicCreation:
             return
         self._names.update(wanted)
         task = asyncio.get_running_loop().create_task(self._create(wanted))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     async def wait_done(self) -> None:
         """Wait until no creation is in progress."""

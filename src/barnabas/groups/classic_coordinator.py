@@ -44,7 +44,7 @@ class ClassicCoordinator:
         self._scheduler = scheduler
         self._steady_ms = steady_ms
         self._random = random
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order
 
     # --- lifetime
 
@@ -178,8 +178,8 @@ class ClassicCoordinator:
             write.done(None, self._moment())
             return
         task = asyncio.get_running_loop().create_task(self._finish(shard, group, write.done))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     async def _finish(
         self, shard: Shard, group: ClassicGroup, done: Callable[[KafkaError | None, Moment], None]

@@ -77,7 +77,7 @@ class ConsumerCoordinator:
         self._steady_ms = steady_ms
         self._random = random
         self._hashes = TopicHashes()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order
         self._new_topics_version = -1
         self._settings: dict[str, tuple[ServerConfig, object, ConsumerSettings]] = {}
 
@@ -247,8 +247,8 @@ class ConsumerCoordinator:
 
     def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
         return task
 
     def _follow(

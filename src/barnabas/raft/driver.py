@@ -167,7 +167,7 @@ class RaftDriver:
         self._disk = Disk(log, self._static_voters)
         self._executor = ThreadPoolExecutor(2, "raft-disk")  # one thread to flush the log, one to save votes
         self._wake = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order
         self._run_task: asyncio.Task[None] | None = None
         self._flush_task: asyncio.Task[None] | None = None
         self._trims: list[OffsetAndEpoch] = []
@@ -536,8 +536,8 @@ class RaftDriver:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     # --- delivery to listeners ---------------------------------------------------------------------------------------
 

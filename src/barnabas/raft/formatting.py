@@ -22,7 +22,7 @@ from barnabas.metadata.versions import (
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
 from barnabas.storage.errors import CorruptLogError, StorageError
-from barnabas.storage.files import create_directory
+from barnabas.storage.files import create_directory, exists
 from barnabas.storage.log_dirs import MetaProperties, write_meta_properties
 from barnabas.storage.snapshots import BOOTSTRAP_CHECKPOINT, SnapshotId, SnapshotReader, SnapshotWriter, write_bootstrap
 from barnabas.wire import Message, Uuid, decode_record, encode_record
@@ -99,7 +99,7 @@ def _write_first_snapshot(log_dir: Path, voters: VoterSet, clock: Callable[[], i
 def read_bootstrap(metadata_log_dir: Path) -> list[Message]:
     """Return the records that a new cluster starts with. Raises StorageError if their file is damaged."""
     path = metadata_log_dir / BOOTSTRAP_CHECKPOINT
-    if not path.exists():
+    if not exists(path):
         return bootstrap_records(effective_features())
     try:
         with SnapshotReader(path) as reader:

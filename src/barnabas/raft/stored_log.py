@@ -7,7 +7,6 @@ and a log that ends before its latest snapshot is emptied to continue after it.
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,8 @@ from barnabas.raft.log import EpochStart, OffsetAndEpoch
 from barnabas.storage import snapshots
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.epochs import LeaderEpochs
-from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
+from barnabas.storage.errors import CorruptLogError, StorageError
+from barnabas.storage.files import File, entries_of, exists, is_directory
 from barnabas.storage.log import Log
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dirs import CLUSTER_METADATA, directory_name
@@ -48,10 +48,10 @@ def damaged_files(directory: Path) -> Iterator[StorageError]:
 
     Nothing is changed. The segments are checked when the log is opened.
     """
-    if not directory.is_dir():
+    if not is_directory(directory):
         return
-    with disk_errors("reading", directory), os.scandir(directory) as entries:
-        folders = [entry.path for entry in entries if _FILE_NAME.match(entry.name) and entry.is_dir()]
+    entries = entries_of(directory)
+    folders = [directory / entry.name for entry in entries if _FILE_NAME.match(entry.name) and entry.is_directory]
     for path in folders:
         yield StorageError(f"{path} is a directory, but Kafka has a file of this name: move it away")
     readers: tuple[Callable[[Path], object], ...] = (
@@ -140,7 +140,7 @@ class StoredLog:
 
     def open_snapshot(self, snapshot_id: OffsetAndEpoch) -> StoredSnapshot | None:
         path = snapshot_path(self.directory, SnapshotId(*snapshot_id))
-        return StoredSnapshot(snapshot_id, path) if path.exists() else None
+        return StoredSnapshot(snapshot_id, path) if exists(path) else None
 
     def replace_by_snapshot(self, snapshot_id: OffsetAndEpoch) -> None:
         self._log.truncate_fully_and_start_at(snapshot_id.offset)
@@ -163,12 +163,14 @@ class StoredSnapshot:
     def __init__(self, snapshot_id: OffsetAndEpoch, path: Path) -> None:
         self.snapshot_id = snapshot_id
         self.path = path
-        self.size_in_bytes = path.stat().st_size
+        self.size_in_bytes = File(path, writable=False).size()
 
     def read(self, position: int, max_bytes: int) -> bytes:
-        with self.path.open("rb") as file:
-            file.seek(position)
-            return file.read(max_bytes)
+        file = File(self.path, writable=False)
+        try:
+            return file.read(max_bytes, position)
+        finally:
+            file.let_go()
 
 
 class StoredSnapshotWriter:

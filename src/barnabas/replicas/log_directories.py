@@ -7,14 +7,14 @@ A directory whose listing fails goes offline. Logs are sized by their files, not
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.config.server_config import ServerConfig
 from barnabas.storage.checkpoints import TopicPartition
-from barnabas.storage.errors import StorageError, disk_errors
+from barnabas.storage.errors import StorageError
+from barnabas.storage.files import File, file_names, is_directory, space_of
 from barnabas.storage.log_dirs import CLUSTER_METADATA, DirectoryState, directory_name, list_partitions
 from barnabas.wire import Uuid
 
@@ -97,8 +97,7 @@ class LogDirectories:
         try:
             if path in self._offline:
                 raise StorageError(f"the log dir {path} is offline")
-            with disk_errors("reading", Path(path)):
-                space = os.statvfs(path)
+            space = space_of(path)
             found = tuple(
                 StoredPartition(each.partition, _log_bytes(each.path), each.state is DirectoryState.FUTURE)
                 for each in list_partitions(Path(path)).partitions
@@ -107,12 +106,12 @@ class LogDirectories:
         except StorageError as error:
             self.fail(path, error)
             raise
-        return DirectoryUsage(found, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize)
+        return DirectoryUsage(found, *space)
 
     def find(self, partition: TopicPartition) -> str | None:
         """Return the directory that has the current log of a partition, or None."""
         name = directory_name(partition)
-        return next((path for path in self.paths if Path(path, name).is_dir()), None)
+        return next((path for path in self.paths if is_directory(Path(path, name))), None)
 
     def assigned(self, directory_id: Uuid | None) -> str | None:
         """Return the path of a directory id, or the only path if there is just one."""
@@ -141,8 +140,8 @@ def _absolute(path: str | Path) -> str:
 def _log_bytes(directory: Path) -> int:
     """Return the size of a log's segments, or 0 if the log was deleted meanwhile."""
     try:
-        with disk_errors("reading", directory), os.scandir(directory) as entries:
-            return sum(entry.stat().st_size for entry in entries if entry.name.endswith(".log"))
+        names = [name for name in file_names(directory) if name.endswith(".log")]
+        return sum(File(directory / name, writable=False).find_size() or 0 for name in names)
     except StorageError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return 0

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from barnabas.config.server_config import ServerConfig
 from barnabas.replicas.cleaner import Cleaner
@@ -18,6 +18,7 @@ from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
 from barnabas.slices import Slices, in_slices
 from barnabas.storage import StorageError
+from barnabas.storage.files import delete_directory
 from barnabas.storage.segment import Segment
 from barnabas.wire import KafkaError
 
@@ -138,7 +139,7 @@ class Maintenance:
         for deleted in list(self._replicas.deleted):
             if deleted[0] + delay_ms <= now_ms:
                 self._replicas.deleted.remove(deleted)
-                await asyncio.to_thread(shutil.rmtree, deleted[1], ignore_errors=True)
+                await asyncio.to_thread(_delete_directory, deleted[1])
 
     async def _flush(self) -> None:
         await in_slices(self._flush_due())
@@ -187,3 +188,11 @@ class Deletion:
     def check(self) -> None:
         if self._error is not None:
             raise self._error
+
+
+def _delete_directory(path: Path) -> None:
+    """Delete the directory of a deleted log. What cannot be deleted is left for the next start."""
+    try:
+        delete_directory(path)
+    except StorageError as error:
+        _log.warning("%s was not deleted: %s", path, error)

@@ -124,8 +124,8 @@ class Partition:
         self._jitter = jitter
         self._log: Log | None = None
         self._watchers: tuple[Watcher, ...] = ()
-        self._waiting: set[WaitingFetch] | tuple[()] = ()  # a set from the first wait on: most partitions are idle
-        self._waiting_followers: set[WaitingFetch] | tuple[()] = ()
+        self._waiting: dict[WaitingFetch, None] | tuple[()] = ()  # a dict from the first wait on: most partitions are idle
+        self._waiting_followers: dict[WaitingFetch, None] | tuple[()] = ()
         self._conditions: dict[asyncio.Future[None], Callable[[], bool]] | None = None  # who waits for what
         self._replication = replication
         self.state = state
@@ -416,18 +416,18 @@ class Partition:
     def wait(self, waiting: WaitingFetch) -> None:
         """Wake this fetch when more can be read: for a follower whatever is appended, for others what is committed."""
         if waiting.is_follower:
-            if not isinstance(self._waiting_followers, set):
-                self._waiting_followers = set()
-            self._waiting_followers.add(waiting)
+            if not isinstance(self._waiting_followers, dict):
+                self._waiting_followers = {}
+            self._waiting_followers[waiting] = None
         else:
-            if not isinstance(self._waiting, set):
-                self._waiting = set()
-            self._waiting.add(waiting)
+            if not isinstance(self._waiting, dict):
+                self._waiting = {}
+            self._waiting[waiting] = None
 
     def stop_waiting(self, waiting: WaitingFetch) -> None:
         for each in (self._waiting, self._waiting_followers):
-            if isinstance(each, set):
-                each.discard(waiting)
+            if isinstance(each, dict):
+                each.pop(waiting, None)
 
     def fetched(self, replica_id: int, offset: int, log_start_offset: int = -1, broker_epoch: int = -1) -> None:
         """Record that a follower fetches from `offset`, and so has everything before it. Raises NOT_LEADER_OR_FOLLOWER.

@@ -47,8 +47,7 @@ from barnabas.storage import (
     read_topic_id,
     write_topic_id,
 )
-from barnabas.storage.errors import disk_errors
-from barnabas.storage.files import fsync_directory
+from barnabas.storage.files import fsync_directory, is_directory, rename
 from barnabas.storage.log_dirs import (
     CLEAN_SHUTDOWN_FILE,
     DirectoryState,
@@ -360,10 +359,9 @@ class Replicas:
         unique = random_uuid(self._random).hex()
         gone = log_dir / directory_name(name, DirectoryState.DELETED, unique)
         try:
-            with disk_errors("renaming", path):
-                if opened is not None or path.is_dir():
-                    path.rename(gone)
-                    self.deleted.append((self._now_ms(), gone))
+            if opened is not None or is_directory(path):
+                rename(path, gone)
+                self.deleted.append((self._now_ms(), gone))
         except StorageError as error:
             self.fail_dir(str(log_dir), error)
 
@@ -435,9 +433,8 @@ class Replicas:
                     _log.warning("%s was being moved: its log is now in %s", name, path)
                     del self._futures[name]
                     self._found[name] = path
-                    with disk_errors("renaming", directory):
-                        directory.rename(directory.parent / directory_name(name))
-                        fsync_directory(directory.parent)
+                    rename(directory, directory.parent / directory_name(name))
+                    fsync_directory(directory.parent)
                 elif current is None and is_complete:
                     _log.warning("%s is an incomplete copy of %s, whose original is gone", directory, name)
                     del self._futures[name]
@@ -451,9 +448,8 @@ class Replicas:
     def _rename_aside(self, path: Path, name: TopicPartition, state: DirectoryState) -> None:
         """Rename an unused directory to one that is marked for deletion, or to a stray."""
         aside = path.parent / directory_name(name, state, random_uuid(self._random).hex())
-        with disk_errors("renaming", path):
-            path.rename(aside)
-            fsync_directory(path.parent)
+        rename(path, aside)
+        fsync_directory(path.parent)
         if state is DirectoryState.DELETED:
             self.deleted.append((self._now_ms(), aside))
         else:

@@ -4,6 +4,8 @@ Its one rule: only this module opens, lends and closes the descriptors of logs a
 first use and may be released at any time. It is closed only when no call is using it, so its number cannot come to mean
 another file while a reader in another thread still has it. The number of open files is limited: the least recently used
 ones are closed. Small files are replaced as a whole, never changed.
+
+Whatever a node does with its log dirs goes through this module, and from here through `system`.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ from contextlib import suppress
 from errno import EMFILE, ENFILE, EOPNOTSUPP
 from itertools import count
 from pathlib import Path
+from stat import S_ISDIR
 from threading import Lock
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 from barnabas.batches.format import Buffer
 from barnabas.storage.errors import FileGoneError, StorageError, disk_errors
+
+system: Any = os  # has the calls on files; a simulation puts a disk of its own here
 
 FILE_MODE = 0o644
 MAX_OPEN_FILES = 2000
@@ -48,11 +53,11 @@ class OpenFiles:
         if len(self.files) >= self.limit:
             self.close_unused(1)
         try:
-            descriptor = os.open(file.name, flags)
+            descriptor: int = system.open(file.name, flags)
         except OSError as error:
             if not self.makes_room(error):
                 raise
-            descriptor = os.open(file.name, flags)
+            descriptor = system.open(file.name, flags)
         self.files[file] = None
         return descriptor
 
@@ -88,18 +93,19 @@ def _default_limit() -> int:
 
 open_files = OpenFiles(_default_limit())
 _moments = count()
-_flushed: dict[Path, int] = {}  # directories, and the start of the last completed flush of their entries
+flushed_directories: dict[Path, int] = {}  # directories, and the start of the last completed flush of their entries
 
 
 def _open(path: Path | str, flags: int, mode: int = FILE_MODE) -> int:
     """Return a descriptor for temporary use."""
     try:
-        return os.open(path, flags | os.O_CLOEXEC, mode)
+        descriptor: int = system.open(path, flags | os.O_CLOEXEC, mode)
     except OSError as error:
         with open_files.lock:
             if not open_files.makes_room(error):
                 raise
-        return os.open(path, flags | os.O_CLOEXEC, mode)
+        descriptor = system.open(path, flags | os.O_CLOEXEC, mode)
+    return descriptor
 
 
 class File:
@@ -124,10 +130,10 @@ class File:
         file = cls(path)
         with disk_errors("creating", path):
             try:
-                os.close(_open(file.name, _CREATE | os.O_EXCL))
+                system.close(_open(file.name, _CREATE | os.O_EXCL))
             except FileExistsError:
-                file.path.unlink()
-                os.close(_open(file.name, _CREATE | os.O_EXCL))
+                system.unlink(file.name)
+                system.close(_open(file.name, _CREATE | os.O_EXCL))
         return file
 
     @property
@@ -140,15 +146,15 @@ class File:
     def make(self) -> None:
         """Create the file if it does not exist."""
         with disk_errors("creating", self.name):
-            os.close(_open(self.name, _CREATE))
+            system.close(_open(self.name, _CREATE))
 
     def read(self, size: int, position: int) -> bytes:
         """Return the bytes from `position` on. Fewer than `size` only at the end of the file."""
         descriptor = self._borrow()
         try:
-            data = os.pread(descriptor, size, position)
+            data: bytes = system.pread(descriptor, size, position)
             while 0 < len(data) < size:
-                more = os.pread(descriptor, size - len(data), position + len(data))
+                more = system.pread(descriptor, size - len(data), position + len(data))
                 if not more:
                     break
                 data += more
@@ -168,7 +174,7 @@ class File:
         descriptor = self._borrow()
         try:
             data = bytearray(size)
-            return data if os.preadv(descriptor, (data,), position, _NOWAIT) == size else None
+            return data if system.preadv(descriptor, (data,), position, _NOWAIT) == size else None
         except BlockingIOError:
             return None
         except OSError as error:
@@ -185,7 +191,7 @@ class File:
             for first in range(0, len(buffers), _MAX_BUFFERS):
                 some = buffers[first : first + _MAX_BUFFERS]
                 size = sum(map(len, some))
-                written = os.pwritev(descriptor, some, position)
+                written = system.pwritev(descriptor, some, position)
                 if written < size:
                     _write_all(descriptor, memoryview(b"".join(some))[written:], position + written)
                 position += size
@@ -197,7 +203,7 @@ class File:
     def find_size(self) -> int | None:
         """Return the size, or None if the file does not exist."""
         try:
-            return self.path.stat().st_size
+            return int(system.stat(self.name).st_size)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -212,30 +218,29 @@ class File:
     def modified_ms(self) -> int:
         """Return the time of the last write in milliseconds."""
         with disk_errors("reading", self.name):
-            return self.path.stat().st_mtime_ns // 1_000_000
+            return int(system.stat(self.name).st_mtime_ns // 1_000_000)
 
     def set_modified_ms(self, modified_ms: int) -> None:
         with disk_errors("writing", self.name):
-            os.utime(self.name, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+            system.utime(self.name, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def truncate(self, size: int) -> None:
-        self._call("truncating", os.ftruncate, size)
+        self._call("truncating", system.ftruncate, size)
 
     def fsync(self) -> None:
-        self._call("flushing", os.fsync)
+        self._call("flushing", system.fsync)
 
     def rename(self, path: Path) -> None:
         """Rename the file and keep its descriptor. Do nothing on disk if it no longer exists."""
         with disk_errors("renaming", self.name), open_files.lock:
             with suppress(FileNotFoundError):
-                self.path.rename(path)
+                system.rename(self.name, path)
             self.name = os.fspath(path)
 
     def unlink(self) -> None:
         self._is_deleted = True
         self.let_go()
-        with disk_errors("deleting", self.name):
-            self.path.unlink(missing_ok=True)
+        delete_file(self.name)
 
     def let_go(self) -> None:
         """Close the descriptor once it is idle. The next use opens it again."""
@@ -249,7 +254,7 @@ class File:
         descriptor, self._descriptor = self._descriptor, _CLOSED
         if descriptor != _CLOSED:
             del open_files.files[self]
-            os.close(descriptor)
+            system.close(descriptor)
 
     def _call(self, doing: str, function: Callable[..., None], *arguments: int) -> None:
         descriptor = self._borrow()
@@ -348,7 +353,7 @@ class ReadOnlyFile(File):
 def rename_directory(directory: Path, to: Path, files: Iterable[File]) -> None:
     """Rename a directory and update the paths of its files before any of them can be opened."""
     with disk_errors("renaming", directory), open_files.lock:
-        directory.rename(to)
+        system.rename(directory, to)
         for file in files:
             file.name = os.fspath(to / file.path.name)
     fsync_directory(to.parent)
@@ -363,13 +368,13 @@ def write_atomically(path: Path | str, data: bytes, mode: int = FILE_MODE) -> No
             descriptor = _open(temporary, _REPLACE, mode)
             try:
                 _write_all(descriptor, memoryview(data), 0)
-                os.fsync(descriptor)
+                system.fsync(descriptor)
             finally:
-                os.close(descriptor)
-            temporary.replace(path)
+                system.close(descriptor)
+            system.replace(temporary, path)
         except OSError:
             with suppress(OSError):
-                temporary.unlink()
+                system.unlink(temporary)
             raise
         fsync_directory(path.parent)
 
@@ -381,7 +386,7 @@ def write_whole(path: Path | str, data: bytes) -> None:
         try:
             _write_all(descriptor, memoryview(data), 0)
         finally:
-            os.close(descriptor)
+            system.close(descriptor)
 
 
 def fsync_file(path: Path) -> None:
@@ -389,9 +394,9 @@ def fsync_file(path: Path) -> None:
     with disk_errors("flushing", path), suppress(FileNotFoundError):
         descriptor = _open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            system.fsync(descriptor)
         finally:
-            os.close(descriptor)
+            system.close(descriptor)
 
 
 def read_whole(path: Path) -> bytes | None:
@@ -403,11 +408,11 @@ def read_whole(path: Path) -> bytes | None:
             return None
         try:
             content = b""
-            while more := os.read(descriptor, _READ_BYTES):
+            while more := system.read(descriptor, _READ_BYTES):
                 content += more
             return content
         finally:
-            os.close(descriptor)
+            system.close(descriptor)
 
 
 def fsync_directory(path: Path) -> None:
@@ -415,18 +420,18 @@ def fsync_directory(path: Path) -> None:
     with disk_errors("flushing", path):
         descriptor = _open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(descriptor)
+            system.fsync(descriptor)
         finally:
-            os.close(descriptor)
+            system.close(descriptor)
 
 
 def fsync_name(directory: Path, made: int) -> None:
     """Make the name of a directory durable, unless a flush of its parent since `made` has already done so."""
     parent = directory.parent
-    if _flushed.get(parent, -1) < made:
+    if flushed_directories.get(parent, -1) < made:
         moment = next_moment()
         fsync_directory(parent)
-        _flushed[parent] = moment
+        flushed_directories[parent] = moment
 
 
 def next_moment() -> int:
@@ -436,7 +441,7 @@ def next_moment() -> int:
 
 def file_names(directory: Path) -> list[str]:
     """Return the sorted names of the files in a directory."""
-    with disk_errors("reading", directory), os.scandir(directory) as entries:
+    with disk_errors("reading", directory), system.scandir(directory) as entries:
         return sorted(entry.name for entry in entries if entry.is_file())
 
 
@@ -444,9 +449,9 @@ def create_directory(path: Path, *, durable: bool = True) -> bool:
     """Create a directory, durably by default, and return False if it already exists. Its parent must exist."""
     with disk_errors("creating", path):
         try:
-            path.mkdir()
+            system.mkdir(path)
         except FileExistsError:
-            if not path.is_dir():
+            if not is_directory(path):
                 raise
             return False
     if durable:
@@ -454,8 +459,113 @@ def create_directory(path: Path, *, durable: bool = True) -> bool:
     return True
 
 
+def create_directories(path: Path) -> None:
+    """Create a directory and those above it that do not exist, without durability."""
+    if not is_directory(path):
+        create_directories(path.parent)
+        create_directory(path, durable=False)
+
+
+def create_empty(path: Path, mode: int) -> None:
+    """Create an empty file with these permissions, or empty the one that exists."""
+    with disk_errors("creating", path):
+        system.close(_open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, mode))
+
+
+def change_mode(path: Path, mode: int) -> None:
+    """Change the permissions of a file."""
+    with disk_errors("changing", path):
+        system.chmod(path, mode)
+
+
+def exists(path: Path) -> bool:
+    with disk_errors("reading", path):
+        return _stat(path) is not None
+
+
+def is_directory(path: Path) -> bool:
+    with disk_errors("reading", path):
+        found = _stat(path)
+        return found is not None and S_ISDIR(found.st_mode)
+
+
+def rename(path: Path, to: Path) -> None:
+    """Rename a file or a directory that nobody has open. A file of the new name is replaced."""
+    with disk_errors("renaming", path):
+        system.replace(path, to)
+
+
+def delete_file(path: Path | str) -> None:
+    """Delete a file if it exists."""
+    with disk_errors("deleting", path), suppress(FileNotFoundError):
+        system.unlink(path)
+
+
+def delete_directory(path: Path) -> None:
+    """Delete a directory with all that is in it, if it exists."""
+    with disk_errors("deleting", path):
+        try:
+            with system.scandir(path) as entries:
+                found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+        except FileNotFoundError:
+            return
+        for name, is_folder in found:
+            (delete_directory if is_folder else delete_file)(path / name)
+        with suppress(FileNotFoundError):
+            system.rmdir(path)
+
+
+class Entry(NamedTuple):
+    """A file or directory in a directory."""
+
+    name: str
+    is_directory: bool
+
+
+def entries_of(directory: Path) -> list[Entry]:
+    """Return the entries of a directory, sorted by name."""
+    with disk_errors("reading", directory), system.scandir(directory) as entries:
+        return sorted(Entry(entry.name, entry.is_dir()) for entry in entries)
+
+
+class Space(NamedTuple):
+    """The size of a file system and the bytes that can still be written."""
+
+    total_bytes: int
+    usable_bytes: int
+
+
+def space_of(directory: Path | str) -> Space:
+    with disk_errors("reading", directory):
+        found = system.statvfs(directory)
+    return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+
+
+def lock_file(path: Path) -> int | None:
+    """Lock a file against other processes, and return its descriptor, or None if another process has the lock."""
+    with disk_errors("opening", path):
+        descriptor: int = _open(path, _CREATE)
+    try:
+        system.lockf(descriptor, os.F_TLOCK, 0)
+    except OSError:
+        system.close(descriptor)
+        return None
+    return descriptor
+
+
+def unlock_file(descriptor: int) -> None:
+    system.close(descriptor)
+
+
+def _stat(path: Path) -> Any:
+    try:
+        return system.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def _write_all(descriptor: int, data: memoryview, position: int) -> None:
     while data:
-        written = os.pwrite(descriptor, data, position)
+        written = system.pwrite(descriptor, data, position)
         data = data[written:]
         position += written

@@ -19,8 +19,8 @@ from barnabas.storage.aborted import follow
 from barnabas.storage.batch_file import WholeBatch, walk_places
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, DamagedCheckpointError
 from barnabas.storage.epochs import UNDEFINED_EPOCH, LeaderEpochs
-from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
-from barnabas.storage.files import File, ReadOnlyFile, file_names, fsync_directory
+from barnabas.storage.errors import CorruptLogError, StorageError
+from barnabas.storage.files import File, ReadOnlyFile, delete_file, file_names, fsync_directory, rename
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.producer_snapshots import ProducerSnapshots
 from barnabas.storage.producers import Producers, producer_batch
@@ -156,13 +156,12 @@ class _Leftovers(NamedTuple):
     swapped: list[str]
 
     def clear(self, directory: Path) -> None:
-        with disk_errors("cleaning up", directory):
-            for name in self.dropped:
-                (directory / name).unlink()
-            for name in self.swapped:
-                (directory / name).rename(directory / name.removesuffix(SWAP_SUFFIX))
-            if self.swapped:
-                fsync_directory(directory)
+        for name in self.dropped:
+            delete_file(directory / name)
+        for name in self.swapped:
+            rename(directory / name, directory / name.removesuffix(SWAP_SUFFIX))
+        if self.swapped:
+            fsync_directory(directory)
 
 
 def _find_leftovers(directory: Path, names: Sequence[str]) -> _Leftovers:

@@ -17,7 +17,6 @@ A leader checks the batches of producers against `producers` before it appends t
 
 from __future__ import annotations
 
-import shutil
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,8 +39,16 @@ from barnabas.batches.format import LEADER_EPOCH_POSITION, Buffer
 from barnabas.storage.aborted import AbortedTxn, follow
 from barnabas.storage.cleanable import DirtyLog, find_dirty
 from barnabas.storage.epochs import EpochEndOffset
-from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError, disk_errors
-from barnabas.storage.files import File, create_directory, fsync_directory, fsync_name, next_moment, rename_directory
+from barnabas.storage.errors import OffsetOutOfRangeError, StorageError, UnexpectedOffsetError
+from barnabas.storage.files import (
+    File,
+    create_directory,
+    delete_directory,
+    fsync_directory,
+    fsync_name,
+    next_moment,
+    rename_directory,
+)
 from barnabas.storage.loading import Loaded, begin, load
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.partition_metadata import flush_topic_id
@@ -714,9 +721,8 @@ class Log:
     def delete(self) -> None:
         """Delete the log and its directory."""
         self.abandon()
-        with disk_errors("deleting", self.directory):
-            shutil.rmtree(self.directory)
-            fsync_directory(self.directory.parent)
+        delete_directory(self.directory)
+        fsync_directory(self.directory.parent)
 
     # Internals
 

@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import NamedTuple, NoReturn, Self
+from typing import Final, NamedTuple, NoReturn, Self
 
 from barnabas.config import properties
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
@@ -32,8 +32,18 @@ from barnabas.storage.checkpoints import (
     TopicPartition,
     read_offset_checkpoint,
 )
-from barnabas.storage.errors import StorageError, disk_errors
-from barnabas.storage.files import FILE_MODE, fsync_directory, read_whole, write_atomically
+from barnabas.storage.errors import StorageError
+from barnabas.storage.files import (
+    Entry,
+    delete_file,
+    entries_of,
+    exists,
+    fsync_directory,
+    lock_file,
+    read_whole,
+    unlock_file,
+    write_atomically,
+)
 from barnabas.storage.partition_metadata import read_topic_id
 from barnabas.wire.primitives import Uuid
 
@@ -194,20 +204,13 @@ def refuse_to_format(log_dir: Path) -> None:
 
 def _files_of_kafka(log_dir: Path) -> list[str]:
     """Return the names of the files and directories in a log dir that Kafka writes, except `.lock`."""
-    try:
-        with disk_errors("reading", log_dir), os.scandir(log_dir) as entries:
-            found = sorted(entry.name for entry in entries if _is_of_kafka(entry))
-    except StorageError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            return []
-        raise
-    return found
+    return [entry.name for entry in entries_of(log_dir) if _is_of_kafka(entry)] if exists(log_dir) else []
 
 
-def _is_of_kafka(entry: os.DirEntry[str]) -> bool:
+def _is_of_kafka(entry: Entry) -> bool:
     if entry.name in (META_PROPERTIES, CLEAN_SHUTDOWN_FILE) or entry.name.endswith((".checkpoint", "-checkpoint")):
         return True
-    return entry.is_dir() and parse_directory_name(entry.name) is not None
+    return entry.is_directory and parse_directory_name(entry.name) is not None
 
 
 def require_owner(log_dir: Path, meta: MetaProperties) -> None:
@@ -246,33 +249,37 @@ def is_reserved_directory_id(directory_id: Uuid) -> bool:
 # Lock
 
 
+class HeldLocks:
+    """The locks of one process. The system's lock is one of processes, so a second use in this one is found here."""
+
+    def __init__(self) -> None:
+        self.guard = Lock()
+        self.paths: set[Path] = set()
+
+
+THIS_PROCESS: Final = HeldLocks()
+
+
 class DirectoryLock:
     """An exclusive lock on a log dir, against other processes (Kafka too) and against a second use in this one."""
 
-    _held: set[Path] = set()  # noqa: RUF012  (the system's lock is one of processes, so it takes a second look in this one)
-    _guard = Lock()
-
-    def __init__(self, log_dir: Path) -> None:
+    def __init__(self, log_dir: Path, held: HeldLocks = THIS_PROCESS) -> None:
+        self._held = held
         self._key = log_dir.resolve()
         path = log_dir / LOCK_FILE
         busy = f"{log_dir} is in use: {path} is held by another process. Stop it, or use another directory in log.dirs"
-        with DirectoryLock._guard:
-            if self._key in DirectoryLock._held:
+        with held.guard:
+            descriptor = None if self._key in held.paths else lock_file(path)
+            if descriptor is None:
                 raise StorageError(busy)
-            with disk_errors("opening", path):
-                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
-            try:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                os.close(self._descriptor)
-                raise StorageError(busy) from error
-            DirectoryLock._held.add(self._key)
+            self._descriptor = descriptor
+            held.paths.add(self._key)
 
     def release(self) -> None:
-        with DirectoryLock._guard:
-            if self._key in DirectoryLock._held:
-                DirectoryLock._held.discard(self._key)
-                os.close(self._descriptor)
+        with self._held.guard:
+            if self._key in self._held.paths:
+                self._held.paths.discard(self._key)
+                unlock_file(self._descriptor)
 
     def __enter__(self) -> Self:
         return self
@@ -291,8 +298,8 @@ def lock_holder(log_dir: Path) -> int | None:
 
     Only Linux can tell: elsewhere the answer is None.
     """
-    with DirectoryLock._guard:
-        if log_dir.resolve() in DirectoryLock._held:
+    with THIS_PROCESS.guard:
+        if log_dir.resolve() in THIS_PROCESS.paths:
             return os.getpid()
         if not sys.platform.startswith("linux"):
             return None
@@ -315,8 +322,7 @@ def lock_holder(log_dir: Path) -> int | None:
 
 def had_clean_shutdown(log_dir: Path) -> bool:
     """Whether the last shutdown of this directory's logs was clean."""
-    with disk_errors("reading", log_dir):
-        return (log_dir / CLEAN_SHUTDOWN_FILE).exists()
+    return exists(log_dir / CLEAN_SHUTDOWN_FILE)
 
 
 def read_clean_shutdown_epoch(log_dir: Path) -> int | None:
@@ -335,9 +341,8 @@ def write_clean_shutdown(log_dir: Path, broker_epoch: int) -> None:
 
 def delete_clean_shutdown(log_dir: Path) -> None:
     """Remove the mark of a clean shutdown, before anything is written to the logs."""
-    with disk_errors("deleting", log_dir / CLEAN_SHUTDOWN_FILE):
-        (log_dir / CLEAN_SHUTDOWN_FILE).unlink(missing_ok=True)
-        fsync_directory(log_dir)
+    delete_file(log_dir / CLEAN_SHUTDOWN_FILE)
+    fsync_directory(log_dir)
 
 
 # Partitions
@@ -347,9 +352,9 @@ def list_partitions(log_dir: Path) -> Listing:
     """List the partitions in a log dir, including the metadata log. Directories with other names are strangers."""
     partitions = []
     strangers = []
-    with disk_errors("reading", log_dir), os.scandir(log_dir) as entries:
-        names = sorted(entry.name for entry in entries if entry.is_dir() and entry.name != _REMOTE_INDEX_CACHE)
-    for name in names:
+    for name, is_directory in entries_of(log_dir):
+        if not is_directory or name == _REMOTE_INDEX_CACHE:
+            continue
         found = parse_directory_name(name)
         if found is None:
             strangers.append(log_dir / name)

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from barnabas.batches import crc32c
-from barnabas.storage.errors import disk_errors
-from barnabas.storage.files import file_names, fsync_file, read_whole, write_whole
+from barnabas.storage.files import delete_file, file_names, fsync_file, read_whole, write_whole
 from barnabas.storage.producers import (
     NO_OFFSET,
     BatchMetadata,
@@ -192,6 +191,4 @@ class ProducerSnapshots:
     def _delete(self, offset: int) -> None:
         self.forget(offset)
         if not self._read_only:
-            path = self._path(offset)
-            with disk_errors("deleting", path):
-                path.unlink(missing_ok=True)
+            delete_file(self._path(offset))

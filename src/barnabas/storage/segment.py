@@ -30,7 +30,7 @@ from barnabas.batches.format import MAGIC, MAGIC_POSITION, Buffer
 from barnabas.storage.aborted import TransactionIndex
 from barnabas.storage.batch_file import BatchPosition, WholeBatch, is_old_message, walk_headers, walk_places, walk_whole
 from barnabas.storage.errors import CorruptLogError, StorageError
-from barnabas.storage.files import File
+from barnabas.storage.files import File, exists
 from barnabas.storage.index import (
     MAX_RELATIVE_OFFSET,
     NO_TIMESTAMP,
@@ -89,7 +89,7 @@ def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
 def _deleted_path(path: Path) -> Path:
     """Return an unused name, because a segment may be replaced again before the one it replaced is deleted."""
     deleted, number = path.with_name(path.name + DELETED_SUFFIX), 0
-    while deleted.exists():
+    while exists(deleted):
         number += 1
         deleted = path.with_name(f"{path.name}.{number}{DELETED_SUFFIX}")
     return deleted

@@ -10,10 +10,8 @@ snapshot deletes the older ones.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -33,8 +31,18 @@ from barnabas.batches import (
 from barnabas.batches.format import HEADER_SIZE, Buffer
 from barnabas.batches.varint import encode_varint
 from barnabas.storage.batch_file import WholeBatch, walk_whole
-from barnabas.storage.errors import CorruptLogError, StorageError, disk_errors
-from barnabas.storage.files import FILE_MODE, File, fsync_directory
+from barnabas.storage.errors import CorruptLogError, StorageError
+from barnabas.storage.files import (
+    FILE_MODE,
+    File,
+    change_mode,
+    create_empty,
+    delete_file,
+    entries_of,
+    exists,
+    fsync_directory,
+    rename,
+)
 from barnabas.wire import decode_record, encode
 from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError
 from barnabas.wire.records.control import KRaftVersionRecord, SnapshotFooterRecord, SnapshotHeaderRecord, VotersRecord
@@ -68,16 +76,14 @@ class RawSnapshotWriter:
         self.size = 0
         self._mode = mode
         self._part = part_path
-        with disk_errors("creating", part_path):
-            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-            os.close(os.open(part_path, flags, part_mode))
+        create_empty(part_path, part_mode)
         self._file: File | None = File(part_path)
 
     @classmethod
     def create(cls, directory: Path, snapshot_id: SnapshotId) -> RawSnapshotWriter:
         """Create one in the directory of the metadata log."""
         parts = (directory / f"{snapshot_id}-{number}{PART_SUFFIX}" for number in count())
-        return cls(snapshot_path(directory, snapshot_id), next(part for part in parts if not part.exists()))
+        return cls(snapshot_path(directory, snapshot_id), next(part for part in parts if not exists(part)))
 
     def append(self, data: Buffer) -> None:
         """Append the next bytes, which need not be whole batches."""
@@ -93,10 +99,9 @@ class RawSnapshotWriter:
         self._file.fsync()
         self._file.let_go()
         self._file = None
-        with disk_errors("renaming", self._part):
-            self._part.chmod(self._mode)
-            self._part.replace(self.path)
-            fsync_directory(self.path.parent)
+        change_mode(self._part, self._mode)
+        rename(self._part, self.path)
+        fsync_directory(self.path.parent)
         return self.path
 
     def close(self) -> None:
@@ -319,18 +324,16 @@ def parse_snapshot_name(name: str) -> SnapshotId | None:
 
 def list_snapshots(directory: Path) -> list[SnapshotId]:
     """Return the complete snapshots of a directory, oldest first."""
-    with disk_errors("reading", directory):
-        return sorted(found for path in directory.iterdir() if (found := parse_snapshot_name(path.name)))
+    return sorted(found for entry in entries_of(directory) if (found := parse_snapshot_name(entry.name)))
 
 
 def delete_snapshot(directory: Path, snapshot_id: SnapshotId) -> None:
     """Delete a snapshot. It is renamed first, so that it is gone even after a crash; open readers may continue."""
     path = snapshot_path(directory, snapshot_id)
     marked = path.with_name(f"{snapshot_id}{DELETED_SUFFIX}")
-    with disk_errors("deleting", path):
-        with suppress(FileNotFoundError):
-            path.rename(marked)
-        marked.unlink(missing_ok=True)
+    if exists(path):
+        rename(path, marked)
+    delete_file(marked)
 
 
 def clean_snapshots(directory: Path, log_start_offset: int) -> list[SnapshotId]:
@@ -345,10 +348,9 @@ def clean_snapshots(directory: Path, log_start_offset: int) -> list[SnapshotId]:
             f"the log in {directory} starts at offset {log_start_offset}, but no snapshot covers what is before it: "
             "copy one from another node, or empty the directory to fetch everything again"
         )
-    for path in sorted(directory.iterdir()):
-        if _NAME.fullmatch(path.name) and parse_snapshot_name(path.name) not in remaining:
-            with disk_errors("deleting", path):
-                path.unlink(missing_ok=True)
+    for name, _ in entries_of(directory):
+        if _NAME.fullmatch(name) and parse_snapshot_name(name) not in remaining:
+            delete_file(directory / name)
     return remaining
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import Sequence
 
 from barnabas.broker.metrics.exposition import Exposition, counter, gauge, labels
 from barnabas.broker.metrics.observed import Observed
 from barnabas.slices import Slices
+from barnabas.storage.errors import StorageError
+from barnabas.storage.files import Space, space_of
 
 DIRECTORY_OFFLINE = gauge(
     "kafka_log_logmanager_logdirectoryoffline", "1 if a log directory is offline, otherwise 0.", "logdirectory"
@@ -73,13 +74,12 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
         out.add(USABLE_BYTES, usable, labels(logdirectory=path))
 
 
-def _space(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
+def _space(paths: Sequence[str]) -> dict[str, Space]:
     """Return the size and the free bytes of each directory's file system. Runs in a thread."""
     found = {}
     for path in paths:
         try:
-            space = os.statvfs(path)
-        except OSError:
+            found[path] = space_of(path)
+        except StorageError:
             continue  # whoever writes there next takes it offline
-        found[path] = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
     return found

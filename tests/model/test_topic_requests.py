@@ -15,7 +15,7 @@ from barnabas.metadata.snapshot import from_records, to_records
 from barnabas.wire import Message
 from barnabas.wire.messages.metadata import MetadataRequest
 from tests.broker.harness import MemoryNode
-from tests.simulation.model import Configure, Create, Delete, Grow, Operation, Topics, configs_request, seen
+from tests.model.model import Configure, Create, Delete, Grow, Operation, Topics, configs_request, seen
 
 BROKERS = 3
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
