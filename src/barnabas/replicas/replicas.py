@@ -756,6 +756,8 @@ class Replicas:
                 if opened is partition.opened_log and not partition.is_offline:  # false if it was deleted meanwhile
                     self._failed(partition, error)
                     raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
+        if not partition.is_offline:
+            partition.flushed()
 
     def _write_epochs_soon(self, partition: Partition) -> None:
         """Write the epochs of a log that this broker starts to lead, in a thread."""
