@@ -61,7 +61,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=1, help="the first of them (default: 1)")
     parser.add_argument("--seed", type=int, help="run only this one, and write its trace")
     parser.add_argument("--nodes", type=int, default=3, help="number of nodes (default: 3)")
-    parser.add_argument("--duration", type=float, default=30.0, help="virtual seconds with faults (default: 30)")
+    parser.add_argument("--duration", type=float, default=20.0, help="virtual seconds with faults (default: 20)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: one per CPU)")
     parser.add_argument("--shrink", action="store_true", help="leave out faults of the first failing plan")
     parser.add_argument("--plant", choices=sorted(MUTATIONS), help="plant a bug, to see that it is found")

@@ -20,7 +20,7 @@ from tests.simulation.plan import CLIENT
 from tests.simulation.world import World
 
 RETRY_S = 0.5
-MAX_PAUSE_S = 0.8
+MAX_PAUSE_S = 1.5
 POLL_MS = 1000
 SETTLE_S = 180.0
 COUNTER_GROUP = "counter"
@@ -61,9 +61,7 @@ class Clients:
         process = self.world.processes[CLIENT]
         works: dict[str, Callable[[str, Random], Coroutine[Any, Any, None]]] = {
             "p1": self._produce,
-            "p2": self._produce,
             "t1": self._transact,
-            "t2": self._transact,
             "y1": self._copy,
             "y2": self._copy,
             "c1": self._consume,

@@ -46,6 +46,7 @@ class Network:
         self._note = note
         self._randoms: dict[tuple[str, str], Random] = {}
         self._next_port = FIRST_PORT
+        self._numbers: dict[str, int] = {}  # of machines
 
     def random_of(self, source: str, target: str) -> Random:
         found = self._randoms.get((source, target))
@@ -103,6 +104,9 @@ class Network:
         if self.listeners.get(listener.address) is listener:
             del self.listeners[listener.address]
 
+    def _address_of(self, machine: str) -> str:
+        return f"10.0.0.{self._numbers.setdefault(machine, len(self._numbers) + 1)}"
+
     def _free_port(self) -> int:
         self._next_port += 1
         return self._next_port
@@ -110,7 +114,7 @@ class Network:
     async def connect(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Transport, Any]:
         process = RUNNING.get()
         assert process is not None, "only processes of the simulation connect"
-        source, local = process.machine, (process.machine, self._free_port())
+        source, local = process.machine, (self._address_of(process.machine), self._free_port())
         while True:
             await asyncio.sleep(self.delay(source, host))
             if not {(source, host), (host, source)} & self.cut and host not in self.off:

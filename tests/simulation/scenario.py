@@ -11,12 +11,15 @@ import gc
 from collections.abc import Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.broker.node import Node, NodeError
 from barnabas.config.server import load
 from barnabas.config.server_config import ServerConfig
+from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
 from barnabas.testing.settings import TEST_DEFAULTS
+from barnabas.wire import random_uuid
 from tests.simulation.clients import Clients
 from tests.simulation.history import History
 from tests.simulation.loop import Process
@@ -36,7 +39,7 @@ class Settings(NamedTuple):
     """The form of a run."""
 
     nodes: int = 3
-    duration_s: float = 30.0
+    duration_s: float = 20.0
     keeps_trace: bool = False
 
 
@@ -76,16 +79,38 @@ class Nodes:
         return ",".join(f"{machine}:9092" for machine in self.machines)
 
     def config(self, machine: str) -> ServerConfig:
+        replicas = str(min(3, len(self.ids)))
+        least = "2" if len(self.ids) > 1 else "1"
         settings = {
             **TEST_DEFAULTS,
+            "process.roles": "broker,controller",
             "node.id": machine.removeprefix("n"),
             "listeners": f"PLAINTEXT://{machine}:9092,CONTROLLER://{machine}:9093",
-            "controller.quorum.bootstrap.servers": f"{machine}:9093",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": ",".join(f"{number}@n{number}:9093" for number in self.ids),
             "log.dirs": f"/{machine}/data",
+            "broker.heartbeat.interval.ms": "500",
+            "broker.session.timeout.ms": "3000",
+            "replica.lag.time.max.ms": "3000",
+            "default.replication.factor": replicas,
+            "min.insync.replicas": least,
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": least,
+            "group.initial.rebalance.delay.ms": "0",
             "log.flush.interval.messages": "1" if self._flushes else "9223372036854775807",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
         }
-        return load(None, settings)
+        return load(settings)
+
+    def format(self) -> None:
+        """Format the log dirs of all nodes for one cluster. Call it in the simulated world."""
+        random = self.world.random_for("format")
+        cluster_id, bootstrap = str(random_uuid(random)), bootstrap_records(effective_features())
+        for number, machine in zip(self.ids, self.machines, strict=True):
+            log_dir = Path(f"/{machine}/data")
+            directory_ids = {log_dir: random_uuid(random)}
+            write_format(Formatting(cluster_id, number, log_dir, directory_ids, bootstrap, None), self.world.wall_ms)
 
     def start(self, machine: str) -> None:
         """Start the program on a machine, unless it runs already."""
@@ -163,7 +188,7 @@ class Run:
         without = () if self.flushes else NEEDS_FLUSHES
         drawn = draw_plan(self.world.random_for("plan"), self.nodes.machines, self.duration_s, without=without)
         self.plan = drawn if plan is None else list(plan)
-        self.clients = Clients(self.world, self.history, self.nodes.servers, 1)
+        self.clients = Clients(self.world, self.history, self.nodes.servers, min(3, settings.nodes))
 
     def run(self) -> Result:
         with observed(self.truth):
@@ -185,6 +210,7 @@ class Run:
         )
 
     async def _scenario(self) -> None:
+        self.nodes.format()
         for machine in self.nodes.machines:
             self.nodes.start(machine)
         await self.nodes.wait_started()

@@ -53,7 +53,7 @@ class World:
         self.network = Network(self.random_for, self.note)
         self.loop = SimulatedLoop(self._thread_times, self.network.connect)
         self.network.loop = self.loop
-        self.disks = Disks(lambda: self._wall_ms() * 1_000_000, self.note)
+        self.disks = Disks(lambda: self.wall_ms() * 1_000_000, self.note)
 
     def random_for(self, purpose: str) -> Random:
         """Return a stream of randomness that nobody else uses."""
@@ -137,7 +137,7 @@ class World:
             return 1_000_000_000 + int(self.loop.time() * 1e9)
 
         return Surroundings(
-            now_ms=lambda: self._wall_ms(machine),
+            now_ms=lambda: self.wall_ms(machine),
             monotonic_ms=lambda: monotonic_ns() // 1_000_000,
             monotonic_ns=monotonic_ns,
             thread_cpu_ms=lambda: 0,
@@ -148,7 +148,8 @@ class World:
             watches_loop=False,
         )
 
-    def _wall_ms(self, machine: str | None = None) -> int:
+    def wall_ms(self, machine: str | None = None) -> int:
+        """The time of day on a machine, by default that of the running process."""
         if machine is None:
             process = RUNNING.get()
             machine = "" if process is None else process.machine
@@ -170,7 +171,7 @@ class World:
             for target, name, value in (
                 (files, "system", self.disks),
                 # Clients take the time of day and their ids from the standard library.
-                (time, "time", lambda: self._wall_ms() / 1000),
+                (time, "time", lambda: self.wall_ms() / 1000),
                 (uuid, "uuid4", lambda: uuid.UUID(int=bits.getrandbits(128), version=4)),
             ):
                 stack.enter_context(patch.object(target, name, value))
