@@ -49,7 +49,10 @@ class Threads(Protocol):
     def __call__(self, process: Process | None) -> tuple[float, float]: ...
 
 
-class SimulatedLoop(base_events.BaseEventLoop):
+_Base: Any = base_events.BaseEventLoop  # its attributes and overloads have no types that fit here
+
+
+class SimulatedLoop(_Base):  # type: ignore[misc]
     """`threads` decides how long work in threads takes. `network` opens connections."""
 
     def __init__(self, threads: Threads, connect: Callable[..., Coroutine[Any, Any, Any]]) -> None:

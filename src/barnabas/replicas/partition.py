@@ -124,7 +124,9 @@ class Partition:
         self._jitter = jitter
         self._log: Log | None = None
         self._watchers: tuple[Watcher, ...] = ()
-        self._waiting: dict[WaitingFetch, None] | tuple[()] = ()  # a dict from the first wait on: most partitions are idle
+        self._waiting: (
+            dict[WaitingFetch, None] | tuple[()]
+        ) = ()  # a dict from the first wait on: most partitions are idle
         self._waiting_followers: dict[WaitingFetch, None] | tuple[()] = ()
         self._conditions: dict[asyncio.Future[None], Callable[[], bool]] | None = None  # who waits for what
         self._replication = replication
@@ -525,6 +527,7 @@ class Partition:
         if self._log is not None and self.is_leader:
             if self.leader_epoch != old_epoch or not was_leader:
                 self._begin_leading(self._log)
+                self._flush_if_due()  # of what it copied as a follower
             self._advance(0)
             self._check_conditions()
         if was_leader and (not self.is_leader or self.leader_epoch != old_epoch):
