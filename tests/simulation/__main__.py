@@ -26,20 +26,23 @@ def main() -> int:
     jobs += [job for job in jobs if job.seed % REPEATED == 0 and options.seed is None]
     began_s, virtual_s, digests, failed = time.monotonic(), 0.0, dict[int, str](), list[Result]()
     totals: dict[str, int] = {}
-    for result in run_jobs(jobs, options.jobs):
-        virtual_s += result.virtual_s
-        for name, count in result.counts.items():
-            totals[name] = totals.get(name, 0) + count
+    runs = 0
+    for count, result in enumerate(run_jobs(jobs, options.jobs), 1):
+        runs, virtual_s = count, virtual_s + result.virtual_s
+        for name, number in result.counts.items():
+            totals[name] = totals.get(name, 0) + number
         if digests.setdefault(result.seed, result.digest) != result.digest:
             result.violations.append(f"two runs of seed {result.seed} differ")
         if result.violations:
             failed.append(result)
             show(result, options)
+            if options.stop:
+                break
         elif options.seed is not None:
             print(f"seed {result.seed}: nothing violated; digest {result.digest}")
     took_s = time.monotonic() - began_s
     print(
-        f"{len(jobs)} runs of {options.nodes} nodes, {len(failed)} failed, {virtual_s / 3600:.2f} virtual hours "
+        f"{runs} runs of {options.nodes} nodes, {len(failed)} failed, {virtual_s / 3600:.2f} virtual hours "
         f"in {took_s:.0f} s: {', '.join(f'{count} {name}' for name, count in sorted(totals.items()))}"
     )
     if options.seed is not None:
@@ -63,6 +66,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=3, help="number of nodes (default: 3)")
     parser.add_argument("--duration", type=float, default=20.0, help="virtual seconds with faults (default: 20)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: one per CPU)")
+    parser.add_argument("--stop", action="store_true", help="stop at the first seed that fails")
     parser.add_argument("--shrink", action="store_true", help="leave out faults of the first failing plan")
     parser.add_argument("--plant", choices=sorted(MUTATIONS), help="plant a bug, to see that it is found")
     parser.add_argument("--trace", type=Path, default=Path("simulation.trace"), help="where to write a trace")

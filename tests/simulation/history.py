@@ -137,7 +137,7 @@ class History:
     def check(self, final: Final) -> Iterator[str]:
         """Yield what is wrong."""
         yield from self.contradictions
-        places = {}
+        places: dict[bytes, tuple[Place, int]] = {}
         for place, records in final.all_records.items():
             for offset, value in records:
                 if value in places:

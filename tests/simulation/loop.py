@@ -96,7 +96,8 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
     # --- processes
 
     def spawn(self, process: Process, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        return self.create_task(work, context=process.context.copy())
+        task: asyncio.Task[Any] = self.create_task(work, context=process.context.copy())
+        return task
 
     def _new_task(
         self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], context: Context | None = None
@@ -107,7 +108,7 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
         return task
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
-        handle = super().call_soon(callback, *args, context=context)
+        handle: asyncio.Handle = super().call_soon(callback, *args, context=context)
         process = RUNNING.get() if context is None else context.get(RUNNING)
         if process is not None and (process.is_paused or not process.is_alive):
             self._ready.pop()
@@ -161,7 +162,7 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
 
     def run_in_executor(self, executor: object, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Run the function in one piece after a while, and report its result after another."""
-        future = self.create_future()
+        future: asyncio.Future[Any] = self.create_future()
         working_s, reporting_s = self._threads(RUNNING.get())
 
         def work() -> None:

@@ -56,7 +56,8 @@ def draw_plan(
     """Draw the faults of a run of some length, in order of time."""
     kinds = [kind for kind in Kind if kind not in without]
     weights = [kind.value for kind in kinds]
-    plan, at_s = [], 0.0
+    plan: list[Fault] = []
+    at_s = 0.0
     while True:
         at_s += random.uniform(MIN_PAUSE_S, MAX_PAUSE_S)
         kind = random.choices(kinds, weights)[0]

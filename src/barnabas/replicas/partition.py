@@ -524,7 +524,7 @@ class Partition:
         if not was_leader:
             self._leading = None
         self._follow_state()
-        if self._log is not None and self.is_leader:
+        if self._log is not None and self.is_leader and not self.is_offline:
             if self.leader_epoch != old_epoch or not was_leader:
                 self._begin_leading(self._log)
                 self._flush_if_due()  # of what it copied as a follower
