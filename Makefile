@@ -7,6 +7,8 @@ ROUNDS ?= 5
 TARGET ?=
 SECONDS ?= 60
 MINUTES ?= 60
+SEEDS ?= 100
+NODES ?= 3
 SEED ?= $(shell date +%s)
 WORKERS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 JAVA_PACKAGE := openjdk-17-jre-headless
@@ -14,7 +16,7 @@ BROWSER_PACKAGES := chromium chromium-driver
 # Recipe lines with $(MAKE) run even under `make -n`. Under another name they do not.
 THIS_MAKE := $(MAKE)
 
-.PHONY: help install lake dev java chromium compile run test fuzz lint fmt generate bench interop soak clean
+.PHONY: help install lake dev java chromium compile run test fuzz lint fmt generate bench interop soak simulate clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -102,6 +104,9 @@ interop: dev ## Apache Kafka 4.3.1 and its tools against barnabas (needs Java 17
 
 soak: dev ## Six client libraries at work for MINUTES, with kills; SEED repeats what is sent (Java and Go take part if installed)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --json soak.json
+
+simulate: dev ## Whole nodes in virtual time, with faults from SEEDS seeds; NODES=1 for one node (docs/reliability.md)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --nodes $(NODES) --shrink
 
 clean: ## Remove what was made here, except ./data, ./lake and ./report
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -145,6 +145,20 @@ def test_making_and_closing_a_log_that_stays_empty_waits_for_no_disk(
     assert flushed == []
 
 
+def test_records_of_a_coordinator_are_committed_when_they_are_flushed_as_flush_messages_says(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        broker = Broker(tmp_path, *topic(), settings={"flush.messages": 2})
+        partition = broker.replicas.partition("t", 0)
+        for value, high_watermark in ((b"x", 1), (b"y", 1), (b"z", 1)):
+            partition.append_records(build_batch([Record(0, 1, b"k", value)]), 3)
+            assert partition.high_watermark == high_watermark
+        async with asyncio.timeout(20):
+            await partition.wait_committed(2)
+        assert partition.log.recovery_point >= 2
+
+    asyncio.run(scenario())
+
+
 def test_what_was_appended_is_there_after_a_clean_stop_with_its_checkpoints(tmp_path: Path) -> None:
     broker = Broker(tmp_path, *topic())
     append(broker.replicas.partition("t", 0), b"x", b"y")

@@ -408,6 +408,21 @@ def test_a_flush_reaches_the_log_and_the_indexes_of_closed_segments(tmp_path: Pa
     ]
 
 
+def test_the_names_that_a_killed_process_created_are_flushed(tmp_path: Path, flushed: list[str]) -> None:
+    directory = tmp_path / "log"
+    open_log(directory).abandon()
+    log = open_log(directory)
+    log.append_as_leader(batch(b"x"), 0)
+    log.flush()
+    assert {"log", tmp_path.name} <= set(flushed)
+    log.close()
+    del flushed[:]
+    log = open_log(directory, clean_shutdown=True)
+    log.append_as_leader(batch(b"x"), 0)
+    log.flush()
+    assert flushed == ["00000000000000000000.log"]
+
+
 def test_the_indexes_of_a_segment_closed_after_its_last_flush_are_flushed(tmp_path: Path, flushed: list[str]) -> None:
     log = open_log(tmp_path)
     for _ in range(5):

@@ -250,9 +250,11 @@ class Partition:
                 ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {len(batch)} bytes exceeds max.message.bytes={limit}"
             )
         origin = AppendOrigin.COORDINATOR
-        return self._append(
+        info = self._append(
             lambda: self.log.append_as_leader(batch, leader_epoch, origin=origin, verification_guard=guard)
         )
+        self._flush_if_due()
+        return info
 
     def append_marker(
         self, producer: Producer, marker: Marker, leader_epoch: int, transaction_version: int
@@ -260,7 +262,7 @@ class Partition:
         """Write the marker that ends a producer's transaction in this partition."""
         self.require_leader(leader_epoch)
         self.require_in_sync()
-        return self._append(
+        info = self._append(
             lambda: self.log.append_marker(
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
@@ -272,6 +274,8 @@ class Partition:
                 timestamp_type=self.settings.rules.timestamp_type,
             )
         )
+        self._flush_if_due()
+        return info
 
     def start_verification(self, producer: Producer, sequence: int, *, supports_epoch_bump: bool) -> int | None:
         """Return the guard to append with once the coordinator agrees, or None if the transaction is ongoing here."""
@@ -300,8 +304,17 @@ class Partition:
 
     @property
     def is_flush_due(self) -> bool:
-        """Whether `flush.messages` requires a flush now."""
-        return self.log.log_end_offset - self.log.recovery_point >= self.settings.log.flush_messages
+        """Whether `flush.messages` requires a flush now. Until it is done, the last records are not committed."""
+        return self.log.log_end_offset - self.log.recovery_point >= self.log.config.flush_messages
+
+    def flushed(self) -> None:
+        """Advance the high watermark over what was waiting for a flush."""
+        if self._log is not None and self.is_leader:
+            self._advance(0)
+
+    def _flush_if_due(self) -> None:
+        if self.is_flush_due:
+            self._rolled(self, self.log.log_end_offset)
 
     @property
     def leading(self) -> Leading | None:
@@ -475,7 +488,8 @@ class Partition:
     def _advance(self, appended_bytes: int) -> None:
         """Advance the high watermark to the lowest end offset among the in-sync replicas."""
         assert self._log is not None
-        end = self._log.log_end_offset
+        log = self._log
+        end = min(log.log_end_offset, log.recovery_point + log.config.flush_messages - 1)
         leading = self._leading
         if leading is not None:
             if len(leading.isr) < min(self.settings.min_insync_replicas, leading.replica_count):
@@ -509,9 +523,10 @@ class Partition:
         if not was_leader:
             self._leading = None
         self._follow_state()
-        if self._log is not None and self.is_leader:
+        if self._log is not None and self.is_leader and not self.is_offline:
             if self.leader_epoch != old_epoch or not was_leader:
                 self._begin_leading(self._log)
+                self._flush_if_due()  # of what it copied as a follower
             self._advance(0)
             self._check_conditions()
         if self.leader_epoch != old_epoch or self.is_leader != was_leader:
@@ -572,6 +587,7 @@ class Partition:
         if self.is_leader:
             self._begin_leading(log)
             self._advance(0)
+            self._flush_if_due()
 
     def _begin_leading(self, log: Log) -> None:
         if log.epochs.latest_epoch != self.leader_epoch:

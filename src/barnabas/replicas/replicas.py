@@ -211,7 +211,7 @@ class Replicas:
         self._drop_lost(image)
         self._image = image
         self._is_started = True
-        for topic in image.topics.by_id.values():
+        for _, topic in sorted(image.topics.by_id.items()):
             at_once(self._topic_changed(None, topic))
         return min((-1 if epoch is None else epoch for epoch in epochs), default=-1)
 
@@ -221,8 +221,8 @@ class Replicas:
         if not self._is_started or (new.topics is old.topics and new.configs is old.configs):
             return
         changed = list(differences(old.topics.by_id, new.topics.by_id, touched_topics(records)))
-        # Deletions first: the same commit may create a topic of the same name.
-        for _, was, now in sorted(changed, key=lambda item: item[2] is not None):
+        # Deletions first: the same commit may create a topic of the same name. By id, so that the order is always the same.
+        for _, was, now in sorted(changed, key=lambda item: (item[2] is not None, item[0])):
             yield from self._topic_changed(was, now)
         if new.configs is not old.configs:
             named = {
@@ -728,6 +728,8 @@ class Replicas:
                 if opened is partition.opened_log and not partition.is_offline:  # false if it was deleted meanwhile
                     self._failed(partition, error)
                     raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from error
+        if not partition.is_offline:
+            partition.flushed()
 
     def _write_epochs_soon(self, partition: Partition) -> None:
         """Write the epochs of a log that this broker starts to lead, in a thread."""

@@ -212,7 +212,9 @@ class Log:
                 read_only=read_only,
             )
         log = cls(directory, config, clock, loaded)
-        log._made = next_moment() if is_new and not config.metadata else None
+        # A process that was killed may have created names without making them durable.
+        log._names_changed = log._names_changed or not (is_new or clean_shutdown)
+        log._made = None if clean_shutdown or (is_new and config.metadata) else next_moment()
         log._failure = "it was opened read-only" if read_only else None
         return log
 

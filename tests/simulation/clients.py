@@ -1,0 +1,298 @@
+"""The clients of a run: they produce, transact, copy, consume, commit and administer until they are told to stop.
+
+They are barnabas' own clients on the simulated loop. Whatever fails is tried again with a new client; what was told goes to
+the `History`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from random import Random
+from typing import Any
+
+from barnabas.client import Admin, Consumer, Producer
+from barnabas.client.admin.topics import NewTopic
+from barnabas.client.consumer import TopicPartition
+from barnabas.wire import KafkaError
+from tests.simulation.history import Final, History, Outcome, Place, Record
+from tests.simulation.plan import CLIENT
+from tests.simulation.world import World
+
+RETRY_S = 0.5
+MAX_PAUSE_S = 1.5
+POLL_MS = 1000
+SETTLE_S = 180.0
+COUNTER_GROUP = "counter"
+GROUPS = ("readers", "classic-readers", COUNTER_GROUP)
+
+PRODUCED, INPUT, OUTPUT = "produced", "input", "output"
+TOPICS = {PRODUCED: 3, INPUT: 2, OUTPUT: 2}
+
+
+class Clients:
+    """The clients of one run. `servers` are the bootstrap servers, `replicas` the replication factor of topics."""
+
+    def __init__(self, world: World, history: History, servers: str, replicas: int) -> None:
+        self.world = world
+        self.history = history
+        self.is_over = False
+        self._replicas = replicas
+        self._common = {"bootstrap.servers": servers, "request.timeout.ms": "3000", "default.api.timeout.ms": "10000"}
+        self._producing = {
+            **self._common,
+            "delivery.timeout.ms": "10000",
+            "max.block.ms": "10000",
+            "retry.backoff.ms": "50",
+            "transaction.timeout.ms": "8000",
+        }
+        self._consuming = {
+            **self._common,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+            "fetch.max.wait.ms": "1000",
+        }
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+
+    def start_process(self) -> None:
+        self.world.start(CLIENT)
+
+    def start(self) -> None:
+        process = self.world.processes[CLIENT]
+        works: dict[str, Callable[[str, Random], Coroutine[Any, Any, None]]] = {
+            "p1": self._produce,
+            "t1": self._transact,
+            "y1": self._copy,
+            "y2": self._copy,
+            "c1": self._consume,
+            "c2": self._consume,
+            "k1": self._count,
+            "a1": self._administer,
+        }
+        for name, work in works.items():
+            random = self.world.random_for(f"client/{name}")
+            self._tasks[name] = self.world.spawn(process, self._repeat(name, random, work))
+
+    async def make_topics(self) -> None:
+        """Create the topics, however often that has to be tried."""
+
+        async def make(name: str, random: Random) -> None:
+            async with Admin(self._common) as admin:
+                wanted = [NewTopic(topic, count, self._replicas) for topic, count in TOPICS.items()]
+                await admin.create_topics(wanted)
+                while not set(TOPICS) <= {topic.name for topic in await admin.list_topics()}:
+                    await asyncio.sleep(RETRY_S)
+
+        await self._in_process(self._until_done("maker", make))
+
+    async def stop(self) -> None:
+        """Let all clients finish. Raises what made one of them fail unexpectedly."""
+        self.is_over = True
+        _, pending = await asyncio.wait(self._tasks.values(), timeout=SETTLE_S)
+        for name, task in self._tasks.items():
+            if task in pending:
+                self.world.violated(f"the client {name} does not end: {task.get_stack()}")
+            elif task.exception() is not None:
+                raise task.exception()  # type: ignore[misc]
+
+    async def look(self) -> Final:
+        """Read everything at the end."""
+        found: dict[str, Any] = {}
+
+        async def look(name: str, random: Random) -> None:
+            for isolation in ("read_committed", "read_uncommitted"):
+                found[isolation] = await self._read_all(isolation)
+            async with Admin(self._common) as admin:
+                found["topics"] = {topic.name: str(topic.topic_id) for topic in await admin.list_topics()}
+                found["offsets"] = {}
+                for group, offsets in (await admin.list_consumer_group_offsets(GROUPS)).items():
+                    if isinstance(offsets, KafkaError):
+                        raise offsets
+                    for place, committed in offsets.items():
+                        if not isinstance(committed, KafkaError):
+                            found["offsets"][group, Place(*place)] = committed.offset
+
+        await self._in_process(self._until_done("looker", look))
+        return Final(found["read_committed"], found["read_uncommitted"], found["topics"], found["offsets"])
+
+    async def _read_all(self, isolation: str) -> dict[Place, list[Record]]:
+        found: dict[Place, list[Record]] = {
+            Place(topic, each): [] for topic, count in TOPICS.items() for each in range(count)
+        }
+        async with Consumer({**self._consuming, "isolation.level": isolation}) as consumer:
+            consumer.assign(TopicPartition(*place) for place in found)
+            ends = await consumer.end_offsets(TopicPartition(*place) for place in found)
+            for place in ends:
+                while await consumer.position(place) < ends[place]:
+                    for record in await consumer.poll(POLL_MS):
+                        assert record.value is not None
+                        found[Place(record.topic, record.partition)].append(Record(record.offset, bytes(record.value)))
+        return found
+
+    # --- the frame
+
+    async def _in_process(self, work: Coroutine[Any, Any, None]) -> None:
+        async with asyncio.timeout(SETTLE_S):
+            await self.world.spawn(self.world.processes[CLIENT], work)
+
+    async def _until_done(self, name: str, work: Callable[[str, Random], Awaitable[None]]) -> None:
+        random = self.world.random_for(f"client/{name}")
+        while True:
+            try:
+                return await work(name, random)
+            except (KafkaError, OSError, TimeoutError) as error:
+                self.world.say(name, type(error).__name__, str(error)[:200])
+                await asyncio.sleep(RETRY_S)
+
+    async def _repeat(self, name: str, random: Random, work: Callable[[str, Random], Awaitable[None]]) -> None:
+        attempt = 0
+        while not self.is_over:
+            try:
+                attempt += 1
+                await work(f"{name}.{attempt}", random)
+            except (KafkaError, OSError, TimeoutError) as error:
+                self.world.say(name, type(error).__name__, str(error)[:200])
+                self.history.counts["failures"] += 1
+                await asyncio.sleep(RETRY_S)
+
+    # --- kinds of clients. Each runs until it fails or everything is over.
+
+    async def _produce(self, name: str, random: Random) -> None:
+        history, number = self.history, 0
+        async with Producer(self._producing, random=random.random) as producer:
+            while not self.is_over:
+                waiting = []
+                for _ in range(random.randint(1, 6)):
+                    number += 1
+                    value, topic = b"%s %d" % (name.encode(), number), random.choice((PRODUCED, INPUT))
+                    history.sending(value, topic)
+                    waiting.append((value, await producer.send(topic, value, key=b"%d" % random.randrange(9))))
+                for value, delivery in waiting:
+                    told = await delivery
+                    history.acknowledged(value, Place(told.topic, told.partition), told.offset)
+                await asyncio.sleep(random.uniform(0, MAX_PAUSE_S))
+
+    async def _transact(self, name: str, random: Random) -> None:
+        history, number, count = self.history, 0, 0
+        settings = {**self._producing, "transactional.id": name.split(".", maxsplit=1)[0]}
+        async with Producer(settings, random=random.random) as producer:
+            await producer.init_transactions()
+            while not self.is_over:
+                count += 1
+                transaction = f"{name}/{count}"
+                producer.begin_transaction()
+                waiting = []
+                for _ in range(random.randint(1, 6)):
+                    number += 1
+                    value, topic = b"%s %d" % (name.encode(), number), random.choice((PRODUCED, INPUT))
+                    history.sending(value, topic, transaction)
+                    waiting.append((value, await producer.send(topic, value, key=b"%d" % random.randrange(9))))
+                for value, delivery in waiting:
+                    told = await delivery
+                    history.acknowledged(value, Place(told.topic, told.partition), told.offset)
+                await self._end(producer, transaction, commits=random.random() < 0.7)
+                await asyncio.sleep(random.uniform(0, MAX_PAUSE_S))
+
+    async def _end(self, producer: Producer, transaction: str, *, commits: bool) -> None:
+        self.history.ended(transaction, Outcome.UNKNOWN)
+        self.world.say("ending", transaction, commits)
+        if commits:
+            await producer.commit_transaction()
+        else:
+            await producer.abort_transaction()
+        self.history.ended(transaction, Outcome.COMMITTED if commits else Outcome.ABORTED)
+        self.world.say("ended", transaction, commits)
+
+    async def _copy(self, name: str, random: Random) -> None:
+        """Copy records of one topic to another exactly once: the copies and the offsets are one transaction."""
+        history, number, count = self.history, 0, 0
+        consuming = {**self._consuming, "group.id": "copiers", "isolation.level": "read_committed"}
+        producing = {**self._producing, "transactional.id": name.split(".", maxsplit=1)[0]}
+        async with (
+            Consumer({**consuming, "group.protocol": "consumer"}, random=random.random) as consumer,
+            Producer(producing, random=random.random) as producer,
+        ):
+            await producer.init_transactions()
+            await consumer.subscribe([INPUT])
+            while not self.is_over:
+                records = await consumer.poll(POLL_MS, max_records=5)
+                if not records:
+                    continue
+                count += 1
+                transaction = f"{name}/{count}"
+                producer.begin_transaction()
+                offsets: dict[TopicPartition, int] = {}
+                waiting = []
+                for record in records:
+                    assert record.value is not None
+                    original = bytes(record.value)
+                    place = Place(record.topic, record.partition)
+                    history.received(name, place, record.offset, original, committed=True)
+                    number += 1
+                    value = b"%s %d" % (name.encode(), number)
+                    history.copies[value] = original
+                    history.sending(value, OUTPUT, transaction)
+                    waiting.append((value, await producer.send(OUTPUT, value, key=record.key)))
+                    offsets[TopicPartition(*place)] = record.offset + 1
+                for value, delivery in waiting:
+                    told = await delivery
+                    history.acknowledged(value, Place(told.topic, told.partition), told.offset)
+                self.world.say("copied", transaction, {str(each): offset for each, offset in offsets.items()})
+                await producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+                await self._end(producer, transaction, commits=True)
+
+    async def _consume(self, name: str, random: Random) -> None:
+        """Read in a group, and commit what was read."""
+        history = self.history
+        protocol = "classic" if name.startswith("c2") else "consumer"
+        # The two protocols do not mix in one group as long as it has members of one kind only.
+        group = "readers" if protocol == "consumer" else "classic-readers"
+        settings = {**self._consuming, "group.id": group, "group.protocol": protocol}
+        if protocol == "classic":
+            settings |= {"session.timeout.ms": "6000", "heartbeat.interval.ms": "1000"}
+        async with Consumer({**settings, "isolation.level": "read_committed"}, random=random.random) as consumer:
+            await consumer.subscribe([PRODUCED, OUTPUT])
+            while not self.is_over:
+                offsets: dict[TopicPartition, int] = {}
+                for record in await consumer.poll(POLL_MS):
+                    assert record.value is not None
+                    place = Place(record.topic, record.partition)
+                    history.received(name, place, record.offset, bytes(record.value), committed=True)
+                    offsets[TopicPartition(*place)] = record.offset + 1
+                if offsets and random.random() < 0.5:
+                    await consumer.commit(offsets)
+                    for each, offset in offsets.items():
+                        history.offset_committed(group, Place(*each), offset)
+
+    async def _count(self, name: str, random: Random) -> None:
+        """Commit growing offsets of a group without members, and look at them."""
+        history, place = self.history, Place(PRODUCED, 0)
+        async with Consumer({**self._consuming, "group.id": COUNTER_GROUP}, random=random.random) as consumer:
+            consumer.assign([TopicPartition(*place)])
+            while not self.is_over:
+                least = history.committed_offsets.get((COUNTER_GROUP, place), 0)
+                found = (await consumer.committed([TopicPartition(*place)]))[TopicPartition(*place)]
+                history.offset_found(COUNTER_GROUP, place, None if found is None else found.offset, least)
+                following = max(least, 0 if found is None else found.offset) + 1
+                await consumer.commit({TopicPartition(*place): following})
+                history.offset_committed(COUNTER_GROUP, place, following)
+                await asyncio.sleep(random.uniform(0, MAX_PAUSE_S * 3))
+
+    async def _administer(self, name: str, random: Random) -> None:
+        """Create topics, and delete some of them."""
+        history, number = self.history, 0
+        async with Admin(self._common) as admin:
+            while not self.is_over:
+                number += 1
+                topic = f"{name}-{number}"
+                created = (await admin.create_topics([NewTopic(topic, 1, self._replicas)]))[topic]
+                if isinstance(created, KafkaError):
+                    raise created
+                history.topic_created(topic, str(created.topic_id))
+                if random.random() < 0.3:
+                    history.topic_deleting(topic)
+                    error = (await admin.delete_topics([topic]))[topic]
+                    if error is not None:
+                        raise error
+                    history.topic_deleted(topic)
+                await asyncio.sleep(random.uniform(0, MAX_PAUSE_S * 6))

@@ -1,0 +1,135 @@
+"""What must hold at each moment, checked at the events themselves: a leader is elected, records are committed.
+
+`Truth` has what all nodes together have seen. Nodes report to it through the listeners of raft and of partitions, to which this
+module adds its own while a run lasts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+from barnabas.batches import iterate_batches
+from barnabas.raft.driver import CommittedBatch, RaftDriver, Snapshot
+from barnabas.replicas.partition import Partition
+from barnabas.wire import Message
+from tests.simulation.loop import RUNNING
+from tests.simulation.world import World
+
+CHECKED_BYTES = 1 << 20
+
+
+class Truth:
+    """One leader in each epoch, one history of the metadata, and one of each partition below its high watermark."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.leaders: dict[int, int] = {}
+        self.metadata: dict[int, tuple[int, Message]] = {}  # offset to epoch and record
+        self.metadata_end = 0
+        self.partitions: dict[tuple[str, int], dict[int, tuple[int, int]]] = defaultdict(dict)
+        self.committed_batches = 0
+
+    def leads(self, node_id: int, epoch: int) -> None:
+        before = self.leaders.setdefault(epoch, node_id)
+        if before != node_id:
+            self.world.violated(f"{before} and {node_id} both lead epoch {epoch} of the metadata")
+
+    def gained(self, node_id: int, epoch: int, end_offset: int) -> None:
+        self.leads(node_id, epoch)
+        if end_offset < self.metadata_end:
+            what = f"{node_id} leads epoch {epoch} from offset {end_offset}"
+            self.world.violated(f"{what}, but the metadata is committed up to {self.metadata_end}")
+
+    def committed(self, node_id: int, batch: CommittedBatch) -> None:
+        self.committed_batches += 1
+        for offset, record in enumerate(
+            batch.records, batch.base_offset
+        ):  # a batch in memory may be part of one on disk
+            before = self.metadata.setdefault(offset, (batch.epoch, record))
+            if before != (batch.epoch, record):
+                what = f"{node_id} commits another record of the metadata at {offset}"
+                self.world.violated(f"{what}: {record} in epoch {batch.epoch}, before {before}")
+        self.metadata_end = max(self.metadata_end, batch.last_offset + 1)
+
+    def advanced(self, partition: Partition, begin: int, high_watermark: int) -> None:
+        """Compare what a replica has between two high watermarks with what others had there."""
+        if partition.settings.log.compact:
+            return
+        known = self.partitions[str(partition.topic_id), partition.partition_id]
+        offset = max(begin, partition.log_start_offset)
+        while offset < high_watermark:
+            end = offset
+            for _, header in iterate_batches(partition.read(offset, CHECKED_BYTES)):
+                end = header.last_offset + 1
+                if end > high_watermark:
+                    break
+                found = end, header.crc
+                if known.setdefault(header.base_offset, found) != found:
+                    before = known[header.base_offset]
+                    what = f"{RUNNING.get()} has another batch of {partition} at {header.base_offset}"
+                    self.world.violated(f"{what}, below its high watermark {high_watermark}: {found}, before {before}")
+            if end == offset:
+                break
+            offset = end
+
+
+class MetadataWatcher:
+    """A `raft.driver.Listener` that only looks."""
+
+    def __init__(self, truth: Truth, node_id: int) -> None:
+        self._truth = truth
+        self._node_id = node_id
+
+    async def load_snapshot(self, snapshot: Snapshot) -> None:
+        pass
+
+    def committed(self, batch: CommittedBatch) -> None:
+        self._truth.committed(self._node_id, batch)
+
+    def leadership_gained(self, epoch: int, end_offset: int) -> None:
+        self._truth.gained(self._node_id, epoch, end_offset)
+
+    def leadership_lost(self, epoch: int) -> None:
+        pass
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        if leader_id is not None:
+            self._truth.leads(leader_id, epoch)
+
+
+@contextlib.contextmanager
+def observed(truth: Truth) -> Iterator[None]:
+    """Watch all nodes that are started meanwhile."""
+    start, tell, make = RaftDriver.start, RaftDriver._tell_leadership, Partition.__init__
+
+    async def watched_start(driver: RaftDriver) -> None:
+        driver.subscribe(MetadataWatcher(truth, driver.config.node_id))
+        await start(driver)
+
+    def watched_tell(driver: RaftDriver, leadership: Any) -> None:
+        if leadership.start_offset is not None:  # at the election itself, which others may never hear of
+            truth.leads(driver.config.node_id, leadership.epoch)
+        tell(driver, leadership)
+
+    def watched_make(partition: Partition, *arguments: Any, **more: Any) -> None:
+        make(partition, *arguments, **more)
+        seen = [-1]
+
+        def advanced(high_watermark: int) -> None:
+            if high_watermark < seen[0]:
+                truth.world.violated(f"the high watermark of {partition} falls from {seen[0]} to {high_watermark}")
+            truth.advanced(partition, seen[0], high_watermark)
+            seen[0] = high_watermark
+
+        partition.watch(advanced)
+
+    with (
+        patch.object(RaftDriver, "start", watched_start),
+        patch.object(RaftDriver, "_tell_leadership", watched_tell),
+        patch.object(Partition, "__init__", watched_make),
+    ):
+        yield

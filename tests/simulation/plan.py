@@ -1,0 +1,79 @@
+"""The faults of a run: drawn from the seed before it begins, so that a plan can be shown, and shrunk by leaving faults out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from random import Random
+from typing import NamedTuple
+
+MIN_PAUSE_S, MAX_PAUSE_S = 0.1, 3.0
+CLIENT = "client"
+
+
+class Kind(Enum):
+    """What can go wrong, with its weight among the faults of a plan."""
+
+    KILL = 6
+    POWER = 5
+    BLACKOUT = 2
+    RESTART = 2
+    PAUSE = 3
+    CUT = 4
+    ISOLATE = 3
+    LOSE = 4.0
+    SLOW_LINK = 2.0
+    SLOW_DISK = 2.1
+    FULL_DISK = 1
+    FLUSH_ERROR = 0.5
+    READ_ERROR = 0.4
+    CLOCK = 1.1
+
+
+NEEDS_FLUSHES = (Kind.POWER, Kind.BLACKOUT)  # lose what was acknowledged, unless logs are flushed before
+
+
+class Fault(NamedTuple):
+    at_s: float
+    kind: Kind
+    machine: str
+    other: str  # the other end of a link
+    duration_s: float
+    amount: float
+
+    def __str__(self) -> str:
+        what = self.kind.name.lower().replace("_", " ")
+        where = f"{self.machine} -> {self.other}" if self.kind in _OF_LINKS else self.machine
+        return f"{self.at_s:7.3f} s  {what:<11} {where:<14} for {self.duration_s:.3f} s, {self.amount:.3f}"
+
+
+_OF_LINKS = (Kind.CUT, Kind.LOSE, Kind.SLOW_LINK)
+
+
+def draw_plan(
+    random: Random, machines: Sequence[str], duration_s: float, *, without: Sequence[Kind] = ()
+) -> list[Fault]:
+    """Draw the faults of a run of some length, in order of time."""
+    kinds = [kind for kind in Kind if kind not in without]
+    weights = [kind.value for kind in kinds]
+    plan: list[Fault] = []
+    at_s = 0.0
+    while True:
+        at_s += random.uniform(MIN_PAUSE_S, MAX_PAUSE_S)
+        kind = random.choices(kinds, weights)[0]
+        machine = random.choice(machines)
+        other = random.choice([each for each in (*machines, CLIENT) if each != machine])
+        if kind in _OF_LINKS and random.random() < 0.5:
+            machine, other = other, machine
+        long = random.random() < 0.2
+        fault = Fault(
+            round(at_s, 3),
+            kind,
+            machine,
+            other,
+            round(random.uniform(0, 12 if long else 3), 3),
+            round(random.random(), 3),
+        )
+        if at_s >= duration_s:
+            return plan
+        plan.append(fault)

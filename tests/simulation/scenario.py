@@ -1,0 +1,324 @@
+"""One run: nodes, clients, the faults of a plan, then peace; and the verdict.
+
+Nodes run under a supervisor, as in production: one that fails or cannot start is started again after a while. When the faults
+have ended, everything must recover by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Sequence
+from contextvars import Context
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.broker.node import Node, NodeError
+from barnabas.config.server import load
+from barnabas.config.server_config import ServerConfig
+from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
+from barnabas.testing.settings import TEST_DEFAULTS
+from barnabas.wire import random_uuid
+from tests.simulation.clients import Clients
+from tests.simulation.history import History
+from tests.simulation.loop import Process
+from tests.simulation.observe import Truth, observed
+from tests.simulation.plan import CLIENT, NEEDS_FLUSHES, Fault, Kind, draw_plan
+from tests.simulation.world import World
+
+START_AGAIN_S = 1.0
+START_LIMIT_S = 120.0
+STOP_LIMIT_S = 60.0
+QUIET_S = 10.0
+LOOK_S = 0.1
+MAX_SHOWN = 20
+
+
+class Settings(NamedTuple):
+    """The form of a run."""
+
+    nodes: int = 3
+    duration_s: float = 20.0
+    keeps_trace: bool = False
+
+
+@dataclass
+class Result:
+    """What a run showed."""
+
+    seed: int
+    plan: list[Fault]
+    violations: list[str]
+    digest: str
+    virtual_s: float
+    events: int
+    counts: dict[str, int]
+    trace: list[str] = field(default_factory=list)
+
+
+class Nodes:
+    """The nodes of a run, each on a machine of its own, under supervision."""
+
+    def __init__(self, world: World, ids: Sequence[int], *, flushes: bool) -> None:
+        self.world = world
+        self.ids = ids
+        self.nodes: dict[str, Node] = {}
+        self.has_peace = False
+        self._flushes = flushes
+        self._serving: dict[str, Process] = {}
+        for machine in self.machines:
+            world.add_machine(machine)
+
+    @property
+    def machines(self) -> list[str]:
+        return [f"n{number}" for number in self.ids]
+
+    @property
+    def servers(self) -> str:
+        return ",".join(f"{machine}:9092" for machine in self.machines)
+
+    def config(self, machine: str) -> ServerConfig:
+        replicas = str(min(3, len(self.ids)))
+        least = "2" if len(self.ids) > 1 else "1"
+        settings = {
+            **TEST_DEFAULTS,
+            "process.roles": "broker,controller",
+            "node.id": machine.removeprefix("n"),
+            "listeners": f"PLAINTEXT://{machine}:9092,CONTROLLER://{machine}:9093",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": ",".join(f"{number}@n{number}:9093" for number in self.ids),
+            "log.dirs": f"/{machine}/data",
+            "broker.heartbeat.interval.ms": "500",
+            "broker.session.timeout.ms": "3000",
+            "replica.lag.time.max.ms": "3000",
+            "default.replication.factor": replicas,
+            "min.insync.replicas": least,
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": least,
+            "group.initial.rebalance.delay.ms": "0",
+            "log.flush.interval.messages": "1" if self._flushes else "9223372036854775807",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+        }
+        return load(settings)
+
+    def format(self) -> None:
+        """Format the log dirs of all nodes for one cluster. Call it in the simulated world."""
+        random = self.world.random_for("format")
+        cluster_id, bootstrap = str(random_uuid(random)), bootstrap_records(effective_features())
+        for number, machine in zip(self.ids, self.machines, strict=True):
+            log_dir = Path(f"/{machine}/data")
+            directory_ids = {log_dir: random_uuid(random)}
+            write_format(Formatting(cluster_id, number, log_dir, directory_ids, bootstrap, None), self.world.wall_ms)
+
+    def start(self, machine: str) -> None:
+        """Start the program on a machine, unless it runs already."""
+        if machine not in self.world.processes:
+            process = self.world.start(machine)
+            self.world.spawn(process, self._live(machine, process))
+
+    def is_serving(self, machine: str) -> bool:
+        process = self._serving.get(machine)
+        return process is not None and process.is_alive
+
+    async def wait_started(self) -> None:
+        """Wait until all nodes serve clients, however often they are started meanwhile."""
+        until_s = self.world.loop.time() + START_LIMIT_S
+        while waiting := [machine for machine in self.machines if not self.is_serving(machine)]:
+            await asyncio.sleep(LOOK_S)
+            if self.world.loop.time() > until_s:
+                self.world.violated(f"{', '.join(waiting)} does not start")
+                return
+
+    async def stop(self, machine: str) -> None:
+        """Stop a node cleanly."""
+        process = self.world.processes.get(machine)
+        if process is None or not self.is_serving(machine):
+            return
+        self.world.say("stopping", machine)
+        stopping = self.world.spawn(process, self.nodes[machine].stop())
+        await asyncio.wait([stopping], timeout=STOP_LIMIT_S)
+        if process.is_alive:
+            if not stopping.done():
+                self.world.say("a stop takes too long", machine)
+            elif stopping.exception() is not None:
+                self.world.violated(f"{machine} cannot stop: {stopping.exception()!r}")
+            self.world.kill(machine, power=False)
+
+    async def _live(self, machine: str, process: Process) -> None:
+        node = self.nodes[machine] = Node(self.config(machine), self.world.surroundings(process))
+        try:
+            await node.start()
+            self._serving[machine] = process
+            await node.failed
+        except (NodeError, OSError) as error:
+            self.ended(machine, error)
+        except Exception as error:
+            if node.failed.done() and error is node.failed.exception():
+                self.ended(machine, error)
+            else:
+                self.world.violated(f"{machine} cannot start: {error!r}")
+                raise
+
+    def ended(self, machine: str, error: Exception) -> None:
+        """Start a failed node again after a while. In peace there is no reason to fail."""
+        self.world.say("failed", machine, str(error)[:300])
+        has_peace = self.has_peace
+
+        def again() -> None:
+            self.world.kill(machine, power=False)
+            if has_peace:
+                self.world.violated(f"{machine} fails without a fault: {error}")
+            self.start(machine)
+
+        self.world.loop.call_later(START_AGAIN_S, again, context=Context())
+
+
+class Run:
+    """One run of one seed."""
+
+    def __init__(self, seed: int, plan: Sequence[Fault] | None, settings: Settings) -> None:
+        self.world = World(seed, keeps_trace=settings.keeps_trace)
+        self.history = History()
+        self.truth = Truth(self.world)
+        self.duration_s = settings.duration_s
+        self.flushes = self.world.random_for("flushes").random() < 0.6
+        self.nodes = Nodes(self.world, range(1, settings.nodes + 1), flushes=self.flushes)
+        without = () if self.flushes else NEEDS_FLUSHES
+        drawn = draw_plan(self.world.random_for("plan"), self.nodes.machines, self.duration_s, without=without)
+        self.plan = drawn if plan is None else list(plan)
+        self.clients = Clients(self.world, self.history, self.nodes.servers, min(3, settings.nodes))
+
+    def run(self) -> Result:
+        with observed(self.truth):
+            try:
+                self.world.run(self._scenario())
+            except Exception as error:
+                self.world.violated(f"the run ended early: {error!r}")
+        world = self.world
+        counts = {**self.history.counts, "epochs": len(self.truth.leaders), "faults": len(self.plan)}
+        return Result(
+            int(world.seed),
+            self.plan,
+            world.violations,
+            world.digest,
+            world.loop.time(),
+            world.events,
+            counts,
+            list(world.trace),
+        )
+
+    async def _scenario(self) -> None:
+        self.nodes.format()
+        for machine in self.nodes.machines:
+            self.nodes.start(machine)
+        await self.nodes.wait_started()
+        self.clients.start_process()
+        await self.clients.make_topics()
+        self.clients.start()
+        await self._carry_out()
+        self._make_peace()
+        await self.nodes.wait_started()
+        await asyncio.sleep(QUIET_S)
+        await self.clients.stop()
+        final = await self.clients.look()
+        for what in list(self.history.check(final))[:MAX_SHOWN]:
+            self.world.violated(what)
+        for machine in self.nodes.machines:
+            await self.nodes.stop(machine)
+
+    async def _carry_out(self) -> None:
+        began_s = self.world.loop.time()
+        under_way: list[asyncio.Task[None]] = []
+        for fault in self.plan:
+            await asyncio.sleep(began_s + fault.at_s - self.world.loop.time())
+            self.world.say("fault", str(fault))
+            under_way.append(asyncio.create_task(self._inflict(fault)))
+        await asyncio.sleep(max(0.0, began_s + self.duration_s - self.world.loop.time()))
+        for task in under_way:
+            if task.done():
+                task.result()
+            else:
+                task.cancel()
+
+    def _make_peace(self) -> None:
+        world = self.world
+        world.say("peace")
+        self.nodes.has_peace = True
+        for source, target in sorted(world.network.cut):
+            world.network.heal_link(source, target)
+        world.network.slow.clear()
+        for machine, condition in world.disks.conditions.items():
+            condition.is_full = False
+            condition.failing_flushes = condition.failing_reads = 0
+            condition.slowness = 1.0
+            if machine in world.processes and world.processes[machine].is_paused:
+                world.resume(machine)
+            self.nodes.start(machine)
+
+    async def _inflict(self, fault: Fault) -> None:
+        world, machine, lasts_s = self.world, fault.machine, fault.duration_s
+        others = [each for each in (*self.nodes.machines, CLIENT) if each != machine]
+        condition = world.disks.conditions.get(machine)
+        match fault.kind:
+            case Kind.KILL | Kind.POWER:
+                world.kill(machine, power=fault.kind is Kind.POWER)
+                await asyncio.sleep(lasts_s)
+                self.nodes.start(machine)
+            case Kind.BLACKOUT:
+                for each in self.nodes.machines:
+                    world.kill(each, power=True)
+                for each in self.nodes.machines:
+                    await asyncio.sleep(lasts_s * fault.amount / 3)
+                    self.nodes.start(each)
+            case Kind.RESTART:
+                await self.nodes.stop(machine)
+                await asyncio.sleep(lasts_s * fault.amount)
+                self.nodes.start(machine)
+            case Kind.PAUSE:
+                world.pause(machine)
+                await asyncio.sleep(lasts_s)
+                world.resume(machine)
+            case Kind.CUT:
+                await self._cut([(machine, fault.other)], lasts_s)
+            case Kind.ISOLATE:
+                await self._cut([link for each in others for link in ((machine, each), (each, machine))], lasts_s)
+            case Kind.LOSE:
+                world.network.lose_connections(machine, fault.other, world.random_for(f"lose/{fault.at_s}"))
+            case Kind.SLOW_LINK:
+                world.network.slow[machine, fault.other] = 1 + fault.amount * 100
+                await asyncio.sleep(lasts_s)
+                world.network.slow.pop((machine, fault.other), None)
+            case Kind.SLOW_DISK if condition is not None:
+                condition.slowness = 1 + fault.amount * 200
+                await asyncio.sleep(lasts_s)
+                condition.slowness = 1.0
+            case Kind.FULL_DISK if condition is not None:
+                condition.is_full = True
+                await asyncio.sleep(lasts_s)
+                condition.is_full = False
+            case Kind.FLUSH_ERROR if condition is not None:
+                condition.failing_flushes = 1
+            case Kind.READ_ERROR if condition is not None:
+                condition.failing_reads = 1
+            case Kind.CLOCK:
+                world.clock_errors_ms[machine] += round((fault.amount - 0.5) * 10_000)
+            case _:
+                raise AssertionError(fault)
+
+    async def _cut(self, links: Sequence[tuple[str, str]], lasts_s: float) -> None:
+        for link in links:
+            self.world.network.cut_link(*link)
+        await asyncio.sleep(lasts_s)
+        for link in links:
+            self.world.network.heal_link(*link)
+
+
+DEFAULT = Settings()
+
+
+def run(seed: int, plan: Sequence[Fault] | None = None, settings: Settings = DEFAULT) -> Result:
+    """Run one seed, or another plan with its randomness. Call it in a process of its own."""
+    gc.disable()  # what is freed must not depend on when
+    return Run(seed, plan, settings).run()
