@@ -21,14 +21,15 @@ def allow(principal: str, topic: str, operation: AclOperation = AclOperation.REA
     return AclEntry(ResourceType.TOPIC, topic, PatternType.LITERAL, principal, "*", operation, AclPermissionType.ALLOW)
 
 
-def fill(broker: Broker) -> None:
+def fill(broker: Broker, *, with_hostile: bool = True) -> None:
     """Fill a broker that has the topics orders (3 partitions) and payments."""
     settings = {"bootstrap.servers": broker.bootstrap_servers}
     with Producer(settings) as producer:
         for number in range(60):
             value = f'{{"id": {number}, "total": {number * 3}}}'.encode()
             producer.send("orders", value, b"key-%d" % (number % 7), headers=[("trace", b"t%d" % number)])
-        producer.send("orders", HOSTILE.encode(), HOSTILE.encode(), headers=[(HOSTILE, HOSTILE.encode())])
+        if with_hostile:
+            producer.send("orders", HOSTILE.encode(), HOSTILE.encode(), headers=[(HOSTILE, HOSTILE.encode())])
         producer.flush()
     with Producer({**settings, "transactional.id": "payments-writer"}) as producer:
         producer.init_transactions()
@@ -42,9 +43,11 @@ def fill(broker: Broker) -> None:
                 producer.abort_transaction()
     with Admin(settings) as admin:
         admin.alter_consumer_group_offsets("billing", {TopicPartition("orders", 0): 3, TopicPartition("orders", 1): 0})
-        admin.alter_consumer_group_offsets(HOSTILE, {TopicPartition("orders", 0): 1})
-        admin.create_acls([allow("User:alice", "orders"), allow(f"User:{HOSTILE}", "orders")])
-        admin.alter_client_quotas({quota_entity(user=HOSTILE): {"producer_byte_rate": 1024.0}})
-        for value in ("86400000", "3600000"):
-            op = AlterConfigOp("retention.ms", AlterConfigOpType.SET, value)
+        admin.create_acls([allow("User:alice", "orders")])
+        if with_hostile:
+            admin.alter_consumer_group_offsets(HOSTILE, {TopicPartition("orders", 0): 1})
+            admin.create_acls([allow(f"User:{HOSTILE}", "orders")])
+            admin.alter_client_quotas({quota_entity(user=HOSTILE): {"producer_byte_rate": 1024.0}})
+        for text in ("86400000", "3600000"):
+            op = AlterConfigOp("retention.ms", AlterConfigOpType.SET, text)
             admin.incremental_alter_configs({ConfigResource.topic("payments"): [op]})
