@@ -130,7 +130,7 @@ def test_a_broker_that_dies_is_a_finding_and_its_return_ends_it(three: list[Apac
     browser.wait_for("Brokers running", "main")
     three[2].stop()
     browser.wait_for("of 3", "dl")
-    browser.wait_for("under-replicated", ".findings")
+    browser.wait_for("broker 3", ".findings")
     three[2].start()
     browser.open(f"{console.base}/brokers")
     browser.wait_gone("fenced", "main")
