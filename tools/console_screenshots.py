@@ -27,10 +27,11 @@ PICTURES = {
 def main() -> None:
     """Take all pictures, or those whose names are given."""
     sys.path.insert(0, str(ROOT))
-    from barnabas.testing import Broker
     from tests.console.browser import Browser
     from tests.console.running_console import entry
     from tests.console.shop import AUTHORIZED, fill
+
+    from barnabas.testing import Broker
 
     OUT.mkdir(exist_ok=True)
     wanted = sys.argv[1:] or list(PICTURES)

@@ -122,15 +122,3 @@ def test_replicas_are_moved_with_a_plan_in_bytes_and_progress(three: list[Apache
         described = admin.describe_topics(["orders"])["orders"]
         assert not isinstance(described, Exception)
         assert {len(each.replicas) for each in described.partitions} == {3}
-
-
-def test_a_broker_that_dies_is_a_finding_and_its_return_ends_it(three: list[ApacheKafka], browser: Browser) -> None:
-    console = browser.start(entry(three))
-    browser.open(console.base)
-    browser.wait_for("Brokers running", "main")
-    three[2].stop()
-    browser.wait_for("of 3", "dl")
-    browser.wait_for("broker 3", ".findings")
-    three[2].start()
-    browser.open(f"{console.base}/brokers")
-    browser.wait_gone("fenced", "main")
