@@ -16,7 +16,7 @@ BROWSER_PACKAGES := chromium chromium-driver
 # Recipe lines with $(MAKE) run even under `make -n`. Under another name they do not.
 THIS_MAKE := $(MAKE)
 
-.PHONY: help install lake dev java chromium compile run test fuzz lint fmt generate bench interop soak simulate clean
+.PHONY: help install lake dev java chromium compile run test fuzz lint fmt generate bench interop screenshots soak simulate clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -101,6 +101,9 @@ bench: dev compile ## Measure barnabas beside its peers in one run
 interop: dev ## Apache Kafka 4.3.1 and its tools against barnabas (needs Java 17 and Maven)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[pipelines]'
 	BARNABAS_INTEROP=1 $(BIN)/python -m pytest tests/interop
+
+screenshots: dev chromium ## Pictures of the console for docs/console.md
+	$(BIN)/python tools/console_screenshots.py
 
 soak: dev ## Six client libraries at work for MINUTES, with kills; SEED repeats what is sent (Java and Go take part if installed)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --json soak.json

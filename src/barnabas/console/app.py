@@ -11,7 +11,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +28,18 @@ from barnabas.console.forms import read_form
 from barnabas.console.history import LakeReader
 from barnabas.console.links import Links
 from barnabas.console.live import Live
+from barnabas.console.pages import (
+    access,
+    brokers,
+    groups,
+    history,
+    metadata,
+    overview,
+    reassignments,
+    records,
+    topics,
+    transactions,
+)
 from barnabas.console.security.guard import Guard
 from barnabas.console.security.sessions import Attempts, Session, Sessions
 from barnabas.console.settings import ClusterEntry, ConsoleSettings
@@ -38,18 +49,30 @@ _log = logging.getLogger(__name__)
 
 PageFunction = Callable[[Visit], Awaitable[Response]]
 FormFunction = Callable[[Visit, Mapping[str, str]], Awaitable[Response]]
-PAGE_MODULES: Final = (
-    "overview",
-    "topics",
-    "records",
-    "groups",
-    "brokers",
-    "reassignments",
-    "access",
-    "metadata",
-    "transactions",
-    "history",
-)
+PAGES: Final[Mapping[str, PageFunction]] = {
+    **overview.PAGES,
+    **topics.PAGES,
+    **records.PAGES,
+    **groups.PAGES,
+    **brokers.PAGES,
+    **reassignments.PAGES,
+    **access.PAGES,
+    **metadata.PAGES,
+    **transactions.PAGES,
+    **history.PAGES,
+    "/changes/{plan_id}": changes.plan_page,
+}
+"""Pages by their address below that of a cluster."""
+FORMS: Final[Mapping[str, FormFunction]] = {
+    **topics.FORMS,
+    **records.FORMS,
+    **groups.FORMS,
+    **reassignments.FORMS,
+    **access.FORMS,
+    **transactions.FORMS,
+    "/changes/{plan_id}": changes.confirm,
+}
+"""Forms, which plan or make changes."""
 MAX_STREAMS = 200
 """Pages that are kept up to date at the same time."""
 _MIN_PAUSE_S = 1.0
@@ -131,12 +154,6 @@ def build(settings: ConsoleSettings) -> Starlette:
             sweeping.cancel()
             await console.close()
 
-    pages: dict[str, PageFunction] = {"/changes/{plan_id}": changes.plan_page}
-    forms: dict[str, FormFunction] = {"/changes/{plan_id}": changes.confirm}
-    for name in PAGE_MODULES:
-        module = import_module(f"barnabas.console.pages.{name}")
-        pages |= module.PAGES
-        forms |= getattr(module, "FORMS", {})
     routes: list[Route | Mount] = [
         Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         Route("/favicon.ico", lambda request: RedirectResponse("/static/icon.svg", 301)),
@@ -144,9 +161,9 @@ def build(settings: ConsoleSettings) -> Starlette:
         Route("/c/{cluster}/events", partial(_events, console)),
         *(
             Route(f"/c/{{cluster}}{path}", partial(_form, console, form), methods=["POST"])
-            for path, form in forms.items()
+            for path, form in FORMS.items()
         ),
-        *(Route(f"/c/{{cluster}}{path}", partial(_page, console, page)) for path, page in pages.items()),
+        *(Route(f"/c/{{cluster}}{path}", partial(_page, console, page)) for path, page in PAGES.items()),
     ]
     app = Starlette(
         routes=routes,

@@ -29,7 +29,7 @@ def rate(value: float | None) -> str:
     """Format bytes per second.
 
     >>> rate(2048.0), rate(0.0), rate(None)
-    ('2.0 KiB/s', '0 B/s', '-')
+    ('2.05 kB/s', '0 B/s', '-')
     """
     return UNKNOWN if value is None else f"{bytes_text(max(round(value), 0))}/s"
 

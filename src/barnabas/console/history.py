@@ -39,13 +39,13 @@ TABLES = {
     "availability": LakeTable(
         "topic_availability",
         "Availability",
-        ("topic", "partitions", "under_replicated_minutes", "offline_minutes", "below_min_isr_minutes", "is_over"),
-        ("-offline_minutes", "-below_min_isr_minutes", "topic"),
+        ("topic_name", "partitions", "under_replicated_minutes", "offline_minutes", "below_min_isr_minutes", "is_over"),
+        ("-offline_minutes", "-below_min_isr_minutes", "topic_name"),
     ),
     "incidents": LakeTable(
         "partition_trouble",
         "Incidents",
-        ("topic", "partition_id", "began", "until", "minutes", "offline", "is_over"),
+        ("topic_name", "partition", "began", "until", "minutes", "offline", "below_min_isr", "is_over"),
         ("-began",),
     ),
     "brokers": LakeTable(

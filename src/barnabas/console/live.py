@@ -39,6 +39,7 @@ class Question(Generic[T]):
     name: str
     ask: Callable[[Cluster], Awaitable[T]]
     every_s: float = 10.0
+    patience_s: float = PATIENCE_S
     combine: Callable[[T | None, T], T] | None = None
     """Makes the value to show of the last one and the new one, for rates and trends."""
 
@@ -92,7 +93,7 @@ class Live:
         if entry.is_expired or age_s > entry.pause_s or (entry.problem and entry.asking is None and age_s > 1):
             asking = self._ask(entry)
             if not entry.has_value or entry.is_expired or age_s > STALE_S:
-                await asyncio.wait([asking], timeout=PATIENCE_S)
+                await asyncio.wait([asking], timeout=question.patience_s)
         return Answer(entry.value if entry.has_value else None, entry.problem, entry.at_s, key)
 
     def _ask(self, entry: _Entry) -> asyncio.Task[None]:

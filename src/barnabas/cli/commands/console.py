@@ -150,7 +150,8 @@ def _entries(
     for name in names or (() if servers else (None,)):
         profile = profiles.load_profile(env, name)
         connection = profiles.resolve(env, profile, command_config=command_config, given=own)
-        address = connection.settings[profiles.BOOTSTRAP_SERVERS].value if name is None else name
+        _require_brokers(connection)
+        address = connection.settings[profiles.BOOTSTRAP_SERVERS].value
         found.append(
             (profile.name or address, connection, ("--profile", profile.name) if profile.name else ("-b", address))
         )
@@ -159,9 +160,12 @@ def _entries(
         found.append((text, connection, ("-b", text)))
     unique = unique_names(name for name, _, _ in found)
     for at, (name, (_, connection, arguments)) in enumerate(zip(unique, found, strict=True)):
-        if profiles.BOOTSTRAP_CONTROLLERS in connection.settings:
-            raise Failure("a console needs brokers, not controllers", resource=connection.address)
         yield ClusterEntry(name, connection.values(), (*arguments, *extra), declared if at == 0 else ())
+
+
+def _require_brokers(connection: profiles.Connection) -> None:
+    if profiles.BOOTSTRAP_CONTROLLERS in connection.settings:
+        raise Failure("a console needs brokers, not controllers", resource=connection.address)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -38,7 +38,7 @@ _RULES = {
 def _question(group_id: str | None = None) -> Question[GroupSummaries]:
     wanted = None if group_id is None else [group_id]
     name = "groups" if group_id is None else f"group:{group_id}"
-    return Question(name, partial(look_at_groups, wanted=wanted), 5, with_history)
+    return Question(name, partial(look_at_groups, wanted=wanted), 5, combine=with_history)
 
 
 async def groups(visit: Visit) -> Response:

@@ -17,7 +17,7 @@ from barnabas.operations.reassignments.looking import Moving, look_at_reassignme
 from barnabas.operations.reassignments.plan import Goal, PlannedMoves, plan_moves
 from barnabas.operations.reassignments.proposals import propose_cancel, propose_moves, propose_throttle
 
-MOVING: Question[Moving] = Question("reassignments", look_at_reassignments, 3, with_rates)
+MOVING: Question[Moving] = Question("reassignments", look_at_reassignments, 3, combine=with_rates)
 _MAX_ROWS = 1_000
 
 

@@ -37,7 +37,7 @@ _SORTS: dict[str, Any] = {
     "status": lambda each: (each.offline, each.under_replicated),
 }
 _MAX_EVENTS = 200
-INVENTORY: Question[Inventory] = Question("inventory", look_at_inventory, 10, with_rates)
+INVENTORY: Question[Inventory] = Question("inventory", look_at_inventory, 10, combine=with_rates)
 
 
 # --- the list
@@ -82,7 +82,8 @@ async def topics(visit: Visit) -> Response:
 def _last_writes(rows: Any) -> Question[dict[str, int | None]]:
     shown: list[TopicSummary] = list(rows)
     name = "last writes:" + ",".join(each.name for each in shown)
-    return Question(name, partial(last_writes, topics=shown), 15)
+    # The list does not wait for them: brokers may have to open many logs. They are shown when they come.
+    return Question(name, partial(last_writes, topics=shown), 15, patience_s=0.2)
 
 
 async def create(visit: Visit, form: Mapping[str, str]) -> Response:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.operations.errors import refused
 from barnabas.operations.groups.lag import PartitionPosition
 from barnabas.operations.groups.positions import positions
 from barnabas.operations.groups.trend import LagHistory, LagTrend, sum_of_trends
@@ -114,12 +113,3 @@ def with_history(before: GroupSummaries | None, now: GroupSummaries) -> GroupSum
     if before is None or before.at_ms < now.at_ms:
         history.add(now.at_ms, lags)
     return now._replace(history=history)
-
-
-async def require_group(cluster: Cluster, group_id: str) -> None:
-    """Raise OperationError if there is no such group."""
-    from barnabas.client.admin.groups import Groups
-    from barnabas.wire.errors import ErrorCode
-
-    if group_id not in {each.group_id for each in await Groups(cluster).list_groups()}:
-        raise refused(KafkaError(ErrorCode.GROUP_ID_NOT_FOUND), f"group {group_id}")

@@ -1,0 +1,195 @@
+"""Live updates: one poller for all browsers, a broker that dies and returns, many topics, several clusters, drift."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.client.admin.topics import NewTopic
+from barnabas.client.sync import Admin
+from barnabas.console.links import Link
+from barnabas.console.live import Live, Question
+from barnabas.console.settings import ClusterEntry
+from barnabas.testing import Broker
+from tests.console.browser import Browser
+from tests.console.running_console import NAME, RunningConsole, entry, with_declared
+
+MANY = 10_000
+
+
+class Asked:
+    """A link that counts questions, and a question that waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def __call__(self, cluster: object) -> int:
+        self.count += 1
+        await self.go.wait()
+        return self.count
+
+
+class NoCluster(Link):
+    """A link whose questions need no cluster."""
+
+    def __init__(self, name: str = "a") -> None:
+        super().__init__(ClusterEntry(name, {}), None)
+
+    async def cluster(self) -> None:  # type: ignore[override]
+        return None
+
+
+def test_however_many_pages_wait_a_question_is_asked_once() -> None:
+    async def main() -> None:
+        live, link, asked = Live(), NoCluster(), Asked()
+        asked.go.clear()
+        waiting = [asyncio.create_task(live.answer(link, Question("q", asked))) for _ in range(10)]
+        await asyncio.sleep(0.01)
+        asked.go.set()
+        answers = await asyncio.gather(*waiting)
+        assert asked.count == 1
+        assert {each.value for each in answers} == {1}
+        assert (await live.answer(link, Question("q", asked))).value == 1, "it is young"
+        await live.close()
+
+    asyncio.run(main())
+
+
+def test_ten_watchers_cause_as_many_questions_as_one() -> None:
+    async def count(watchers: int) -> int:
+        live, link, asked = Live(), NoCluster(), Asked()
+        answer = await live.answer(link, Question("q", asked, every_s=0.05))
+        stacks = [live.watch(link.key, [answer.key]) for _ in range(watchers)]
+        events = [each.__enter__() for each in stacks]
+        assert all(each is not None for each in events)
+        while asked.count < 5:
+            await asyncio.sleep(0.01)
+        found = asked.count
+        for each in stacks:
+            each.__exit__(None, None, None)
+        await asyncio.sleep(0.2)
+        assert asked.count <= found + 1, "without a watcher nothing is asked"
+        await live.close()
+        return found
+
+    assert asyncio.run(count(10)) == asyncio.run(count(1)) == 5
+
+
+def test_an_error_keeps_the_last_value_and_a_change_makes_all_answers_new() -> None:
+    async def main() -> None:
+        live, link, asked = Live(), NoCluster(), Asked()
+        question = Question("q", asked, every_s=1000)
+        assert (await live.answer(link, question)).value == 1
+        live.expire(link)
+        assert (await live.answer(link, question)).value == 2
+
+        async def fails(cluster: object) -> int:
+            raise OSError("gone")
+
+        failing = Question("fails", fails, every_s=1000)
+        answer = await live.answer(link, failing)
+        assert (answer.value, answer.problem) == (None, "gone")
+        await live.close()
+
+    asyncio.run(main())
+
+
+def test_answers_belong_to_their_link() -> None:
+    async def main() -> None:
+        live, one, other, asked = Live(), NoCluster("a"), NoCluster("b"), Asked()
+        first = await live.answer(one, Question("q", asked))
+        second = await live.answer(other, Question("q", asked))
+        assert (first.value, second.value) == (1, 2)
+        with live.watch(other.key, [first.key]) as event:
+            assert event is not None, "the same question has the same key"
+        live.forget([other.key])
+        with live.watch(other.key, [first.key]) as event:
+            assert event is None
+        await live.close()
+
+    asyncio.run(main())
+
+
+# --- in a browser
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with Broker(topics={"orders": 1}, data_dir=tmp_path / "data") as broker:
+        yield broker
+
+
+@pytest.mark.browser
+def test_a_page_says_that_the_broker_is_gone_and_shows_when_it_is_back(broker: Broker, browser: Browser) -> None:
+    console = browser.start(entry(broker, **{"default.api.timeout.ms": "2000", "request.timeout.ms": "1000"}))
+    browser.open(f"{console.base}/topics")
+    browser.wait_for("orders", "#topics")
+    browser.wait_for("live", "#live-state")
+    broker.stop()
+    browser.wait_for("The cluster does not answer", "#live")
+    assert "orders" in browser.one("#topics").text, "the last answer stays"
+    broker.start()
+    broker.create_topic("made-after-the-return", 1)
+    browser.wait_for("made-after-the-return", "#topics")
+    browser.wait_gone("The cluster does not answer", "#live")
+
+
+@pytest.mark.browser
+def test_a_cluster_that_was_never_there_is_an_error_on_the_page(browser: Browser) -> None:
+    console = browser.start(ClusterEntry(NAME, {"bootstrap.servers": "127.0.0.1:1", "bootstrap.timeout.ms": "500"}))
+    browser.open(f"{console.base}/topics")
+    assert "No answer" in browser.text()
+    assert all("503" in each for each in browser.messages())
+
+
+@pytest.mark.browser
+def test_ten_thousand_topics_are_listed_searched_and_sorted_a_page_at_a_time(broker: Broker, browser: Browser) -> None:
+    with Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        for begin in range(0, MANY, 1000):
+            admin.create_topics([NewTopic(f"topic-{number:05}", 1) for number in range(begin, begin + 1000)])
+    console = browser.start(entry(broker))
+    browser.open(f"{console.base}/topics")
+    browser.wait_for("10,001 topics", "caption")
+    assert len(browser.every("#topics tbody tr")) == 100
+    assert len(browser.driver.page_source) < 300_000
+    browser.press("Next")
+    browser.wait_for("topic-00150", "#topics")
+    browser.open(f"{console.base}/topics?q=07777")
+    browser.wait_for("1 topic of 10,001", "caption")
+    assert browser.texts("#topics tbody th") == ["topic-07777"]
+    browser.open(f"{console.base}/topics?sort=-partitions&page=101")
+    browser.wait_for("10,001-10,001 of 10,001".replace("-", "\u2013"), "main")
+
+
+@pytest.mark.browser
+def test_several_clusters_are_in_one_console(broker: Broker, browser: Browser) -> None:
+    with Broker(topics=["of-another-cluster"]) as other:
+        console = browser.start(entry(broker, "one"), entry(other, "two"))
+        assert browser.texts("tbody th") == ["one", "two"]
+        browser.press("two")
+        browser.wait_for("Brokers running")
+        browser.open(f"{console.url}/c/two/topics")
+        assert "of-another-cluster" in browser.text()
+        browser.press("switch cluster")
+        browser.wait_for("Clusters", "h1")
+
+
+def test_drift_from_a_file_is_a_finding(broker: Broker, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("topics:\n  orders: {partitions: 1}\n  missing: {partitions: 2}\n")
+    with RunningConsole(with_declared(entry(broker), file)) as console:
+        page = console.enter().get(f"/c/{NAME}").text
+        assert "drift" in page or "differs" in page
+        assert "missing" in page
+
+
+def test_a_stopped_console_leaves_nothing_behind(broker: Broker) -> None:
+    with RunningConsole(entry(broker)) as console:
+        assert console.enter().get(f"/c/{NAME}").status == 200
+    with pytest.raises(OSError):
+        console.get("/")

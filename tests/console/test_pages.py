@@ -1,0 +1,164 @@
+"""Every page in a real browser: at both widths, in both themes, accessible, and without a message on the browser's console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from barnabas.testing import Broker
+from tests.console.browser import DESKTOP, PHONE, Browser
+from tests.console.running_console import RunningConsole, entry
+from tests.console.shop import AUTHORIZED, HOSTILE, fill
+
+pytestmark = pytest.mark.browser
+
+CASES = "cases:\n  - principal: User:alice\n    resource: topic:orders\n    may: READ\n    mayNot: WRITE\n"
+PAGES = {
+    "": "Brokers running",
+    "/topics": "payments",
+    "/topics?q=pay&sort=-size&internal=1": "payments",
+    "/topics/orders": "Eligible leaders",
+    "/topics/payments?tab=settings&history=1": "86400000",
+    "/topics/orders?tab=groups": "billing",
+    "/topics/orders?tab=acls": "User:alice",
+    "/topics/orders?tab=changes&throughput=50MB&producer=10MB": "5 partitions",
+    "/topics/orders/records": "this list follows the log",
+    "/topics/orders/records?partition=0&offset=2&count=3": "3 records",
+    "/topics/orders/records?form=hex": "6b65792d",
+    "/topics/payments/records": "abort marker",
+    "/topics/__consumer_offsets/records?count=5": "OffsetCommit",
+    "/groups": "billing",
+    "/group?id=billing": "Positions",
+    "/brokers": "active controller",
+    "/brokers/1": "Safe to stop?",
+    "/quorum": "it is the only one",
+    "/reassignments?goal=rebalance": "Nothing to move",
+    "/access": "User:alice",
+    "/access?tab=users": "SCRAM",
+    "/access?tab=quotas": "producer_byte_rate",
+    "/access?tab=tokens": "oken",
+    "/access?tab=audit": "",
+    f"/access?tab=test&cases={quote(CASES)}": "an entry allows it",
+    "/access/explain?principal=alice&operation=READ&resource=topic:orders": "Allowed: an entry allows it",
+    "/metadata": "image",
+    "/metadata?path=image/topics/byName/orders": "byName",
+    "/metadata?find=orders": "found",
+    "/metadata?tab=log": "ConfigRecord",
+    "/metadata?tab=difference&from=5": "orders",
+    "/transactions?topic=payments": "payments-writer",
+    "/history": "retention.ms",
+}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(topics={"orders": 3, "payments": 1}, config=AUTHORIZED) as broker:
+        fill(broker)
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def console(broker: Broker) -> Iterator[RunningConsole]:
+    with RunningConsole(entry(broker), allow_changes=True) as console:
+        yield console
+
+
+@pytest.fixture
+def visitor(browser: Browser, console: RunningConsole) -> Browser:
+    browser.enter(console)
+    return browser
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_shows_its_subject_is_accessible_and_fits(visitor: Browser, console: RunningConsole, path: str) -> None:
+    for size, theme in ((DESKTOP, "light"), (PHONE, "dark")):
+        visitor.show(size, theme)
+        visitor.open(console.base + path)
+        visitor.wait_for(PAGES[path], "main")
+        assert visitor.violations() == []
+        assert not visitor.is_too_wide()
+        assert visitor.driver.title != "owned"
+
+
+def test_names_and_values_of_others_never_run(visitor: Browser, console: RunningConsole) -> None:
+    seen = 0
+    for path in (
+        "/groups",
+        f"/group?id={quote(HOSTILE)}",
+        "/topics/orders/records",
+        "/access",
+        "/access?tab=quotas",
+        "/topics/orders?tab=acls",
+        "/topics/orders?tab=groups",
+        "/metadata?tab=log",
+        "/history",
+        f"/topics?q={quote(HOSTILE)}",
+        f"/metadata?find={quote(HOSTILE)}",
+    ):
+        visitor.open(console.base + path)
+        text = visitor.text()
+        seen += HOSTILE in text
+        assert visitor.driver.title != "owned"
+        assert visitor.every("img[onerror], main script") == []
+        assert "49" not in text or "{{7*7}}" in text
+    assert seen >= 6
+
+
+def test_a_search_shows_what_it_finds_and_its_progress(visitor: Browser, console: RunningConsole) -> None:
+    visitor.open(f"{console.base}/topics/orders/records")
+    visitor.click("#search summary")
+    visitor.fill("where", "total>=171")
+    visitor.driver.execute_script("document.querySelector('form[data-search]').requestSubmit()")
+    visitor.wait_for("everything was read", "#search-state")
+    assert "3 found" in visitor.one("#search-state").text
+    rows = visitor.texts("#search-results tbody tr")
+    assert sorted(int(row.partition('"id": ')[2].partition(",")[0]) for row in rows) == [57, 58, 59]
+
+
+def test_a_search_for_nonsense_is_refused(console: RunningConsole) -> None:
+    with_session = console.enter()
+    refused = with_session.get("/c/test/topics/orders/records/search?key=(")
+    assert refused.status == 400
+    assert "not a regular expression" in refused.text
+    console.cookies.clear()
+
+
+def test_a_download_is_an_attachment_of_lines(console: RunningConsole) -> None:
+    answer = console.enter().get("/c/test/topics/orders/records/download?offset=0")
+    assert answer.headers["content-disposition"] == 'attachment; filename="orders.jsonl"'
+    assert len(answer.text.splitlines()) == 61
+    console.cookies.clear()
+
+
+def test_keys_lead_to_the_search_and_to_pages(visitor: Browser, console: RunningConsole) -> None:
+    visitor.open(f"{console.base}/topics")
+    visitor.one("body").send_keys("/")
+    assert visitor.driver.switch_to.active_element.get_attribute("name") == "q"
+    visitor.driver.switch_to.active_element.send_keys("orders", Keys.ENTER)
+    visitor.wait_for("1 topic of", "main")
+    visitor.one("body").send_keys("g")
+    visitor.one("body").send_keys("b")
+    visitor.wait_for("Under-replicated", "main")
+    assert visitor.driver.current_url.endswith("/brokers")
+    visitor.one("body").send_keys("?")
+    assert visitor.one("dialog").is_displayed()
+
+
+def test_on_a_phone_the_navigation_folds(visitor: Browser, console: RunningConsole) -> None:
+    visitor.show(PHONE)
+    visitor.open(console.base)
+    assert not visitor.one("nav a").is_displayed()
+    visitor.one(".menu-button").click()
+    assert visitor.one("nav a").is_displayed()
+
+
+def test_the_theme_can_be_chosen_and_stays(visitor: Browser, console: RunningConsole) -> None:
+    visitor.open(console.base)
+    for _ in range(2):
+        visitor.click("#theme")
+    visitor.open(f"{console.base}/topics")
+    assert visitor.one("html").get_attribute("data-theme") == "dark"
+    assert visitor.violations() == []
