@@ -193,6 +193,7 @@ REQUIRED: Final[Mapping[str, tuple[Required, ...]]] = MappingProxyType(
         "AlterPartition": _NODES,
         "UpdateFeatures": _ALTERS,
         "FetchSnapshot": _NODES,
+        "Envelope": _NODES,
         "DescribeCluster": (
             _CLUSTER_OPERATIONS,
             Required(_ALTER, _CLUSTER, _C, on=_CONTROLLER),
