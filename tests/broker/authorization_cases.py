@@ -519,6 +519,7 @@ def cases() -> list[Case]:
         _case("DescribeCluster", _cluster(2), on=(CONTROLLER,)),
         _case("DescribeProducers", _topics),
         _case("BrokerRegistration", _broker, 0),
+        _case("Envelope", lambda n, v: {"request_data": b"", "request_principal": b"", "client_host_address": b""}),
         _case("BrokerHeartbeat", lambda n, v: {"broker_id": 77, "broker_epoch": 5}, 0),
         _case("UnregisterBroker", lambda n, v: {"broker_id": 77}),
         _case("DescribeTransactions", lambda n, v: {"transactional_ids": [n.transactional_id]}),

@@ -107,6 +107,8 @@ ELSEWHERE = {
     "transactions abort": "needs a transaction that hangs",
     "cluster downgrade": "rows as of cluster upgrade",
     "cluster unregister": "needs a broker that is gone",
+    "cluster up": "starts nodes; rows as of cluster status, in tests/cli/node/test_local_cluster.py",
+    "cluster status": "needs a local cluster: tests/cli/node/test_local_cluster.py",
     "quorum add": "needs another controller",
     "quorum remove": "needs another controller",
     "quorum update": "needs another controller",
