@@ -13,7 +13,7 @@ from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, Draft, MetadataImage, Provenance
 from barnabas.metadata.replay import REPLAY, apply, replay
 from barnabas.metadata.snapshot import to_records
-from barnabas.metadata.topics import MIGRATING_DIR, NO_LEADER, UNASSIGNED_DIR, Partition, TopicPartition
+from barnabas.metadata.topics import MIGRATING_DIR, NO_LEADER, REASSIGNING, UNASSIGNED_DIR, Partition, TopicPartition
 from barnabas.wire import Uuid
 from barnabas.wire.message import Message
 from barnabas.wire.records.control import SnapshotFooterRecord
@@ -139,7 +139,7 @@ def test_a_topic_takes_its_settings_and_counts_with_it() -> None:
     setting = ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1")
     other = ConfigRecord(resource_type=4, resource_name="t", name="x", value="1")
     image = after(TopicRecord(name="t", topic_id=TOPIC), partition_record(adding_replicas=[3]), setting, other)
-    assert dict(image.topics.counts) == {1: 1, -2: 1}
+    assert dict(image.topics.counts) == {1: 1, REASSIGNING: 1}
     gone = after(RemoveTopicRecord(topic_id=TOPIC), image=image)
     assert gone.topics == EMPTY_IMAGE.topics
     assert list(gone.configs) == [ConfigResource(4, "t")]

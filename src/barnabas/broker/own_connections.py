@@ -18,6 +18,7 @@ from barnabas.client.oauth import OAuthLogin
 from barnabas.client.settings import password_login
 from barnabas.client.tls import client_context
 from barnabas.config import broker
+from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import Address
 from barnabas.config.server_config import ServerConfig
 from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
@@ -33,11 +34,14 @@ class OwnConnections(NamedTuple):
     tls: Callable[[], ssl.SSLContext] | None = None
     login: Login | None = None
     principal: str = str(ANONYMOUS)  # as the other side sees it, in words if it depends on a certificate
+    problem: str = ""  # why no connection can be opened
 
     async def open(
         self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
     ) -> Connection:
         """Connect and log in. The certificate must have `host_name`, or else the host. Raises what `connect` raises."""
+        if self.problem:
+            raise ConnectionError(self.problem)
         if self.tls is None and self.login is None:
             return await Connection.open(host, port, client_id, timeout_ms=timeout_ms)
         return await self.open_negotiated(host, port, client_id, host_name=host_name, timeout_ms=timeout_ms)
@@ -46,6 +50,8 @@ class OwnConnections(NamedTuple):
         self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
     ) -> Connection:
         """Do the same, and negotiate versions, so that calls need none."""
+        if self.problem:
+            raise ConnectionError(self.problem)
         tls = None if self.tls is None else self.tls()
         return await connect(Address(host, port), Options(client_id, tls, self.login, timeout_ms, host_name))
 
@@ -61,9 +67,15 @@ def to_controllers(config: ServerConfig, random_nonce: Callable[[], str], now_ms
 
 
 def to_brokers(config: ServerConfig, random_nonce: Callable[[], str], now_ms: Callable[[], int]) -> OwnConnections:
-    """Return the connections to the listener between brokers. Raises `ConfigError`."""
+    """Return the connections to the listener between brokers.
+
+    A node that is alone needs none, so what is wrong with its own login is an error only when it connects.
+    """
     mechanism = config.get_str("sasl.mechanism.inter.broker.protocol") or ""
-    return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce, now_ms)
+    try:
+        return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce, now_ms)
+    except ConfigError as error:
+        return OwnConnections(problem=str(error))
 
 
 def _to_listener(

@@ -210,6 +210,8 @@ def _made(known: dict[str, _ByPrincipalAndHost], name: str, patterns: _ByName) -
 def _bits(entries: Iterable[AclEntry]) -> _ByPrincipalAndHost:
     found: dict[str, dict[str, Bits]] = {}
     for entry in entries:
+        if entry.operation < 0:  # written by a newer node: it means nothing here
+            continue
         of_principal = found.setdefault(entry.principal, {})
         allowed, denied = of_principal.get(entry.host, (0, 0))
         if entry.permission == AclPermissionType.ALLOW:

@@ -18,7 +18,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError, MalformedError, Unsuppor
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
-    from barnabas.client.settings import ClientSettings, TokenOptions
+    from barnabas.client.settings import ClientSettings
     from barnabas.wire.message import Message
 
 T = TypeVar("T")
@@ -150,6 +150,8 @@ def principal_of(settings: ClientSettings) -> str | None:
     """Return the principal of a client as far as its settings tell: None if a certificate or a token decides."""
     credentials = settings.credentials
     if credentials is not None:
+        from barnabas.client.settings import TokenOptions
+
         if isinstance(credentials, TokenOptions) or credentials.is_token:
             return None
         return f"User:{credentials.username}"

@@ -88,13 +88,18 @@ def run_node(
     from barnabas.broker.allocator import keep_large_blocks
     from barnabas.broker.node import NodeError
     from barnabas.broker.process_limits import raise_open_file_limit, spare_long_lived_objects
+    from barnabas.config.definitions import ConfigError
 
     keep_large_blocks()
     raise_open_file_limit()
 
     async def main() -> int:
         told = _listen_for_signals(at_once)
-        node = build()
+        try:
+            node = build()
+        except ConfigError as error:
+            click.echo(f"Error: {error}", err=True)
+            return EXIT_FAILED
         try:
             await _first_of(node.start(), told)
             if not told.is_set():
