@@ -193,7 +193,7 @@ def test_a_batch_that_is_damaged_is_a_row_with_its_place_or_an_exception(spark: 
     assert bad.value is None and "checksum" in bad.error
     good = sorted(row.offset for row in rows if row.error is None)
     assert good == [*range(6), *range(9, 15)] == sorted(row.offset for row in read("offset bigint"))
-    with pytest.raises(Exception, match=f"{path.name} at position {at}, batch with offset 6: its checksum"):
+    with pytest.raises(Exception, match=f"{path.name} at position {at}, batch with offset 6: wrong checksum"):
         read("offset bigint", mode="FAILFAST")
 
 
