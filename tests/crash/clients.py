@@ -81,11 +81,20 @@ def admin(bootstrap: str) -> AdminClient:
 
 def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
     client = admin(bootstrap)  # it has to live as long as the future
-    for future in client.create_topics([NewTopic(topic, partitions, config=dict(config or {}))]).values():
+    deadline_s = time.monotonic() + PATIENCE_S
+    while True:
+        (future,) = client.create_topics([NewTopic(topic, partitions, config=dict(config or {}))]).values()
         try:
             future.result(PATIENCE_S)
-        except ck.KafkaException as error:  # the client has sent it again, because the answer did not come
-            assert error.args[0].code() == ck.KafkaError.TOPIC_ALREADY_EXISTS, error
+        except ck.KafkaException as error:
+            code = error.args[0].code()
+            if code == ck.KafkaError.TOPIC_ALREADY_EXISTS:  # sent again, because the answer did not come
+                return
+            # The only broker was killed and has just come back: it is fenced for a moment.
+            assert code == ck.KafkaError.INVALID_REPLICATION_FACTOR and time.monotonic() < deadline_s, error
+            time.sleep(0.1)
+        else:
+            return
 
 
 def read(bootstrap: str, places: Iterable[Place], isolation_level: str) -> dict[Place, list[Found]]:
