@@ -40,16 +40,14 @@ class OwnConnections(NamedTuple):
         self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
     ) -> Connection:
         """Connect and log in. The certificate must have `host_name`, or else the host. Raises what `connect` raises."""
-        if self.problem:
-            raise ConnectionError(self.problem)
-        if self.tls is None and self.login is None:
+        if self.tls is None and self.login is None and not self.problem:
             return await Connection.open(host, port, client_id, timeout_ms=timeout_ms)
         return await self.open_negotiated(host, port, client_id, host_name=host_name, timeout_ms=timeout_ms)
 
     async def open_negotiated(
         self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
     ) -> Connection:
-        """Do the same, and negotiate versions, so that calls need none."""
+        """Do the same, and negotiate versions, so that calls need none. Raises ConnectionError if there is a `problem`."""
         if self.problem:
             raise ConnectionError(self.problem)
         tls = None if self.tls is None else self.tls()
