@@ -100,6 +100,8 @@ class Clients:
         found: dict[str, Any] = {}
 
         async def look(name: str, random: Random) -> None:
+            while await self._ends("read_committed") != await self._ends("read_uncommitted"):
+                await asyncio.sleep(RETRY_S)  # a transaction whose producer is gone ends by its timeout
             for isolation in ("read_committed", "read_uncommitted"):
                 found[isolation] = await self._read_all(isolation)
             async with Admin(self._common) as admin:
@@ -114,6 +116,12 @@ class Clients:
 
         await self._in_process(self._until_done("looker", look))
         return Final(found["read_committed"], found["read_uncommitted"], found["topics"], found["offsets"])
+
+    async def _ends(self, isolation: str) -> dict[TopicPartition, int]:
+        async with Consumer({**self._consuming, "isolation.level": isolation}) as consumer:
+            return await consumer.end_offsets(
+                TopicPartition(topic, each) for topic, count in TOPICS.items() for each in range(count)
+            )
 
     async def _read_all(self, isolation: str) -> dict[Place, list[Record]]:
         found: dict[Place, list[Record]] = {
