@@ -465,7 +465,10 @@ def cases() -> list[Case]:
         _case("CreateDelegationToken", token, 1),
         _case("RenewDelegationToken", lambda n, v: {"hmac": b"x", "renew_period_ms": 1}),
         _case("ExpireDelegationToken", lambda n, v: {"hmac": b"x", "expiry_time_period_ms": 1}),
-        _case("DescribeDelegationToken", lambda n, v: {"owners": [{"principal_type": "User", "principal_name": n.new_user}]}),
+        _case(
+            "DescribeDelegationToken",
+            lambda n, v: {"owners": [{"principal_type": "User", "principal_name": n.new_user}]},
+        ),
         _case("DeleteGroups", lambda n, v: {"groups_names": [n.group]}, 0),
         _case(
             "ElectLeaders",

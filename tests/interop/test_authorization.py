@@ -189,7 +189,9 @@ class Side:
             _until(admin, built("AddPartitionsToTxnRequest", add), 3, first)
         if api == "DescribeDelegationToken":
             _until(admin, built("CreateDelegationTokenRequest", token(names, 3)), 3, lambda r: r["errorCode"])
-            _until(admin, attempt.case.build(names, 3), 3, lambda r: not r["tokens"])  # the broker follows the controller
+            _until(
+                admin, attempt.case.build(names, 3), 3, lambda r: not r["tokens"]
+            )  # the broker follows the controller
         if api == "ConsumerGroupDescribe":
             member = {
                 "group_id": names.consumer_group,
