@@ -1,6 +1,7 @@
 """One authorization with 10,000 ACLs, in the shapes that are hard to search: the slowest of them counts.
 
-Its limit is a number, not a peer: a request may need very many authorizations, and all clients wait for one event loop.
+Its limit is a number, not a peer: a request may need very many authorizations, and all clients wait for one event loop. The
+index remembers what it has found for a principal at a host; so the time of one that has not asked before is measured too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ ACLS = 10_000
 LIMIT_US = 20.0
 ALICE = KafkaPrincipal("User", "alice")
 HOST = "10.0.3.4"
+SETTINGS = AuthorizerSettings(enabled=True)
 ASKED = (AclOperation.DESCRIBE, ResourceType.TOPIC)
 
 
@@ -65,13 +67,32 @@ def shapes() -> list[Shape]:
     ]
 
 
+class Strangers:
+    """Asks from another address each time, so that nothing is known of it."""
+
+    def __init__(self, index: AclIndex, topic: str) -> None:
+        self._index = index
+        self._topic = topic
+        self._number = 0
+        self._hosts = [f"192.168.{number // 256}.{number % 256}" for number in range(65_536)]
+
+    def __call__(self) -> bool:
+        self._number = (self._number + 1) % len(self._hosts)
+        return is_authorized(self._index, SETTINGS, ALICE, self._hosts[self._number], *ASKED, self._topic)
+
+
 def run() -> list[Row]:
-    settings = AuthorizerSettings(enabled=True)
-    timed: dict[str, Callable[[], bool]] = {
-        shape.name: partial(is_authorized, AclIndex(shape.entries), settings, ALICE, HOST, *ASKED, shape.topic)
-        for shape in shapes()
+    found = shapes()
+    indexes = {shape.name: AclIndex(shape.entries) for shape in found}
+    again: dict[str, Callable[[], bool]] = {
+        shape.name: partial(is_authorized, indexes[shape.name], SETTINGS, ALICE, HOST, *ASKED, shape.topic)
+        for shape in found
     }
-    found = in_turns(timed)
-    slowest = [max(seconds) * 1e6 for seconds in zip(*found.values(), strict=True)]
-    question = "one authorization with 10,000 ACLs, the slowest of six shapes"
-    return [from_rounds(SECTION, question, slowest, "the limit", [LIMIT_US] * len(slowest), "us", 1.0)]
+    first: dict[str, Callable[[], bool]] = {shape.name: Strangers(indexes[shape.name], shape.topic) for shape in found}
+    question = f"one authorization with {ACLS:,} ACLs, the slowest of {len(found)} shapes"
+    return [_row(question, again), _row(f"{question}, of somebody new", first)]
+
+
+def _row(question: str, timed: dict[str, Callable[[], bool]]) -> Row:
+    slowest = [max(seconds) * 1e6 for seconds in zip(*in_turns(timed).values(), strict=True)]
+    return from_rounds(SECTION, question, slowest, "the limit", [LIMIT_US] * len(slowest), "us", 1.0)

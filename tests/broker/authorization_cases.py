@@ -354,7 +354,8 @@ def _topics(names: Cast, version: int) -> dict[str, Any]:
     return {"topics": [{"name": names.topic, "partition_indexes": [0]}]}
 
 
-def _token(names: Cast, version: int) -> dict[str, Any]:
+def token(names: Cast, version: int) -> dict[str, Any]:
+    """The fields of a request for a token of somebody else, or before version 3 of the caller."""
     asked: dict[str, Any] = {"renewers": [], "max_lifetime_ms": -1}
     return {**asked, "owner_principal_type": "User", "owner_principal_name": names.new_user} if version >= 3 else asked
 
@@ -461,10 +462,13 @@ def cases() -> list[Case]:
             lambda n, v: {"topics": [{"name": n.topic, "count": 2}], "timeout_ms": 5000, "validate_only": True},
             0,
         ),
-        _case("CreateDelegationToken", _token, 1),
+        _case("CreateDelegationToken", token, 1),
         _case("RenewDelegationToken", lambda n, v: {"hmac": b"x", "renew_period_ms": 1}),
         _case("ExpireDelegationToken", lambda n, v: {"hmac": b"x", "expiry_time_period_ms": 1}),
-        _case("DescribeDelegationToken", lambda n, v: {"owners": None}),
+        _case(
+            "DescribeDelegationToken",
+            lambda n, v: {"owners": [{"principal_type": "User", "principal_name": n.new_user}]},
+        ),
         _case("DeleteGroups", lambda n, v: {"groups_names": [n.group]}, 0),
         _case(
             "ElectLeaders",

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from barnabas.broker import listener_security
 from barnabas.client import Admin, AuthenticationError
 from barnabas.client.jaas import MODULES
 from barnabas.config.unsupported import STANDARD_AUTHORIZER
 from barnabas.security.delegation_token import token_hmac
-from barnabas.security.sasl.scram import ScramClient
+from barnabas.security.sasl.scram import ScramClient, ScramCredential, credential_of_password
 from barnabas.testing import AsyncBroker, Security
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
@@ -98,6 +100,23 @@ def test_a_token_logs_in_until_it_expires(mechanism: str) -> None:
             (hmac,) = (await described(alice)).values()
             await alice.ask(ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=-1), 2)
             assert not await described(alice) and not await enters(settings)
+
+    asyncio.run(run())
+
+
+def test_the_credential_of_a_token_is_made_once_and_not_by_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[threading.Thread] = []
+
+    def counted(*arguments: Any) -> ScramCredential:
+        made.append(threading.current_thread())
+        return credential_of_password(*arguments)
+
+    async def run() -> None:
+        async with AsyncBroker(security=SECURITY, config=WITH_KEY) as broker, user(broker, "alice") as alice:
+            monkeypatch.setattr(listener_security, "credential_of_password", counted)
+            settings = with_token(broker, await create(alice))
+            assert await enters(settings) and await enters(settings)
+            assert len(made) == 1 and made[0] is not threading.current_thread()
 
     asyncio.run(run())
 

@@ -9,7 +9,13 @@ import pytest
 from barnabas.security import acl_index
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.security.acl_index import FEW_LENGTHS, AclIndex
-from barnabas.security.authorizer import SUPPORTED_OPERATIONS, AuthorizerSettings, authorize, is_authorized
+from barnabas.security.authorizer import (
+    SUPPORTED_OPERATIONS,
+    AuthorizerSettings,
+    authorize,
+    authorized_operations,
+    is_authorized,
+)
 from barnabas.security.principal import KafkaPrincipal
 
 HOSTS = ("10.0.0.1", "0:0:0:0:0:0:0:1", "*")
@@ -59,7 +65,10 @@ def test_both_decisions_are_the_same(seed: int) -> None:
                 random.choice((ResourceType.TOPIC, ResourceType.GROUP)),
                 given + random.choice(("", random_name(random))) or "x",
             )
-            assert is_authorized(index, settings, *asked) == authorize(index, settings, *asked).allowed
+            expected = authorize(index, settings, *asked).allowed
+            assert [is_authorized(index, settings, *asked) for _ in range(2)] == [
+                expected
+            ] * 2  # the second time from memory
 
 
 def test_prefixes_are_found_the_same_way_whether_there_are_few_lengths_or_many() -> None:
@@ -74,6 +83,38 @@ def test_prefixes_are_found_the_same_way_whether_there_are_few_lengths_or_many()
     for name in (*names, *(random_name(random) for _ in range(300)), "", "~"):
         expected = sorted((each for each in names if name.startswith(each)), key=len, reverse=True)
         assert list(of_type.prefixes_of(name)) == expected
+
+
+def test_authorized_operations_are_those_that_are_decided_one_by_one() -> None:
+    random = Random(2)
+    index = AclIndex(random_entry(random) for _ in range(200))
+    for _ in range(300):
+        settings = AuthorizerSettings(True, frozenset({"User:root"}), random.random() < 0.5)
+        who = KafkaPrincipal("User", random.choice(("alice", "bob", "carol", "root")))
+        kind, name = random.choice((ResourceType.TOPIC, ResourceType.GROUP)), random_name(random)
+        host = random.choice(HOSTS[:2])
+        expected = sum(
+            1 << each
+            for each in SUPPORTED_OPERATIONS[kind]
+            if authorize(index, settings, who, host, each, kind, name).allowed
+        )
+        assert authorized_operations(index, settings, who, host, kind, name) == expected
+
+
+def test_what_is_kept_of_prefixes_is_limited_and_forgotten_when_one_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def entry(name: str, operation: AclOperation, permission: AclPermissionType) -> AclEntry:
+        return AclEntry(ResourceType.TOPIC, name, PatternType.PREFIXED, "User:*", "*", operation, permission)
+
+    monkeypatch.setattr(acl_index, "MAX_KNOWN", 5)
+    index = AclIndex([entry("orders", AclOperation.READ, AclPermissionType.ALLOW)])
+    settings = AuthorizerSettings(enabled=True)
+    for number in range(20):
+        who = KafkaPrincipal("User", f"user{number}")
+        assert is_authorized(index, settings, who, "h", AclOperation.READ, ResourceType.TOPIC, "orders-1")
+        assert len(index._bits[ResourceType.TOPIC].together) <= 5
+    denying = index.updated(added=[entry("ord", AclOperation.READ, AclPermissionType.DENY)])
+    assert not is_authorized(denying, settings, who, "h", AclOperation.READ, ResourceType.TOPIC, "orders-1")
+    assert is_authorized(index, settings, who, "h", AclOperation.READ, ResourceType.TOPIC, "orders-1")
 
 
 def test_an_update_keeps_what_is_known_of_other_patterns(monkeypatch: pytest.MonkeyPatch) -> None:

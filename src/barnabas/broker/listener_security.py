@@ -102,7 +102,12 @@ class Credentials:
         """Return the server side of one login."""
         find = partial(self._find, _SCRAM_NUMBERS[name])
         return ScramServer(
-            name, find, nonce=self.new_nonce(), secret=self._secret, token_of=partial(self._find_token, name)
+            name,
+            find,
+            nonce=self.new_nonce(),
+            secret=self._secret,
+            token_of=partial(self._find_token, name),
+            prepare_token=partial(self._preparation, name),
         )
 
     def bearer(self, config: ServerConfig, listener_name: str) -> Callable[[], OAuthBearerServer]:
@@ -132,22 +137,33 @@ class Credentials:
         return self._random.randbytes(_NONCE_BYTES).hex()
 
     def _find_token(self, mechanism: str, token_id: str) -> ScramToken | None:
-        """Return a delegation token as a user. Its credential is made at its first login, and kept.
+        """Return a delegation token as a user. Its credential is made before its first login, and kept.
 
         An unknown id is found out sooner than a wrong HMAC. That tells nothing: ids are random, and no names.
         """
         token = self._image().tokens.get(token_id)
-        if token is None or self._token_password is None:
+        credential = self._token_credentials.get((mechanism, token_id))
+        if token is None or credential is None:
             return None
-        identity = (mechanism, token_id)
-        credential = self._token_credentials.pop(identity, None)
-        if credential is None:
-            salt = fake_credential(mechanism, token_id, self._secret).salt
-            credential = credential_of_password(mechanism, self._token_password(token_id), salt)
-        self._token_credentials[identity] = credential
-        if len(self._token_credentials) > MAX_TOKEN_CREDENTIALS:
-            self._token_credentials.popitem(last=False)
+        self._token_credentials.move_to_end((mechanism, token_id))
         return ScramToken(parse_principal(token.owner).name, token.expiration_timestamp_ms, credential)
+
+    def _preparation(self, mechanism: str, token_id: str) -> Callable[[], None] | None:
+        """Return the work that makes the credential of a token; None if that is known, or there is no such token.
+
+        It takes a few milliseconds, so it is done in a thread. Only the last step touches what the event loop uses.
+        """
+        identity, password = (mechanism, token_id), self._token_password
+        if identity in self._token_credentials or token_id not in self._image().tokens or password is None:
+            return None
+
+        def prepare() -> None:
+            salt = fake_credential(mechanism, token_id, self._secret).salt
+            self._token_credentials[identity] = credential_of_password(mechanism, password(token_id), salt)
+            while len(self._token_credentials) > MAX_TOKEN_CREDENTIALS:
+                self._token_credentials.popitem(last=False)
+
+        return prepare
 
     def _find(self, mechanism: int, user: str) -> ScramCredential | None:
         return self._image().scram.get(ScramUser(mechanism, user))

@@ -3,8 +3,9 @@
 Every frame of such a connection passes `Login.receive`. Before the login, only ApiVersions, SaslHandshake and
 SaslAuthenticate are dispatched; their handlers call `exchange`, the pure state machine. After SaslHandshake v0 the frames are
 bare messages of the mechanism. As in Kafka, a failure is reported only after `connection.failed.authentication.delay.ms`,
-and then the connection is closed. A session ends after `connections.max.reauth.ms`, and when its token expires: SaslHandshake
-begins another login, and any other request after the end closes the connection (KIP-368).
+and then the connection is closed; the audit log has a line at once. A session ends after `connections.max.reauth.ms`, and
+when its token expires: SaslHandshake begins another login, and any other request after the end closes the connection
+(KIP-368).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import struct
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, NoReturn
 
+from barnabas.broker.audit.audited import Asked
 from barnabas.broker.context import Peer, Services
 from barnabas.broker.dispatch import Answer, Refused, dispatch, error_answer
 from barnabas.security.sasl import SaslError
@@ -27,6 +29,8 @@ TIMEOUT_S = 60.0  # of a first login; a real one takes a few milliseconds of its
 _KEY = struct.Struct(">h")
 _SIZE = struct.Struct(">i")
 _SUCCESS = b"\0\0"
+_HEADER = struct.Struct(">hhih")
+_RAW_TOKEN = Asked("SaslAuthenticate")
 
 
 class SaslSettings(NamedTuple):
@@ -98,10 +102,12 @@ class Login:
     def _step(self, frame: Frame) -> Answer | Awaitable[Answer]:
         exchange = self.exchange
         answer: Answer | Awaitable[Answer] = None  # until there is one
+        asked = _RAW_TOKEN if exchange.expects_raw_token else _asked(frame)
         try:
             if exchange.expects_raw_token:
-                token = exchange.evaluate(bytes(frame))
-                answer = [_SIZE.pack(len(token)), token]
+                token = bytes(frame)
+                work = exchange.work_before(token)
+                answer = self._evaluated(token) if work is None else self._evaluated_after(work, token)
             else:
                 is_token, key = exchange.state is State.TOKEN, _key(frame)
                 try:
@@ -113,16 +119,32 @@ class Login:
                 answer = dispatch(frame, self._services, self.peer)
         except KafkaError as error:
             exchange.fail(error)
-        return self._after(answer) if answer is None or isinstance(answer, list) else self._later(answer)
+        if answer is None or isinstance(answer, list):
+            return self._after(asked, answer)
+        return self._later(asked, answer)
 
-    async def _later(self, answer: Awaitable[Answer]) -> Answer:
-        after = self._after(await answer)
+    def _evaluated(self, token: bytes) -> Answer:
+        answer = self.exchange.evaluate(token)
+        return [_SIZE.pack(len(answer)), answer]
+
+    async def _evaluated_after(self, work: Callable[[], object], token: bytes) -> Answer:
+        await asyncio.to_thread(work)
+        try:
+            return self._evaluated(token)
+        except KafkaError as error:
+            self.exchange.fail(error)
+            return None
+
+    async def _later(self, asked: Asked, answer: Awaitable[Answer]) -> Answer:
+        after = self._after(asked, await answer)
         return after if after is None or isinstance(after, list) else await after
 
-    def _after(self, answer: Answer) -> Answer | Awaitable[Answer]:
+    def _after(self, asked: Asked, answer: Answer) -> Answer | Awaitable[Answer]:
         """Draw the conclusions from a step that was answered, and return the answer, or one that comes later."""
         exchange = self.exchange
         if exchange.failure is not None:
+            if self._services.audit is not None:
+                self._services.audit.failed_login(self.peer, asked, exchange.claimed_name, exchange.failure.code)
             return self._refuse_later(answer, exchange.failure)
         if exchange.state is State.VERSIONS_OR_HANDSHAKE and answer is not None and answer[1][:2] == _SUCCESS:
             exchange.versions_sent()
@@ -145,6 +167,15 @@ class Login:
         kind = "authentication" if self.session is None else "re-authentication"
         reason = f" ({failure.reason})" if isinstance(failure, SaslError) and failure.reason else ""
         raise Refused(f"failed {kind}: {failure.message}{reason}", answer)
+
+
+def _asked(frame: Frame) -> Asked:
+    """Return what the header of a request says, for the audit log; nothing if it is too short."""
+    if len(frame) < _HEADER.size:
+        return Asked("")
+    key, version, correlation_id, length = _HEADER.unpack_from(frame)
+    client_id = bytes(frame[_HEADER.size : _HEADER.size + max(0, length)]).decode(errors="replace")
+    return Asked(APIS[key].name if key in APIS else str(key), version, correlation_id, client_id)
 
 
 def _key(frame: Frame) -> int:

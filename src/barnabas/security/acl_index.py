@@ -2,7 +2,8 @@
 
 Its one rule: an index is immutable; `updated` returns a new one, so that an image can contain it. It does not know the
 ids of entries (an entry added twice must be removed twice), and decides nothing. For decisions that do not need the entry,
-the operations of a pattern are kept as bit fields, made when they are first needed.
+the operations of a pattern are kept as bit fields, made when they are first needed. What all prefixes of a name say together
+to a principal at a host depends on the longest of them only, so it is kept too, for a limited number of these three.
 """
 
 from __future__ import annotations
@@ -12,10 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from barnabas.security.acl import WILDCARD, AclEntry, AclPermissionType, PatternType, ResourceType
+from barnabas.security.acl import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclEntry,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 
 FEW_LENGTHS: Final = 16
 """With more distinct lengths of prefixes, those of a name are searched for instead of tried out."""
+
+MAX_KNOWN: Final = 10_000
+"""For how many prefixes, principals and hosts of a resource type the operations are kept; beyond that, all are forgotten."""
 
 _ByPrincipal: TypeAlias = Mapping[str, tuple[AclEntry, ...]]
 _ByName: TypeAlias = Mapping[str, _ByPrincipal]
@@ -29,14 +40,20 @@ class Bits(NamedTuple):
     denied: int
 
 
+_NO_BITS: Final = Bits(0, 0)
 _ByPrincipalAndHost: TypeAlias = Mapping[str, Mapping[str, Bits]]
+_Together: TypeAlias = dict[tuple[str, str, str], Bits]
 
 
 class _BitsOfType(NamedTuple):
-    """What is known already of the patterns for one resource type, by their names."""
+    """What is known already of the patterns for one resource type, by their names.
+
+    `together` has the operations of a prefix and all shorter ones that it begins with, by prefix, principal and host.
+    """
 
     literal: dict[str, _ByPrincipalAndHost]
     prefixed: dict[str, _ByPrincipalAndHost]
+    together: _Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +70,28 @@ class _OfType:
     prefixes: tuple[str, ...]
     shorter: Mapping[str, str | None]
 
-    def prefixes_of(self, name: str) -> list[str]:
-        """Return the prefixes that the name begins with, longest first."""
-        found = []
+    def longest_prefix(self, name: str) -> str | None:
+        """Return the longest prefix that the name begins with."""
         if len(self.prefix_lengths) <= FEW_LENGTHS:
             for length in self.prefix_lengths:
                 prefix = name[:length]
                 if prefix in self.prefixed and len(prefix) == length:
-                    found.append(prefix)
-            return found
+                    return prefix
+            return None
         # All prefixes of the name are prefixes of the last one that is not greater, or are that one.
         at = bisect_right(self.prefixes, name)
         candidate = self.prefixes[at - 1] if at else None
-        while candidate is not None:
-            if name.startswith(candidate):
-                found.append(candidate)
+        while candidate is not None and not name.startswith(candidate):
             candidate = self.shorter[candidate]
+        return candidate
+
+    def prefixes_of(self, name: str) -> list[str]:
+        """Return the prefixes that the name begins with, longest first."""
+        found = []
+        prefix = self.longest_prefix(name)
+        while prefix is not None:
+            found.append(prefix)
+            prefix = self.shorter[prefix]
         return found
 
 
@@ -96,14 +119,16 @@ class AclIndex:
     def __init__(self, entries: Iterable[AclEntry] = ()) -> None:
         self._types = tuple(_OfType({}, {}, (), (), {}) for _ in ResourceType)
         self._size = 0
-        self._bits: tuple[_BitsOfType, ...] = tuple(_BitsOfType({}, {}) for _ in ResourceType)
+        self._bits: tuple[_BitsOfType, ...] = tuple(_BitsOfType({}, {}, {}) for _ in ResourceType)
         self._replace((), entries)
 
     def updated(self, removed: Iterable[AclEntry] = (), added: Iterable[AclEntry] = ()) -> AclIndex:
         """Return an index with entries removed and then added. Removing an absent entry has no effect."""
         index = AclIndex.__new__(AclIndex)
         index._types, index._size = self._types, self._size
-        index._bits = tuple(_BitsOfType(dict(each.literal), dict(each.prefixed)) for each in self._bits)
+        index._bits = tuple(
+            _BitsOfType(dict(each.literal), dict(each.prefixed), dict(each.together)) for each in self._bits
+        )
         index._replace(removed, added)
         return index
 
@@ -133,21 +158,21 @@ class AclIndex:
             found.append(literal[WILDCARD])
         return found
 
-    def covering_bits(self, resource_type: ResourceType, name: str) -> list[_ByPrincipalAndHost]:
-        """Return the operations by principal and host of each pattern that covers the name, in any order."""
+    def bits(self, resource_type: ResourceType, name: str, user: str, host: str) -> Bits | None:
+        """Return the operations that all patterns for the name together allow and deny; None if none covers it."""
         of_type, known = self._types[resource_type], self._bits[resource_type]
-        literal = of_type.literal
-        found = []
+        literal, together = of_type.literal, None
+        if of_type.prefixes and (prefix := of_type.longest_prefix(name)) is not None:
+            together = known.together.get((prefix, user, host)) or _put_together(of_type, known, prefix, user, host)
+        patterns = []
         if name in literal:
-            found.append(known.literal.get(name) or _made(known.literal, name, literal))
-        if of_type.prefixes:
-            found += [
-                known.prefixed.get(prefix) or _made(known.prefixed, prefix, of_type.prefixed)
-                for prefix in of_type.prefixes_of(name)
-            ]
+            patterns.append(known.literal.get(name) or _made(known.literal, name, literal))
         if WILDCARD in literal and name != WILDCARD:
-            found.append(known.literal.get(WILDCARD) or _made(known.literal, WILDCARD, literal))
-        return found
+            patterns.append(known.literal.get(WILDCARD) or _made(known.literal, WILDCARD, literal))
+        if not patterns:
+            return together
+        bits = _said_to(patterns, user, host)
+        return bits if together is None else Bits(bits[0] | together[0], bits[1] | together[1])
 
     def _patterns(self, entry: AclEntry) -> _ByName:
         of_type = self._types[entry.resource_type]
@@ -193,10 +218,11 @@ class AclIndex:
                     types[resource_type] = replace(old, prefixed=prefixed)
                 else:
                     lengths, prefixes = sorted(set(map(len, prefixed)), reverse=True), tuple(sorted(prefixed))
-                    shorter = _shorter(prefixes) if len(lengths) > FEW_LENGTHS else {}
-                    types[resource_type] = _OfType(old.literal, prefixed, tuple(lengths), prefixes, shorter)
+                    types[resource_type] = _OfType(old.literal, prefixed, tuple(lengths), prefixes, _shorter(prefixes))
             bits = self._bits[resource_type]
             outdated = bits.literal if pattern_type == PatternType.LITERAL else bits.prefixed
+            if pattern_type == PatternType.PREFIXED:
+                bits.together.clear()
             for name in names:
                 outdated.pop(name, None)
         self._types = tuple(types)
@@ -205,6 +231,36 @@ class AclIndex:
 def _made(known: dict[str, _ByPrincipalAndHost], name: str, patterns: _ByName) -> _ByPrincipalAndHost:
     found = known[name] = _bits(entry for entries in patterns[name].values() for entry in entries)
     return found
+
+
+def _put_together(of_type: _OfType, known: _BitsOfType, longest: str, user: str, host: str) -> Bits:
+    prefixed, shorter = known.prefixed, of_type.shorter
+    patterns = []
+    prefix: str | None = longest
+    while prefix is not None:
+        patterns.append(prefixed.get(prefix) or _made(prefixed, prefix, of_type.prefixed))
+        prefix = shorter[prefix]
+    if len(known.together) >= MAX_KNOWN:
+        known.together.clear()
+    found = known.together[longest, user, host] = _said_to(patterns, user, host)
+    return found
+
+
+def _said_to(patterns: Iterable[_ByPrincipalAndHost], user: str, host: str) -> Bits:
+    """Return what patterns allow and deny to a principal at a host, by name and by wildcard."""
+    allowed = denied = 0
+    for pattern in patterns:
+        for hosts in (pattern.get(user), pattern.get(WILDCARD_PRINCIPAL)):
+            if hosts:
+                if host in hosts:
+                    bits = hosts[host]
+                    allowed |= bits[0]
+                    denied |= bits[1]
+                if WILDCARD in hosts:
+                    bits = hosts[WILDCARD]
+                    allowed |= bits[0]
+                    denied |= bits[1]
+    return Bits(allowed, denied) if allowed or denied else _NO_BITS
 
 
 def _bits(entries: Iterable[AclEntry]) -> _ByPrincipalAndHost:

@@ -63,7 +63,10 @@ class MetadataRecords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """A request. `listener` is the name of the listener, `address` the host of the client. `errors` counts error codes."""
+    """A request. `listener` is the name of the listener, `address` the host of the client. `errors` counts error codes.
+
+    A message of a login may have no header. `more_failed_logins` counts those before this one that have no line.
+    """
 
     time_ms: int
     cluster: str
@@ -72,9 +75,9 @@ class AuditLine:
     address: str
     listener: str
     api: str
-    version: int
+    version: int | None
     client_id: str | None
-    correlation_id: int
+    correlation_id: int | None
     outcome: Outcome
     resources: Sequence[AuditedResource] = ()
     more_resources: int = 0
@@ -82,6 +85,7 @@ class AuditLine:
     denied: Sequence[Denial] = ()
     more_denied: int = 0
     metadata: Sequence[MetadataRecords] = ()
+    more_failed_logins: int = 0
 
     def text(self) -> bytes:
         """Return the line with its end. Fields that say nothing are left out."""
@@ -107,6 +111,8 @@ class AuditLine:
         shown |= _present("denied", "more_denied", denied, self.more_denied)
         if self.metadata:
             shown["metadata"] = [each._asdict() for each in self.metadata]
+        if self.more_failed_logins:
+            shown["more_failed_logins"] = self.more_failed_logins
         return _dumped(shown)
 
 

@@ -75,8 +75,8 @@ class Acls(Protocol):
     def covering(self, resource_type: ResourceType, name: str) -> Iterable[Mapping[str, tuple[AclEntry, ...]]]:
         """Return the entries by principal of each pattern that covers the name: longest name first, wildcard last."""
 
-    def covering_bits(self, resource_type: ResourceType, name: str) -> Iterable[Mapping[str, Mapping[str, Bits]]]:
-        """Return the operations by principal and host of each pattern that covers the name, in any order."""
+    def bits(self, resource_type: ResourceType, name: str, user: str, host: str) -> Bits | None:
+        """Return the operations that all patterns for the name together allow and deny; None if none covers it."""
 
     def of_type(self, resource_type: ResourceType) -> Iterable[AclEntry]:
         """Return all entries for resources of the type."""
@@ -175,21 +175,14 @@ def is_authorized(
     user = str(principal)
     if user in settings.super_users:
         return True
-    patterns = acls.covering_bits(resource_type, resource_name)
-    if not patterns:
+    bits = acls.bits(resource_type, resource_name, user, host)
+    if bits is None:
         return settings.allow_everyone_if_no_acl_found
-    allowed = denied = 0
-    for pattern in patterns:
-        for who in (user, WILDCARD_PRINCIPAL):
-            hosts = pattern.get(who)
-            if hosts is None:
-                continue
-            for where in (host, WILDCARD):
-                found = hosts.get(where)
-                if found is not None:
-                    allowed |= found.allowed
-                    denied |= found.denied
-    return bool(allowed & _ALLOWING_BITS[operation]) and not denied & _DENYING_BITS[operation]
+    return _is_allowed_by(bits, operation)
+
+
+def _is_allowed_by(bits: Bits, operation: AclOperation) -> bool:
+    return bool(bits[0] & _ALLOWING_BITS[operation]) and not bits[1] & _DENYING_BITS[operation]
 
 
 def _mismatch(entry: AclEntry, host: str, operation: AclOperation) -> str | None:
@@ -264,11 +257,14 @@ def authorized_operations(
 
     Without an authorizer, all of its type.
     """
-    bits = 0
-    for operation in SUPPORTED_OPERATIONS[resource_type]:
-        if is_authorized(acls, settings, principal, host, operation, resource_type, resource_name):
-            bits |= 1 << operation
-    return bits
+    operations, user = SUPPORTED_OPERATIONS[resource_type], str(principal)
+    if settings.enabled and user not in settings.super_users:
+        bits = acls.bits(resource_type, resource_name, user, host)
+        if bits is not None:
+            operations = tuple(each for each in operations if _is_allowed_by(bits, each))
+        elif not settings.allow_everyone_if_no_acl_found:
+            operations = ()
+    return sum(1 << operation for operation in operations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,19 +13,28 @@ from urllib.request import urlopen
 import pytest
 
 from barnabas import wire
-from barnabas.broker.audit.audited import BY_RECORDS, CHANGES, DATA
+from barnabas.broker.audit.audited import BY_RECORDS, CHANGES, DATA, MAX_FAILED_LOGINS_PER_S
 from barnabas.broker.context import Listener, Peer
 from barnabas.broker.dispatch import dispatch
 from barnabas.broker.node import Node
 from barnabas.broker.read_only_node import ReadOnlyNode, find_directories, read_only_config
 from barnabas.broker.served import WRITING_KEYS, served_keys
-from barnabas.client import Admin, AlterConfigOp, AlterConfigOpType, ConfigResource, NewTopic, sync
+from barnabas.client import (
+    Admin,
+    AlterConfigOp,
+    AlterConfigOpType,
+    AuthenticationError,
+    ConfigResource,
+    NewTopic,
+    sync,
+)
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.security.principal import ANONYMOUS
 from barnabas.testing import AsyncBroker, Broker, BrokerError, Security
 from barnabas.wire import APIS, ApiKey
 from barnabas.wire.messages.header import RequestHeader
 from tests.broker.authorization_cases import built
+from tests.broker.clients import RawClient
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 USERS = {"alice": "a", "root": "r"}
@@ -256,3 +265,41 @@ def test_a_read_only_node_shows_attempts_in_its_own_file_alone(directory: Path, 
     (line,) = lines_of(own)
     assert (line["api"], line["outcome"], line["errors"]) == ("DeleteTopics", "failed", {"POLICY_VIOLATION": 1})
     assert not original.exists()
+
+
+def test_a_failed_login_has_a_line_with_the_user_that_was_claimed(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    with secured(path) as broker:
+        wrong = {"sasl.username": "alice", "sasl.password": "a-wrong-word"}
+        with pytest.raises(AuthenticationError), sync.Admin(broker.client_config("alice") | wrong) as admin:
+            admin.list_topics()
+    (line,) = lines_of(path)
+    assert line["principal"] == "User:ANONYMOUS" and line["outcome"] == "denied"
+    assert line["api"] == "SaslAuthenticate" and line["client_id"] == "barnabas"
+    assert line["resources"] == [{"type": "USER", "name": "alice"}]
+    assert line["errors"] == {"SASL_AUTHENTICATION_FAILED": 1}
+    assert "a-wrong-word" not in path.read_text()
+
+
+def test_many_failed_logins_have_few_lines_and_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+
+    async def fail(broker: Broker, count: int) -> None:
+        for _ in range(count):
+            client = RawClient(*await asyncio.open_connection(broker.host, broker.port))
+            client.send(b"\0\0\0\x0f\0\3\0\1\0\0\0\1\0\1x\0\0\0\0")  # Metadata before a login
+            assert await client.is_closed()
+            await client.close()
+
+    with secured(path, connection_failed_authentication_delay_ms="0") as broker:
+        audit = node_of(broker).audit
+        assert audit is not None
+        now_ms = 5000
+        audit._monotonic_ms = lambda: now_ms
+        asyncio.run(fail(broker, MAX_FAILED_LOGINS_PER_S + 7))
+        now_ms = 6000
+        asyncio.run(fail(broker, 1))
+    found = lines_of(path)
+    assert len(found) == MAX_FAILED_LOGINS_PER_S + 1
+    assert [line.get("more_failed_logins") for line in found] == [None] * MAX_FAILED_LOGINS_PER_S + [7]
+    assert {(line["api"], *line["errors"]) for line in found} == {("Metadata", "ILLEGAL_SASL_STATE")}

@@ -1,7 +1,8 @@
 """Which requests get a line in the audit log, and what it says.
 
 Its one rule: a line is written for each request that was denied something, that appended records to the metadata log, or
-whose API changes something (`CHANGES`), also if it failed. Producers and consumers at work (`DATA`) have no line, unless
+whose API changes something (`CHANGES`), also if it failed; and for failed logins, a few in a second: somebody who may
+do nothing must not be able to push other lines out of the files. Producers and consumers at work (`DATA`) have no line, unless
 barnabas.audit.log.data is set: their number would hide all others. Values of settings, credentials, tokens and records
 are never read here.
 """
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.broker.audit.audit_file import AuditFile
 from barnabas.broker.counters import count_errors_in_slices
@@ -24,7 +25,7 @@ from barnabas.steps import Slices
 from barnabas.wire import APIS, ApiKey, ErrorCode, Message, Uuid
 
 if TYPE_CHECKING:
-    from barnabas.broker.context import Context
+    from barnabas.broker.context import Context, Peer
     from barnabas.broker.surroundings import Surroundings
     from barnabas.config.server_config import ServerConfig
 
@@ -33,7 +34,18 @@ CLUSTER: Final = AuditedResource("CLUSTER", "kafka-cluster")
 
 NO_ERRORS: Final[Mapping[str, int]] = MappingProxyType({})
 
+MAX_FAILED_LOGINS_PER_S: Final = 10
+
 Resources = Iterable[AuditedResource]
+
+
+class Asked(NamedTuple):
+    """The request with which a login failed, as far as its header can be read."""
+
+    api: str
+    version: int | None = None
+    correlation_id: int | None = None
+    client_id: str | None = None
 
 
 def _named(kind: str, rows: Iterable[Any], field: str = "name") -> Resources:
@@ -199,6 +211,10 @@ class Audit:
         self._now_ms = now_ms = surroundings.now_ms
         audited = {**CHANGES, **DATA} if config.get_bool("barnabas.audit.log.data") else CHANGES
         self._resources = {APIS[key].name: resources for key, resources in audited.items()}
+        self._monotonic_ms = surroundings.monotonic_ms
+        self._failing_second = -1
+        self._failed_logins = 0  # in that second
+        self._more_failed_logins = 0
         self.file = AuditFile(
             Path(config.get_str(PATH) or "").absolute(),
             max_bytes=config.get_int("barnabas.audit.log.max.bytes"),
@@ -233,6 +249,35 @@ class Audit:
     def appended_after_leaving(self, context: Context) -> None:
         """Write another line, with the records that are appended now."""
         self._put(context, Outcome.UNANSWERED, ())
+
+    def failed_login(self, peer: Peer, asked: Asked, claimed_name: str, code: ErrorCode) -> None:
+        """Write the line of a login that failed, unless there were too many of them in this second."""
+        second = self._monotonic_ms() // 1000
+        if second != self._failing_second:
+            self._failing_second, self._failed_logins = second, 0
+        if self._failed_logins >= MAX_FAILED_LOGINS_PER_S:
+            self._more_failed_logins += 1
+            return
+        self._failed_logins += 1
+        more, self._more_failed_logins = self._more_failed_logins, 0
+        self.file.put(
+            AuditLine(
+                self._now_ms(),
+                self.cluster_id,
+                self._node_id,
+                str(peer.principal),
+                peer.host,
+                peer.listener.name,
+                asked.api,
+                asked.version,
+                asked.client_id,
+                asked.correlation_id,
+                Outcome.DENIED,
+                [AuditedResource("USER", claimed_name)] if claimed_name else (),
+                errors={code.name: 1},
+                more_failed_logins=more,
+            ).text()
+        )
 
     def write(self, context: Context, resources: Resources, errors: Mapping[int, int]) -> Slices[None]:
         """Write a line about a request: the resources that it names, and the error codes of its response."""

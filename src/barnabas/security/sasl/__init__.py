@@ -7,6 +7,7 @@ never appear in a repr or in an error.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -68,6 +69,15 @@ class ServerMechanism(Protocol):
     @property
     def is_token(self) -> bool:
         """True if the user has logged in with a delegation token."""
+        ...
+
+    @property
+    def claimed_name(self) -> str:
+        """The user or token that the client has named, true or not; empty if none is known. It never is a secret."""
+        ...
+
+    def work_before(self, message: bytes) -> Callable[[], object] | None:
+        """Return slow work to be done before this message is evaluated, in a thread for instance; None if there is none."""
         ...
 
     def evaluate(self, message: bytes) -> bytes:

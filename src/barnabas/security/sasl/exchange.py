@@ -90,6 +90,15 @@ class SaslExchange:
         self._mechanism = self.mechanisms[mechanism]()
         self.state = State.TOKEN
 
+    @property
+    def claimed_name(self) -> str:
+        """The user that the client has named in this login, true or not; empty if none is known."""
+        return "" if self._mechanism is None else self._mechanism.claimed_name
+
+    def work_before(self, token: bytes) -> Callable[[], object] | None:
+        """Return slow work to be done before this message is evaluated, or None."""
+        return self._mechanism.work_before(token) if self.state is State.TOKEN and self._mechanism else None
+
     def evaluate(self, token: bytes) -> bytes:
         """Return the mechanism's answer to a message of the client. Raises `KafkaError` if the login fails."""
         self.check(ApiKey.SASL_AUTHENTICATE, "SASL_AUTHENTICATE")

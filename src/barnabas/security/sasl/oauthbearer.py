@@ -73,6 +73,7 @@ class OAuthBearerServer:
     """The server side of OAUTHBEARER. `check` returns what a token says, and raises `InvalidTokenError`."""
 
     is_token = False
+    claimed_name = ""  # the name is in the token, which is a secret
 
     def __init__(self, check: Callable[[str], BearerToken]) -> None:
         self._check = check
@@ -90,6 +91,9 @@ class OAuthBearerServer:
     @property
     def expires_at_ms(self) -> int | None:
         return None if self._token is None else self._token.expires_at_ms
+
+    def work_before(self, message: bytes) -> None:
+        return None
 
     def evaluate(self, message: bytes) -> bytes:
         if self._refusal is not None:

@@ -44,6 +44,7 @@ class PlainServer:
 
     expires_at_ms: int | None = None
     is_token = False
+    claimed_name = ""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
@@ -57,11 +58,15 @@ class PlainServer:
     def authorization_id(self) -> str:
         return self._user or ""
 
+    def work_before(self, message: bytes) -> None:
+        return None
+
     def evaluate(self, message: bytes) -> bytes:
         parts = message.decode(errors="replace").split("\0", 3)
         if len(parts) != 3:
             raise SaslError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         authorization_id, user, password = parts
+        self.claimed_name = user
         for name, value in (("username", user), ("password", password)):
             if not value:
                 raise SaslError(f"Authentication failed: {name} not specified")

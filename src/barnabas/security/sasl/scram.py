@@ -174,7 +174,7 @@ class ScramServer:
     """The server side of SCRAM. `credential_of` returns None for an unknown user; `secret` makes up credentials for these.
 
     With the extension `tokenauth=true` the user name is the id of a delegation token, which `token_of` finds. Other extensions
-    are ignored.
+    are ignored. `prepare_token` returns the work that makes the credential of a token known, if that has to be done.
     """
 
     def __init__(
@@ -185,11 +185,13 @@ class ScramServer:
         nonce: str,
         secret: bytes,
         token_of: Callable[[str], ScramToken | None] = lambda token_id: None,
+        prepare_token: Callable[[str], Callable[[], object] | None] = lambda token_id: None,
     ) -> None:
         self.name = name
         self._hash = HASHES[name]
         self._credential_of = credential_of
         self._token_of = token_of
+        self._prepare_token = prepare_token
         self._token: ScramToken | None = None
         self._nonce = nonce
         self._secret = secret
@@ -215,6 +217,16 @@ class ScramServer:
     def is_token(self) -> bool:
         return self._token is not None
 
+    @property
+    def claimed_name(self) -> str:
+        return self._user
+
+    def work_before(self, message: bytes) -> Callable[[], object] | None:
+        if self._credential is not None:
+            return None
+        match = re.fullmatch(_CLIENT_FIRST, message.decode("ascii", "replace"))
+        return self._prepare_token(_unescaped(match[3])) if match is not None and _is_token(match[5]) else None
+
     def evaluate(self, message: bytes) -> bytes:
         if self._is_complete:
             raise InvalidCredentialsError("a message after the last one")
@@ -227,7 +239,7 @@ class ScramServer:
         if match is None:
             raise InvalidCredentialsError("the first message is not a SCRAM message")
         authorization_id, bare, name, nonce, extensions = match.groups()
-        self._user = name.replace("=2C", ",").replace("=3D", "=")
+        self._user = _unescaped(name)
         credential = self._find(extensions)
         self._is_known = credential is not None
         if (authorization_id or self._user) != self._user:
@@ -244,8 +256,7 @@ class ScramServer:
         return answer
 
     def _find(self, extensions: str) -> ScramCredential | None:
-        named = dict(each.split("=", 1) for each in extensions.split(",") if each)
-        if named.get("tokenauth", "").lower() != "true":
+        if not _is_token(extensions):
             return self._credential_of(self._user)
         self._token = self._token_of(self._user)
         return None if self._token is None else self._token.credential
@@ -265,6 +276,15 @@ class ScramServer:
             raise InvalidCredentialsError("the proof is wrong")
         self._is_complete = True
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, said, self._hash))
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
+def _is_token(extensions: str) -> bool:
+    named = dict(each.split("=", 1) for each in extensions.split(",") if each)
+    return named.get("tokenauth", "").lower() == "true"
 
 
 def _text(message: bytes) -> str:
