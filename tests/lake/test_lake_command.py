@@ -190,7 +190,7 @@ def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) ->
         (("sql", "select 1", "--lake", tmp_path), "is not a lake"),
         (
             ("run", tmp_path / "empty", "--lake", tmp_path / "new"),
-            "neither a log dir with a partition of __cluster_metadata",
+            "neither a log dir, nor the directory of a partition of __cluster_metadata",
         ),
         (("run", "--lake", tmp_path / "new"), "Missing argument 'SOURCE...'"),
         (
