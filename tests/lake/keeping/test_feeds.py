@@ -28,7 +28,9 @@ def test_a_second_log_dir_without_internal_topics_or_without_any_is_accepted(tmp
 
 
 def test_it_is_an_error_if_there_is_nothing_to_read_or_if_a_directory_is_no_log_dir(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"d1: no partition of __cluster_metadata, .*; records of topics .* --traffic"):
+    with pytest.raises(
+        SourceError, match=r"d1: no partition of __cluster_metadata, .*; records of topics .* --traffic"
+    ):
         find_feeds([log_dir(tmp_path / "d1", "orders-0")], STREAMS, {})
     with pytest.raises(SourceError, match=r"directories .*d1, .*d2: no partition of __cluster_metadata"):
         find_feeds([tmp_path / "d1", log_dir(tmp_path / "d2")], STREAMS, {})

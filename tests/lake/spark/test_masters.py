@@ -16,7 +16,9 @@ def test_masters_that_only_spark_can_judge_pass(master: str) -> None:
     check_master(master)
 
 
-@pytest.mark.parametrize("master", ["", "nowhere", "local[two]", "spark://", "spark://host", "spark://host:port", "mesos://h:1"])
+@pytest.mark.parametrize(
+    "master", ["", "nowhere", "local[two]", "spark://", "spark://host", "spark://host:port", "mesos://h:1"]
+)
 def test_what_is_no_master_is_refused(master: str) -> None:
     with pytest.raises(MasterError, match=r"must be local, local\[N\], spark://HOST:PORT, yarn or k8s://URL"):
         check_master(master)
