@@ -63,7 +63,7 @@ def test_a_rollback_sets_back_what_was_changed_and_unsets_what_was_not_there() -
         configs=[_config("retention.ms", "6"), _config("segment.bytes", "9"), _config("segment.bytes", "9", "later")],
     )
     found = rollback(then, now)
-    assert found.left_out == []
+    assert found.left_out == ["topic later: it was created since; only --delete deletes it, with its records"]
     again = read_document(document_text(found.document))
     assert again.topics is not None and again.brokers is not None
     assert again.topics["orders"].configs == {"retention.ms": "5", "segment.bytes": None}
@@ -78,12 +78,99 @@ def test_a_rollback_says_what_it_cannot_take_back() -> None:
     )
     now = _state(topics=[_topic("orders", "T2")], configs=[_config("secret", "?", "1", "BROKER")])
     found = rollback(then, now)
-    assert found.document.topics is None and found.document.brokers is None
+    assert found.document.brokers is None and found.document.topics is not None
+    assert {name: topic.configs for name, topic in found.document.topics.items()} == {
+        "gone": {"x": "1"},
+        "orders": {"x": "1"},
+    }
     assert found.left_out == [
         "broker 1: secret is a secret that the lake does not know",
-        "topic gone: it has been deleted since",
-        "topic orders: it has been deleted since, and created again",
+        "topic gone: it is created again, but the records that it had are lost",
+        "topic orders: it was deleted and created again; the records that it had are lost",
     ]
+
+
+def _acl(principal: str) -> dict[str, Any]:
+    return {
+        "resource_type": "TOPIC", "resource_name": "orders", "pattern_type": "LITERAL", "principal": principal,
+        "host": "*", "operation": "READ", "permission": "ALLOW",
+    }  # fmt: skip
+
+
+def _quota(user: str, name: str, value: float) -> dict[str, Any]:
+    return {"entity": [{"type": "user", "name": user}], "name": name, "value": value}
+
+
+def _user(name: str, since: int) -> dict[str, Any]:
+    return {"name": name, "mechanism": "SCRAM-SHA-256", "iterations": 4096, "valid_from_offset": since}
+
+
+def _partitions(topic: str, count: int, *replicas: int) -> list[dict[str, Any]]:
+    return [{**ORDERS[0], "topic_name": topic, "partition": n, "replicas": replicas or [1]} for n in range(count)]
+
+
+def test_a_rollback_restores_acls_quotas_users_and_topics_and_the_plan_to_the_old_state_is_empty() -> None:
+    then = _state(
+        topics=[_topic("orders"), _topic("gone", "G")],
+        partitions=[*_partitions("orders", 2, 1), *_partitions("gone", 3, 1)],
+        configs=[_config("retention.ms", "5", "gone")],
+        acls=[_acl("User:a"), _acl("User:deleted")],
+        quotas=[_quota("a", "producer_byte_rate", 10.0), _quota("b", "request_percentage", 5.0)],
+        users=[_user("a", 1)],
+    )
+    now = _state(
+        topics=[_topic("orders"), _topic("new", "N")],
+        partitions=[*_partitions("orders", 2, 1, 3), *_partitions("new", 1, 1)],
+        acls=[_acl("User:a"), _acl("User:added")],
+        quotas=[_quota("a", "producer_byte_rate", 20.0), _quota("a", "consumer_byte_rate", 1.0)],
+        users=[_user("a", 1), _user("new", 9)],
+    )
+    found = rollback(then, now, delete=True)
+    again = read_document(document_text(found.document))
+    assert not difference(again, observed(then)).changes, "it declares nothing but the old state"
+    actions = sorted(str(change) for change in difference(again, observed(now)).changes)
+    assert len(actions) == 8, actions
+    assert found.left_out == ["topic gone: it is created again, but the records that it had are lost"]
+    assert again.topics is not None and again.topics["new"].absent
+    assert again.topics["orders"].replication_factor == 1
+    (gone,) = [again.topics["gone"]]
+    assert (gone.partitions, gone.replication_factor, gone.configs) == (3, 1, {"retention.ms": "5"})
+
+
+def test_a_rollback_lists_what_no_file_can_restore() -> None:
+    then = _state(
+        topics=[_topic("orders"), _topic("moved", "M")],
+        partitions=[*_partitions("orders", 1, 1), *_partitions("moved", 1, 1)],
+        users=[_user("a", 1), _user("gone", 1)],
+        features=[{"name": "metadata.version", "level": 21}],
+        brokers=[{"broker_id": 1, "rack": None, "fenced": False}],
+    )
+    now = _state(
+        topics=[_topic("orders"), _topic("moved", "M")],
+        partitions=[*_partitions("orders", 4, 1), *_partitions("moved", 1, 3)],
+        users=[_user("a", 7)],
+        features=[{"name": "metadata.version", "level": 27}],
+        brokers=[{"broker_id": 2, "rack": None, "fenced": False}],
+    )
+    found = rollback(then, now)
+    assert found.is_empty
+    assert found.left_out == [
+        "broker 1: it was registered then and is not now",
+        "broker 2: it was not registered then",
+        "feature metadata.version: it is at level 27 and was at 21",
+        "topic moved: 1 partition has other replicas than then; move them with barnabas reassign",
+        "topic orders: it has 4 partitions and had 1; partitions cannot be removed",
+        "user a: SCRAM-SHA-256 was changed, and the lake does not know the password before",
+        "user gone: SCRAM-SHA-256 was deleted, and the lake does not know its password",
+    ]
+
+
+def test_a_rollback_of_a_user_has_its_acls_and_quotas_and_no_other() -> None:
+    then = _state(acls=[_acl("User:a"), _acl("User:b")], quotas=[_quota("a", "request_percentage", 5.0)])
+    found = rollback(then, _state(), {("USER", "a")})
+    assert found.document.acls is not None and found.document.quotas is not None
+    assert [acl.entry.principal for acl in found.document.acls] == ["User:a"]
+    assert found.document.topics is None and found.left_out == []
 
 
 def test_a_secret_that_was_not_changed_needs_no_way_back() -> None:

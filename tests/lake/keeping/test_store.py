@@ -196,3 +196,29 @@ def test_a_format_of_another_version_is_rebuilt_with_the_sources_it_names(tmp_pa
     lake = Lake(tmp_path)
     assert lake.settings.sources == {"cluster": {"paths": ["here"]}}
     assert rows(lake, lake.manifest())["bronze/added"] == [0]
+
+
+def test_a_first_run_that_fails_before_its_first_commit_leaves_no_lake(tmp_path: Path) -> None:
+    def fail(directory: Path) -> None:
+        with Writer(directory) as writer:
+            writer.open()
+            writer.remember("some", {"paths": ["/nowhere"]})
+            write_part(writer, "bronze/added", [1])
+            raise OSError("no space left on device")
+
+    for directory in (tmp_path / "new", tmp_path / "there"):
+        (tmp_path / "there").mkdir(exist_ok=True)
+        with pytest.raises(OSError, match="no space"):
+            fail(directory)
+        with pytest.raises(LakeError, match="is not a lake"):
+            Lake(directory)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["there"], "what was there before stays"
+
+
+def test_a_run_that_fails_after_a_commit_keeps_the_lake(tmp_path: Path) -> None:
+    write(tmp_path)
+    with pytest.raises(OSError, match="no space"), Writer(tmp_path) as writer:
+        writer.open()
+        raise OSError("no space left on device")
+    lake = Lake(tmp_path)
+    assert rows(lake, lake.manifest()) == ALL

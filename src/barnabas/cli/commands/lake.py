@@ -162,20 +162,25 @@ def _check_executors(spark: SparkSession, directory: Path, feeds: list[Feed]) ->
 
 
 def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: float | None) -> None:
+    from barnabas.lake.keeping.feeds import METADATA
     from barnabas.lake.keeping.runner import Runner
+    from barnabas.lake.reading.metadata_options import parse_options
+    from barnabas.lake.reading.metadata_parts import observe
+    from barnabas.lake.report.text import counted
 
-    total = {feed.name: 0 for feed in feeds}
+    total, markers = ({feed.name: 0 for feed in feeds} for _ in range(2))
     bad, first_fault = 0, ""
     with _interrupts() as is_interrupted, Progress("reading", unit="records") as progress:
 
         def watch(batch: Batch) -> None:
             nonlocal bad, first_fault
-            total[batch.feed] += batch.rows
+            total[batch.feed] += batch.rows - batch.markers
+            markers[batch.feed] += batch.markers
             bad += batch.quarantined
             first_fault = first_fault or batch.first_fault
             progress.update(sum(total.values()))
             if interval_s is not None:
-                note(f"{batch.feed}: {batch.rows:,} records in {batch.seconds:.1f} s")
+                note(f"{batch.feed}: {counted(batch.rows - batch.markers, 'record')} in {batch.seconds:.1f} s")
 
         runner = Runner(spark, writer, watch=watch)
         if interval_s is None:
@@ -187,11 +192,17 @@ def _run(spark: SparkSession, writer: Writer, feeds: list[Feed], interval_s: flo
             if interval_s is None:
                 raise click.Abort
     for name, count in total.items():
-        note(f"{name}: {count:,} new records")
+        more = f", and {counted(markers[name], 'marker')} of transactions" if markers[name] else ""
+        note(f"{name}: {counted(count, 'new record')}{more}")
     if bad:
-        places = "1 place" if bad == 1 else f"{bad:,} places"
-        note(f"warning: {places} could not be read; the first is {first_fault}")
+        note(f"warning: {counted(bad, 'place')} could not be read; the first is {first_fault}")
         note("see: barnabas lake sql 'select * from quarantine'; rows across a gap have exact = false")
+    for feed in feeds:
+        if feed.stream.source == METADATA and feed.paths:
+            for log in observe(parse_options(feed.options)):
+                if (skipped := log.skipped()) is not None:
+                    note(f"warning: {feed.cluster_id}: {skipped.sentence()}")
+                    note("they can be read nevertheless with --include-uncommitted, into a lake of their own")
 
 
 # --- rebuild ---------------------------------------------------------------------------------------------------------

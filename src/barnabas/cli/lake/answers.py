@@ -142,7 +142,7 @@ def drift(
     judge(output, found, f"no drift: the cluster matched {document.file}")
 
 
-@click.command("rollback-plan", short_help="Write a file that restores earlier settings.")
+@click.command("rollback-plan", short_help="Write a file that restores an earlier state.")
 @LAKE
 @click.option("--to", "moment", required=True, help="Offset or time to return to.", **MOMENT)
 @click.option(
@@ -150,8 +150,9 @@ def drift(
     "resources",
     multiple=True,
     metavar="TYPE:NAME",
-    help="Only this resource, such as topic:orders; may be repeated.",
+    help="Only this resource, such as topic:orders or user:billing; may be repeated.",
 )
+@click.option("--delete", is_flag=True, help="Also delete topics that were created since, with their records.")
 @FILE
 @CLUSTER
 @CONF
@@ -159,11 +160,16 @@ def rollback_plan(
     directory: Path,
     moment: AsOf,
     resources: tuple[str, ...],
+    delete: bool,
     file: Path | None,
     cluster_id: str | None,
     conf: tuple[str, ...],
 ) -> None:
-    """Write a file with which `barnabas apply` restores earlier settings of topics and brokers.
+    """Write a file with which `barnabas apply` restores an earlier state of the cluster.
+
+    It has topics that were deleted since, replication factors, settings of topics and brokers, ACLs, quotas, and users that
+    were created since. What it cannot restore is printed: records, passwords, added partitions, places of replicas, features.
+    Of a user, it has the credentials, the quotas and the ACLs.
 
     \b
     Example:
@@ -177,18 +183,20 @@ def rollback_plan(
 
         cluster = cluster_of(tables, cluster_id)
         then, now = as_it_was(tables, moment, cluster), tables.as_of(None, cluster)
-        found = rollback(then.rows(TABLES), now.rows(TABLES), wanted)
+        found = rollback(then.rows(TABLES), now.rows(TABLES), wanted, delete=delete)
     for text in found.left_out:
-        note(f"left out: {text}")
-    if found.document.topics is None and found.document.brokers is None:
+        note(f"not restored: {text}")
+    if found.is_empty:
         note("nothing to roll back")
     give(document_text(found.document), file, advice=f"; check it with: barnabas plan -f {file}")
 
 
 def _resource(text: str) -> tuple[str, str]:
     kind, sign, name = text.partition(":")
-    if not sign or kind.upper() not in ("TOPIC", "BROKER"):
-        raise click.UsageError(f"--resource {text}: must be topic:NAME, broker:ID, or broker: for all brokers.")
+    if not sign or kind.upper() not in ("TOPIC", "BROKER", "USER"):
+        raise click.UsageError(
+            f"--resource {text}: must be topic:NAME, user:NAME, broker:ID, or broker: for all brokers."
+        )
     return kind.upper(), name
 
 

@@ -81,19 +81,25 @@ def lake_failures(directory: Path) -> Iterator[None]:
         from barnabas.lake.keeping.checks import CheckFailedError
         from barnabas.lake.keeping.feeds import SourceError
         from barnabas.lake.keeping.store import LakeError
-        from barnabas.lake.spark.session import JavaMissingError
+        from barnabas.lake.spark.masters import MasterError
+        from barnabas.lake.spark.session import JavaMissingError, SessionError
     except ModuleNotFoundError as error:
         raise Failure(f"{error.name} is not installed, and the lake needs it", advice=_INSTALL) from error
     try:
         with failures():
             yield
-    except (LakeError, SourceError, JavaMissingError) as error:
+    except (LakeError, SourceError, JavaMissingError, MasterError) as error:
         raise Failure(str(error)) from error
+    except SessionError as error:
+        raise Failure(str(error), advice=_see_log(directory)) from error
     except CheckFailedError as error:
         raise Failure(f"{error}; this batch was not written to the lake", resource=str(directory)) from error
     except PySparkException as error:
-        advice = f"see {directory / 'log' / 'spark.log'}"
-        raise Failure(_reason(error), resource=str(directory), advice=advice) from error
+        raise Failure(_reason(error), resource=str(directory), advice=_see_log(directory)) from error
+
+
+def _see_log(directory: Path) -> str:
+    return f"see {directory / 'log' / 'spark.log'}"
 
 
 def _reason(error: Exception) -> str:

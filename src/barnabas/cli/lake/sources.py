@@ -71,7 +71,7 @@ def remembered_feeds(
 
 def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
     """Return the sources given on the command line, by cluster id."""
-    from barnabas.lake.keeping.feeds import cluster_behind, find_feeds
+    from barnabas.lake.keeping.feeds import cluster_behind, cluster_of, find_feeds
     from barnabas.lake.tables.all import STREAMS, TRAFFIC
 
     # Client settings may be passwords, so they are not recorded: each run needs them again.
@@ -81,9 +81,10 @@ def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
         raise click.UsageError("SOURCE and an address cannot both be given, except with --observe.")
     found: dict[str, dict[str, Any]] = {}
     if named.paths:
-        for feed in find_feeds(named.paths, (*STREAMS, TRAFFIC), named.options, named.cluster_id):
-            source = found.setdefault(feed.cluster_id, {"paths": [], "options": options})
-            source["paths"] = sorted({*source["paths"], *feed.paths})
+        find_feeds(named.paths, (*STREAMS, TRAFFIC), named.options, named.cluster_id)  # raises SourceError
+        for path in map(Path.absolute, named.paths):
+            source = found.setdefault(cluster_of(path, named.cluster_id), {"paths": [], "options": options})
+            source["paths"] = sorted({*source["paths"], str(path)})
     elif BOOTSTRAP_CONTROLLERS in given or (given and not named.observe):
         controllers = through_controllers(connection).values()[BOOTSTRAP_CONTROLLERS]
         cluster = cluster_behind(_client(connection, {BOOTSTRAP_CONTROLLERS: controllers}))

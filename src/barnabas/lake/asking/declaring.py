@@ -8,15 +8,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from barnabas.config.internal_topics import INTERNAL_TOPICS
-from barnabas.declared.document import DEFAULT, DeclaredBroker, DeclaredTopic, Document
+from barnabas.declared.document import (
+    DEFAULT,
+    Credential,
+    DeclaredAcl,
+    DeclaredBroker,
+    DeclaredQuota,
+    DeclaredTopic,
+    DeclaredUser,
+    Document,
+    Entity,
+)
 from barnabas.declared.observed import Observed, ObservedTopic
 from barnabas.lake.tables.gold.access import entries_of
 from barnabas.metadata.masking import MASK
+from barnabas.operations.rollback import restored
+from barnabas.security.acl_text import entry_order
 
-TABLES = ("topics", "partitions", "configs", "acls", "quotas", "users", "brokers")
+TABLES = ("topics", "partitions", "configs", "acls", "quotas", "users", "brokers", "features")
 """The silver tables whose rows make up a state."""
 
 Rows = Iterable[Mapping[str, Any]]
@@ -66,10 +79,14 @@ def observed(rows: Mapping[str, Rows]) -> Observed:
 
 
 class Rollback(NamedTuple):
-    """A `cluster.yaml` that restores settings, and sentences about settings that it cannot restore."""
+    """A `cluster.yaml` that restores an earlier state, and sentences about what it does not restore."""
 
     document: Document
     left_out: list[str]
+
+    @property
+    def is_empty(self) -> bool:
+        return self.document == Document()
 
 
 class _Setting(NamedTuple):
@@ -80,37 +97,61 @@ class _Setting(NamedTuple):
 
 
 def rollback(
-    then: Mapping[str, Rows], now: Mapping[str, Rows], resources: Collection[tuple[str, str]] | None = None
+    then: Mapping[str, Rows],
+    now: Mapping[str, Rows],
+    resources: Collection[tuple[str, str]] | None = None,
+    *,
+    delete: bool = False,
 ) -> Rollback:
-    """Declare the settings of `then`, for topics (by id) and brokers that exist at both times.
+    """Declare what differs from `then`: topics, their settings, those of brokers, ACLs, quotas and users.
 
-    `resources` are pairs of type and name, as in the table `configs`; None means all of them.
+    `resources` are pairs of type (TOPIC, BROKER, USER) and name; None means all of them. A user has its credentials, its quotas
+    and its ACLs. Topics that were created since are declared absent only with `delete`, since their records would be lost.
     """
-    ids_then = {row["name"]: row["topic_id"] for row in then["topics"]}
-    ids_now = {row["name"]: row["topic_id"] for row in now["topics"]}
+    before, after = observed(then), observed(now)
+    left_out: list[str] = []
+    topics, brokers = _settings_back(then, now, resources, left_out)
+    _topics_back(before, after, _ids(then), _ids(now), topics, resources, left_out, delete=delete)
+    acls = _acls_back(before, after, resources)
+    quotas = _quotas_back(before, after, resources)
+    users = _users_back(then, now, resources, left_out)
+    if resources is None:
+        left_out += _others(then, now)
+    document = Document(topics or None, acls or None, quotas or None, users or None, brokers or None)
+    return Rollback(document, sorted(left_out))
+
+
+def _ids(rows: Mapping[str, Rows]) -> dict[str, str]:
+    return {row["name"]: row["topic_id"] for row in rows["topics"]}
+
+
+def _is_wanted(resources: Collection[tuple[str, str]] | None, kind: str, name: str | None) -> bool:
+    return resources is None or (kind, name) in resources
+
+
+def _settings_back(
+    then: Mapping[str, Rows],
+    now: Mapping[str, Rows],
+    resources: Collection[tuple[str, str]] | None,
+    left_out: list[str],
+) -> tuple[dict[str, DeclaredTopic], dict[str, DeclaredBroker]]:
+    """Return settings of topics and brokers. Those of topics that exist no more are left to `_topics_back`."""
+    ids_then, ids_now = _ids(then), _ids(now)
     before, after = _settings(then["configs"]), _settings(now["configs"])
     topics: dict[str, DeclaredTopic] = {}
     brokers: dict[str, DeclaredBroker] = {}
-    left_out = [
-        f"topic {name}: it does not exist"
-        for kind, name in sorted(resources or ())
-        if kind == "TOPIC" and name not in ids_now and name not in ids_then
-    ]
     for kind, name in sorted({*before, *after}):
-        if resources is not None and (kind, name) not in resources:
+        if not _is_wanted(resources, kind, name):
             continue
-        wanted, present = before.get((kind, name), {}), after.get((kind, name), {})
-        if wanted == present:
+        if kind == "TOPIC" and (name not in ids_then or name not in ids_now):
             continue
         shown = f"{kind.lower()} {name or DEFAULT}"
-        if kind == "TOPIC" and (name not in ids_now or ids_then.get(name) != ids_now[name]):
-            if name in ids_then:
-                left_out.append(
-                    f"{shown}: it has been deleted since" + (", and created again" if name in ids_now else "")
-                )
-            continue
-        changed, hidden = _changed(wanted, present)
+        found = restored(before.get((kind, name), {}), after.get((kind, name), {}))
+        hidden = [setting for setting, value in found.items() if value is not None and value.value == MASK]
         left_out += [f"{shown}: {setting} is a secret that the lake does not know" for setting in hidden]
+        changed = {
+            setting: None if value is None else value.value for setting, value in found.items() if setting not in hidden
+        }
         if not changed:
             continue
         if kind == "TOPIC":
@@ -119,7 +160,124 @@ def rollback(
             brokers[name or DEFAULT] = DeclaredBroker(name or DEFAULT, changed)
         else:
             left_out.append(f"{shown}: settings of this type cannot be declared: {', '.join(sorted(changed))}")
-    return Rollback(Document(topics=topics or None, brokers=brokers or None), left_out)
+    return topics, brokers
+
+
+def _topics_back(
+    before: Observed,
+    after: Observed,
+    ids_then: Mapping[str, str],
+    ids_now: Mapping[str, str],
+    topics: dict[str, DeclaredTopic],
+    resources: Collection[tuple[str, str]] | None,
+    left_out: list[str],
+    *,
+    delete: bool,
+) -> None:
+    """Add topics that were deleted, created, or whose replication factor was changed."""
+    was, there = before.topics or {}, after.topics or {}
+    left_out += [
+        f"topic {name}: it does not exist"
+        for kind, name in sorted(resources or ())
+        if kind == "TOPIC" and name not in was and name not in there
+    ]
+    for name in sorted({*was, *there}):
+        if not _is_wanted(resources, "TOPIC", name) or (was.get(name) or there[name]).is_internal:
+            continue
+        if name not in there:
+            old = was[name]
+            configs = {setting: value for setting, value in old.configs.items() if value is not None}
+            topics[name] = DeclaredTopic(name, len(old.replicas), _factor(old), configs)
+            left_out.append(f"topic {name}: it is created again, but the records that it had are lost")
+        elif name not in was:
+            if delete:
+                topics[name] = DeclaredTopic(name, absent=True)
+            else:
+                left_out.append(f"topic {name}: it was created since; only --delete deletes it, with its records")
+        else:
+            _replicas_back(was[name], there[name], topics, left_out)
+            if ids_then[name] != ids_now[name]:
+                left_out.append(f"topic {name}: it was deleted and created again; the records that it had are lost")
+
+
+def _factor(topic: ObservedTopic) -> int | None:
+    """Return the number of replicas, if all partitions have the same."""
+    factors = set(map(len, topic.replicas.values()))
+    return factors.pop() if len(factors) == 1 else None
+
+
+def _replicas_back(
+    old: ObservedTopic, present: ObservedTopic, topics: dict[str, DeclaredTopic], left_out: list[str]
+) -> None:
+    name, had, has = old.name, len(old.replicas), len(present.replicas)
+    if has > had:
+        left_out.append(f"topic {name}: it has {has} partitions and had {had}; partitions cannot be removed")
+    factor = _factor(old)
+    if factor is not None and factor != _factor(present):
+        declared = topics.get(name, DeclaredTopic(name))
+        topics[name] = replace(declared, replication_factor=factor)
+    elif moved := [each for each, replicas in old.replicas.items() if replicas != present.replicas.get(each)]:
+        of = "1 partition has" if len(moved) == 1 else f"{len(moved)} partitions have"
+        left_out.append(f"topic {name}: {of} other replicas than then; move them with barnabas reassign")
+
+
+def _acls_back(
+    before: Observed, after: Observed, resources: Collection[tuple[str, str]] | None
+) -> tuple[DeclaredAcl, ...]:
+    was, there = before.acls or frozenset(), after.acls or frozenset()
+    return tuple(
+        DeclaredAcl(entry, absent=entry in there)
+        for entry in sorted(was ^ there, key=entry_order)
+        if _is_wanted(resources, "USER", entry.principal.removeprefix("User:"))
+    )
+
+
+def _quotas_back(
+    before: Observed, after: Observed, resources: Collection[tuple[str, str]] | None
+) -> dict[Entity, DeclaredQuota]:
+    was, there = before.quotas or {}, after.quotas or {}
+    found = {}
+    for entity in sorted({*was, *there}, key=str):
+        values = restored(was.get(entity, {}), there.get(entity, {}))
+        if values and _is_wanted(resources, "USER", dict(entity).get("user")):
+            found[entity] = DeclaredQuota(entity, values)
+    return found
+
+
+def _users_back(
+    then: Mapping[str, Rows],
+    now: Mapping[str, Rows],
+    resources: Collection[tuple[str, str]] | None,
+    left_out: list[str],
+) -> dict[Credential, DeclaredUser]:
+    was, there = ({(row["name"], row["mechanism"]): row for row in rows["users"]} for rows in (then, now))
+    found = {}
+    for user, mechanism in sorted({*was, *there}):
+        old, present = was.get((user, mechanism)), there.get((user, mechanism))
+        if not _is_wanted(resources, "USER", user):
+            continue
+        if old is None:
+            found[user, mechanism] = DeclaredUser(user, mechanism, absent=True)
+        elif present is None:
+            left_out.append(f"user {user}: {mechanism} was deleted, and the lake does not know its password")
+        elif old.get("valid_from_offset") != present.get("valid_from_offset"):
+            left_out.append(f"user {user}: {mechanism} was changed, and the lake does not know the password before")
+    return found
+
+
+def _others(then: Mapping[str, Rows], now: Mapping[str, Rows]) -> list[str]:
+    """Return sentences about what a file cannot declare: features, and brokers that came or went."""
+    levels = [{row["name"]: row["level"] for row in rows["features"]} for rows in (then, now)]
+    features = restored(levels[0], levels[1])
+    brokers = [{row["broker_id"] for row in rows["brokers"]} for rows in (then, now)]
+    return [
+        *(
+            f"feature {name}: it is at level {levels[1].get(name, 0)} and was at {level or 0}"
+            for name, level in features.items()
+        ),
+        *(f"broker {broker}: it was registered then and is not now" for broker in sorted(brokers[0] - brokers[1])),
+        *(f"broker {broker}: it was not registered then" for broker in sorted(brokers[1] - brokers[0])),
+    ]
 
 
 def _settings(rows: Rows) -> dict[tuple[str, str], dict[str, _Setting]]:
@@ -128,20 +286,3 @@ def _settings(rows: Rows) -> dict[tuple[str, str], dict[str, _Setting]]:
         since = row.get("valid_from_offset") if row["value"] == MASK else None
         found[row["resource_type"], row["resource_name"]][row["name"]] = _Setting(row["value"], since)
     return dict(found)
-
-
-def _changed(
-    wanted: Mapping[str, _Setting], present: Mapping[str, _Setting]
-) -> tuple[dict[str, str | None], list[str]]:
-    """Return the settings to set (None: to unset), and the names of those whose value is not known."""
-    changed: dict[str, str | None] = {}
-    hidden = []
-    for name in sorted({*wanted, *present}):
-        before = wanted.get(name)
-        if before == present.get(name):
-            continue
-        if before is not None and before.value == MASK:
-            hidden.append(name)
-        else:
-            changed[name] = None if before is None else before.value
-    return changed, hidden

@@ -1,7 +1,8 @@
 """Feeds: what to read for each cluster, found in directories or at the address of controllers.
 
 Its one rule: the cluster is known before anything is read, from meta.properties or from the controllers. Directories of several
-clusters become feeds of several clusters. A stream that has nothing in the directories is skipped; if none has, it is an error.
+clusters become feeds of several clusters. A log dir without anything to read is skipped, and so is a stream; if nothing is left
+to read, it is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 from barnabas.config.topic_names import is_valid
 from barnabas.lake.tables.streams import Stream
-from barnabas.storage.log_dirs import read_meta_properties
+from barnabas.storage.log_dirs import parse_directory_name, read_meta_properties
 
 METADATA: Final = "kafka_metadata"
 DEFAULT_OPTIONS: Final = {"maxBytesPerTrigger": "256m"}
@@ -57,15 +58,16 @@ def find_feeds(
 ) -> list[Feed]:
     """Return the feeds of log dirs, and of directories of single partitions. Raises SourceError."""
     found: dict[tuple[str, int], list[Path]] = {}
-    for path in map(Path.absolute, paths):
+    for path in (given := [path.absolute() for path in paths]):
         there = [number for number, stream in enumerate(streams) if _has(path, stream.topic)]
-        if not there:
-            wanted = ", ".join(stream.topic for stream in streams if stream.topic)
-            raise SourceError(
-                f"{path} is neither a log dir with a partition of {wanted}, nor the directory of such a partition"
-            )
+        if not there and not is_log_dir(path):
+            raise SourceError(f"{path} is neither a log dir, nor the directory of a partition of {_topics(streams)}")
         for number in there:
-            found.setdefault((_cluster_of(path, cluster_id), number), []).append(path)
+            found.setdefault((cluster_of(path, cluster_id), number), []).append(path)
+    if given and not found:
+        places = str(given[0]) if len(given) == 1 else f"the directories {', '.join(map(str, given))}"
+        more = "" if not any(_has(path, "") for path in given) else "; records of topics are read with --traffic"
+        raise SourceError(f"{places}: no partition of {_topics(streams)}{more}")
     return [
         Feed(
             cluster,
@@ -127,7 +129,19 @@ def _is_partition_of(name: str, topic: str) -> bool:
     return is_wanted and number.isdecimal()
 
 
-def _cluster_of(path: Path, given: str | None) -> str:
+def is_log_dir(path: Path) -> bool:
+    """Return whether a directory belongs to a node: its meta.properties says so, or it has a partition of any topic."""
+    if read_meta_properties(path) is not None:
+        return True
+    return any(parse_directory_name(entry.name) is not None for entry in path.iterdir() if entry.is_dir())
+
+
+def _topics(streams: Sequence[Stream]) -> str:
+    return ", ".join(stream.topic or "any other topic" for stream in streams)
+
+
+def cluster_of(path: Path, given: str | None) -> str:
+    """Return the cluster id of a log dir, or of the directory of a partition. Raises SourceError if it is not known."""
     meta = read_meta_properties(path) or read_meta_properties(path.parent)
     found = given if meta is None or meta.cluster_id is None else meta.cluster_id
     if found is None:

@@ -54,6 +54,8 @@ class Batch(NamedTuple):
     table_rows: dict[str, int]
     """Rows written to each table: those that ended and those that are open."""
     seconds: float
+    markers: int = 0
+    """Of `rows`, markers of transactions in logs of topics: they are read, but tables do not count them as records."""
 
 
 def ignore(batch: Batch) -> None:
@@ -158,6 +160,8 @@ class Runner:
         records = feed.stream.records
         tables, checked = self._write_records(feed, frame)
         rows = self._count(tables[records.path])
+        # Only logs of topics have both records and markers: every record of the other logs is kept and counted.
+        markers = 0 if feed.stream.keeps_records else _markers(self.writer.data / tables[records.path].added[0])
         passing: list[str] = []
         facts: Parts = ()
         if feed.stream.fold is None:
@@ -179,7 +183,7 @@ class Runner:
         state = StreamState(batch_id, _query_id(checkpoint), (before.rows if before else 0) + rows, facts, offsets)
         self.writer.commit(BatchDone(feed.name, state, tables), [checkpoint / "offsets" / str(batch_id)])
         self.writer.discard(passing)
-        self._watch(Batch(feed.name, batch_id, rows, bad, fault, counts, time.monotonic() - began))
+        self._watch(Batch(feed.name, batch_id, rows, bad, fault, counts, time.monotonic() - began, markers))
         self._compact(tables)
 
     def _write_records(self, feed: Feed, frame: DataFrame) -> tuple[dict[str, TableChange], dict[str, Checked]]:
@@ -326,6 +330,14 @@ def rows_of(part: Path) -> int:
     from pyarrow.parquet import read_metadata
 
     return sum(read_metadata(file).num_rows for file in _files(part))
+
+
+def _markers(part: Path) -> int:
+    """Return the number of markers of transactions among the records of a part."""
+    from pyarrow.parquet import read_table
+
+    (column,) = read_table(part, columns=["is_control"], partitioning=None).columns
+    return sum(chunk.true_count for chunk in column.chunks)
 
 
 def _first_fault(part: Path) -> str:

@@ -22,6 +22,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -170,6 +171,7 @@ class Writer:
         self._mutex = threading.RLock()
         self._staged: set[str] = set()
         self._data: Path | None = None
+        self._is_new, self._had_directory = False, self.path.is_dir()
         self._lock = _lock(self.path)
         try:
             self._begin()
@@ -183,6 +185,7 @@ class Writer:
             if strange:
                 raise LakeError(f"{self.path} is not a lake, and not empty: it has {', '.join(strange[:3])}")
             _write_settings(self.path, Settings())
+            self._is_new = True
         self.settings = read_settings(self.path)
 
     def __enter__(self) -> Self:
@@ -191,7 +194,19 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None and self._is_new and (self._data is None or not _versions(self._data / COMMITS)):
+            self._remove()
         os.close(self._lock)
+
+    def _remove(self) -> None:
+        """Remove a lake that this writer has made, and in which it has failed to commit anything. Spark's log stays."""
+        (self.path / SETTINGS_FILE).unlink(missing_ok=True)
+        for data in self.path.glob(f"{_DATA}*"):
+            shutil.rmtree(data, ignore_errors=True)
+        (self.path / LOCK_FILE).unlink(missing_ok=True)
+        if not self._had_directory:
+            with suppress(OSError):  # it has Spark's log
+                self.path.rmdir()
 
     def open(self) -> Self:
         """Continue with the existing data, and sweep what killed writers and long-gone readers left."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from barnabas.lake.spark.session import start
+from barnabas.lake.spark.session import check_start, start_checked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,8 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}:
 
 
 def start_quietly(lake: Path, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start a session that writes to the log of this lake. Raises JavaMissingError."""
+    """Start a session that writes to the log of this lake. Raises as `start` does."""
+    check_start(settings)  # before anything is written
     directory = lake / LOG_DIRECTORY
     directory.mkdir(parents=True, exist_ok=True)
     log, log4j = directory / LOG_FILE, directory / _LOG4J_FILE
@@ -43,7 +44,7 @@ def start_quietly(lake: Path, settings: Mapping[str, str] | None = None) -> Spar
     _disable_query_loggers()
     quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}"}
     with _stderr_into(log):
-        return start({**quiet, **(settings or {})})
+        return start_checked({**quiet, **(settings or {})})
 
 
 def _disable_query_loggers() -> None:

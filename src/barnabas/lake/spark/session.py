@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.lake.spark.masters import check_master
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -54,6 +56,10 @@ class JavaMissingError(RuntimeError):
     """Spark cannot start: Java is missing or too old."""
 
 
+class SessionError(RuntimeError):
+    """Spark did not start; the text is its first line about it."""
+
+
 def check_java() -> None:
     """Raise JavaMissingError, which says what to install, if there is no suitable Java."""
     home = os.environ.get("JAVA_HOME")
@@ -83,15 +89,48 @@ def for_rows(spark: SparkSession, rows: int, given: Collection[str] = ()) -> Ite
 
 
 def start(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start a session: local, on all cores, unless `settings` or spark-submit name a master."""
+    """Start a session: local, on all cores, unless `settings` or spark-submit name a master.
+
+    Raises JavaMissingError, MasterError and SessionError.
+    """
+    check_start(settings)
+    return start_checked(settings)
+
+
+def check_start(settings: Mapping[str, str] | None = None) -> None:
+    """Raise JavaMissingError or MasterError if Spark cannot start with these settings."""
+    from pyspark.sql import SparkSession
+
     check_java()
+    master = _with_master(settings).get("spark.master")
+    if master is not None and SparkSession.getActiveSession() is None:
+        check_master(master)
+
+
+def start_checked(settings: Mapping[str, str] | None = None) -> SparkSession:
+    """Start a session after `check_start`. Raises SessionError."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("barnabas")
-    if "spark.master" not in (settings or {}) and "SPARK_REMOTE" not in os.environ and "MASTER" not in os.environ:
-        builder = builder.config("spark.master", os.environ.get("SPARK_MASTER", "local[*]"))
-    for name, value in {**SETTINGS, **(settings or {})}.items():
+    for name, value in {**SETTINGS, **_with_master(settings)}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # of py4j, which is Java's with its stack trace, or of pyspark
+        raise SessionError(f"Spark did not start: {_first_line(error)}") from error
+
+
+def _with_master(settings: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the settings with a master, unless the environment of spark-submit has one."""
+    if "SPARK_REMOTE" in os.environ or "MASTER" in os.environ:
+        return dict(settings or {})
+    return {"spark.master": os.environ.get("SPARK_MASTER", "local[*]"), **(settings or {})}
+
+
+def _first_line(error: Exception) -> str:
+    """Return the message of Java's exception, if there is one, else that of the error; in one line."""
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.getMessage() or java.toString())
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)

@@ -22,6 +22,7 @@ from barnabas.metadata.loader import Published
 from barnabas.offline.metadata import OfflineMetadata, Step, follow
 from barnabas.operations.errors import OperationError
 from barnabas.operations.metadata_image import follow_live, log_directory
+from barnabas.operations.rollback import restored
 from barnabas.storage.errors import StorageError
 from barnabas.storage.log_dirs import read_meta_properties
 from barnabas.wire import MalformedError, UnsupportedVersionError
@@ -151,15 +152,13 @@ def rollback(
     of the log is compared.
     """
     own = {entry.name: entry for entry in present.values() if entry.source is resource.own_source}
-    ops = []
-    for name in sorted({*then, *own}):
-        hidden = name in own and own[name].is_sensitive
-        now = last.get(name) if hidden else own[name].value if name in own else None
-        if name not in then:
-            ops.append(AlterConfigOp(name, AlterConfigOpType.DELETE))
-        elif name not in own or then[name] != now:
-            ops.append(AlterConfigOp(name, AlterConfigOpType.SET, then[name]))
-    return ops
+    now = {name: last.get(name) if entry.is_sensitive else entry.value for name, entry in own.items()}
+    return [
+        AlterConfigOp(name, AlterConfigOpType.DELETE)
+        if value is None
+        else AlterConfigOp(name, AlterConfigOpType.SET, value)
+        for name, value in restored(then, now).items()
+    ]
 
 
 def own_config(image: MetadataImage, resource: ConfigResource) -> Mapping[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from barnabas.lake.report.charts import BARS, LANES, index_of, present, range_of, rows_of, span_of
+from barnabas.lake.declared_column import Column
+from barnabas.lake.report.charts import BARS, LANES, answer_of, index_of, present, range_of, rows_of, span_of
 from barnabas.lake.report.content import ClusterContent, Row
 from barnabas.lake.report.figures import KeyFigure, judged, one
 from barnabas.lake.report.plots import Bar, Figure, Lane, horizontal_bars, nice_minutes, timeline
-from barnabas.lake.report.queries import INVENTORY, Query, numbers
+from barnabas.lake.report.queries import CLUSTER, INVENTORY, Query, numbers
 from barnabas.lake.report.section import Chapter, Section
-from barnabas.lake.report.text import count, counted, duration
+from barnabas.lake.report.text import count, counted, duration, iso
 
 _TROUBLE_TOTALS = """
 select cluster_id,
@@ -40,6 +41,47 @@ TROUBLE_TOTALS = Query(
     ),
     _TROUBLE_TOTALS,
 )
+
+
+_OUTAGES = " union all ".join(
+    f"""
+select cluster_id, '{kind}' as kind, count(distinct outage) as outages,
+  sum(minutes) / 1D as minutes, min(began) as began, max(until) as until from (
+  select cluster_id, outage, min(began) as began, max(until) as until,
+    (unix_micros(max(until)) - unix_micros(min(began))) / 60000000D as minutes from (
+    select *, sum(if(began <= before, 0, 1)) over (partition by cluster_id order by began, until
+      rows between unbounded preceding and current row) as outage from (
+      select cluster_id, began, until, max(until) over (partition by cluster_id order by began, until
+        rows between unbounded preceding and 1 preceding) as before from partition_trouble where {kind}
+    )
+  ) group by cluster_id, outage
+) group by cluster_id"""
+    for kind in ("offline", "below_min_isr")
+)
+
+OUTAGES = Query(
+    "outages",
+    ("partition_trouble",),
+    (
+        CLUSTER,
+        Column("kind", "string", "offline or below_min_isr."),
+        Column("outages", "bigint", "How often some partition was so; overlapping times are one outage."),
+        Column("minutes", "double", "How long some partition was so, by the clock and not summed over partitions."),
+        Column("began", "timestamp", "When the first began."),
+        Column("until", "timestamp", "When the last ended, or the end of the log."),
+    ),
+    _OUTAGES,
+)
+
+
+def _outage(cluster: ClusterContent, kind: str, partitions: int) -> tuple[str, str] | None:
+    """Return how long, by the clock, and when; None if it never happened."""
+    row = next((row for row in answer_of(cluster, OUTAGES) if row["kind"] == kind), None)
+    if row is None or not partitions:
+        return None
+    value = f"{duration(row['minutes'])}, {counted(partitions, 'partition')}"
+    when = f"from {iso(row['began'])} to {iso(row['until'])}"
+    return value, when if row["outages"] == 1 else f"{counted(row['outages'], 'outage')} {when}"
 
 
 # --- topics
@@ -74,6 +116,9 @@ def without_a_leader(cluster: ClusterContent) -> KeyFigure | None:
     if row is None:
         return None
     minutes, partitions, now = row["offline_minutes"], row["offline_partitions"], row["offline_now"]
+    if outage := _outage(cluster, "offline", partitions):
+        said = f"Down {outage[1]}; {_still(now)}"
+        return KeyFigure("without a leader", outage[0], judged(partitions), said)
     if not partitions:
         said = "No partition was ever without a leader."
     else:
@@ -86,6 +131,9 @@ def below_min_isr(cluster: ClusterContent) -> KeyFigure | None:
     if row is None:
         return None
     minutes, partitions, now = row["below_min_isr_minutes"], row["below_min_isr_partitions"], row["below_min_isr_now"]
+    if outage := _outage(cluster, "below_min_isr", partitions):
+        said = f"No acks=all writes {outage[1]}; {_still(now)}"
+        return KeyFigure("below min ISR", outage[0], judged(partitions), said)
     if not partitions:
         said = "No partition was ever below min.insync.replicas."
     else:
@@ -110,7 +158,7 @@ TOPIC_AVAILABILITY = Section(
         "partitions",
         "is_over",
     ),
-    queries=(TROUBLE_TOTALS,),
+    queries=(TROUBLE_TOTALS, OUTAGES),
     chart=topic_availability_chart,
     figures=(without_a_leader, below_min_isr),
 )
@@ -131,11 +179,12 @@ FENCE_TOTALS = Query(
 )
 
 
-_FENCE_CAUSES = ("silence", "shutdown", "start")
+_FENCE_CAUSES = ("silence", "shutdown", "restart")
 
 
 def broker_fences_chart(cluster: ClusterContent, name: str) -> str:
-    rows = rows_of(cluster, "broker_fences")
+    # A broker that starts for the first time was not taken out of service: `broker_availability` does not count it either.
+    rows = [row for row in rows_of(cluster, "broker_fences") if row["cause"] != "start"]
     if not rows:
         return ""
     lanes: dict[int, list[Row]] = {}
@@ -147,14 +196,14 @@ def broker_fences_chart(cluster: ClusterContent, name: str) -> str:
     return timeline(
         Figure(
             name,
-            f"Broker {worst} was fenced the longest: {duration(total[worst])} in {counted(len(lanes[worst]), 'turn')}",
+            f"Broker {worst} was fenced the longest: {duration(total[worst])}, {counted(len(lanes[worst]), 'time')}",
             "When each broker was fenced, by cause.",
             "time (UTC); a line at the right end: not ended by the end of the log",
         ),
         [
             Lane(
                 f"broker {broker}",
-                f"{counted(len(lanes[broker]), 'turn')}, {duration(total[broker])}",
+                f"{counted(len(lanes[broker]), 'time')}, {duration(total[broker])}",
                 tuple(span_of(row, index_of(_FENCE_CAUSES, row["cause"]), row["cause"]) for row in lanes[broker]),
             )
             for broker in order

@@ -58,8 +58,8 @@ def most_leaders(cluster: ClusterContent) -> KeyFigure | None:
     if "broker_balance" not in cluster.tables:
         return None
     rows = [row for row in cluster.tables["broker_balance"].rows if row["leader_skew"] is not None]
-    if not rows:
-        return None
+    if len(rows) < 2:
+        return None  # a single broker leads everything
     worst = max(rows, key=lambda row: row["leader_skew"])
     skew, leaders = worst["leader_skew"], worst["leaders"]
     too_much = skew >= SKEW and leaders - leaders / skew >= SKEW_BY
@@ -169,8 +169,8 @@ def rack_violations_chart(cluster: ClusterContent, name: str) -> str:
 
 def violations(cluster: ClusterContent) -> KeyFigure | None:
     total = total_of(cluster, "rack_violations")
-    if total is None or not total_of(cluster, "broker_balance"):
-        return None
+    if total is None or (total_of(cluster, "broker_balance") or 0) < 2:
+        return None  # a single broker is in one rack
     if any(row["rack"] is None for row in cluster.tables["broker_balance"].rows):
         said = "Unknown, since not every broker has a rack."
         return KeyFigure("rack violations", NONE, Verdict.PLAIN, said)

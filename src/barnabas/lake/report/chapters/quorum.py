@@ -48,9 +48,14 @@ def quorum_epochs(cluster: ClusterContent) -> KeyFigure | None:
     total, log = total_of(cluster, "quorum_leaders"), cluster.log
     if not total or log.first_time is None or log.last_time is None:
         return None
-    days = max((log.last_time - log.first_time).total_seconds() / 86400, 1.0)
-    often = total > 2 and (total - 1) / days > 1
-    said = f"{short((total - 1) / days)} changes a day." if total > 1 else "The leader of the quorum never changed."
+    days = (log.last_time - log.first_time).total_seconds() / 86400
+    changes = counted(total - 1, "change")
+    often = total > 2 and total - 1 > max(days, 1.0)
+    said = "The leader of the quorum never changed."
+    if total > 1 and days < 1:  # too short for a rate by day
+        said = f"{changes} in {duration(days * 1440)}."
+    elif total > 1:
+        said = f"{changes}, {short((total - 1) / days)} a day."
     return KeyFigure("quorum epochs", count(total), judged(often), said)
 
 
