@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.replicas.share.in_flight import AcknowledgeType, RecordState, StateBatch
@@ -106,6 +106,7 @@ class History:
                 break
         assert self.partition.start_offset == self.end
         assert self.partition.delivery_complete_count == 0
+        assert all(self.model.records[offset].state.is_terminal for offset in range(self.end))
 
 
 MEMBER = st.sampled_from(MEMBERS)
@@ -121,11 +122,12 @@ STEP = st.one_of(
 )
 
 
+@settings(max_examples=300)
 @given(
     st.lists(st.integers(1, 6), min_size=1, max_size=8),
     st.integers(2, 6),
     st.integers(1, 20),
-    st.lists(STEP, max_size=40),
+    st.lists(STEP, min_size=20, max_size=60),
 )
 def test_no_record_is_lost_or_delivered_too_often(
     sizes: list[int],
