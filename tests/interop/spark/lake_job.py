@@ -1,4 +1,4 @@
-"""What every version of Spark has to do with the lake: read, push filters, stream, run; and read its tables with Delta's reader.
+"""What every version of Spark has to do with the lake: read, push filters, stream, run; and read it with Delta's reader.
 
 Arguments: a log dir, a directory to write to, and the jars of Delta or nothing. The last line is what was found, as JSON.
 """
