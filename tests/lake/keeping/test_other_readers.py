@@ -48,9 +48,8 @@ def test_other_programs_read_the_same_rows(spark: SparkSession, lake: Path) -> N
         if files := pinned.file_uris():
             names = ", ".join(f'"{field.name}"' for field in pinned.schema().fields)
             read = f"read_parquet({files}, union_by_name = true, hive_partitioning = false)"
-            found = duckdb.connect().execute(f"select {names} from {read}")
-            arrow = found.to_arrow_table()
-            assert arrow is not None
-            assert rows(arrow.to_pylist(maps_as_pydicts="strict")) == expected, table.name
+            found = duckdb.sql(f"select {names} from {read}")
+            assert found is not None
+            assert rows(found.to_arrow_table().to_pylist(maps_as_pydicts="strict")) == expected, table.name
         seen += len(ours)
     assert seen > 5_000
