@@ -86,5 +86,5 @@ def test_the_lake_works_on_each_version_of_spark(version: str, tmp_path: Path) -
         "lake topics": ["orders", "payments"],
     }
     if with_delta:
-        expected |= {"delta": [], "tables": True, "delta history": ["commit 1 of the lake"]}
+        expected |= {"delta": [], "tables": 14, "delta history": ["commit 1 of the lake"]}
     assert json.loads(done.stdout.splitlines()[-1]) == expected
