@@ -1,4 +1,4 @@
-"""The lake on the versions of Spark that it promises, and its tables in Delta where there is a jar for it.
+"""The lake on the versions of Spark that it promises, and its tables read by Delta's own reader where there is a jar.
 
 Each version lives in a virtual environment of its own in the repository's cache, as do the jars; they are made on the first
 run. The job is spark/lake_job.py.
@@ -86,5 +86,5 @@ def test_the_lake_works_on_each_version_of_spark(version: str, tmp_path: Path) -
         "lake topics": ["orders", "payments"],
     }
     if with_delta:
-        expected |= {"delta": True, "delta history": ["commit 1 of the lake"] * 2}
+        expected |= {"delta": [], "tables": 14, "delta history": ["commit 1 of the lake"]}
     assert json.loads(done.stdout.splitlines()[-1]) == expected

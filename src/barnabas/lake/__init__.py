@@ -7,7 +7,7 @@
     spark.read.format("kafka_metadata").load("/var/lib/kafka/__cluster_metadata-0")
 
 Needs the extra `lake` (`pip install 'barnabas[lake]'`) and Java 17. Neither the broker nor the client imports it.
-Each package uses only those after it: report, delta and pipeline; asking (read a lake), keeping (write one), tables (their
+Each package uses only those after it: report and pipeline; asking (read a lake), keeping (write one), tables (their
 declarations), facts (what was true when) and sources (Spark's data sources), reading (bytes to Arrow), spark (sessions).
 """
 

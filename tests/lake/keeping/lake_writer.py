@@ -2,7 +2,7 @@
 
 Run as a process of its own, with a directory: in its folder N is a lake whose writer was killed after its step N, until there
 are no more steps. Prints how many there were.
-A part is a directory with one file of numbers. Each batch adds its number to `added` and replaces `present`.
+A part is a directory with one Parquet file of numbers. Each batch adds its number to `added` and replaces `present`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import os
 import signal
 import sys
 from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
 
 from barnabas.lake.keeping.manifest import BatchDone, Manifest, StreamState, TableChange
 from barnabas.lake.keeping.store import Lake, Writer
@@ -23,7 +26,7 @@ def write_part(writer: Writer, table: str, numbers: list[int]) -> str:
     part = writer.stage(table)
     directory = writer.data / part / "ended=true"
     directory.mkdir(parents=True)
-    (directory / "numbers").write_text(" ".join(map(str, numbers)))
+    parquet.write_table(pa.table({"number": pa.array(numbers, pa.int64())}), directory / "numbers.parquet")
     return f"{part}/ended=true"
 
 
@@ -51,7 +54,8 @@ def compact(writer: Writer) -> None:
 
 
 def numbers(data: Path, parts: tuple[str, ...]) -> list[int]:
-    return sorted(int(word) for part in parts for word in (data / part / "numbers").read_text().split())
+    files = (parquet.ParquetFile(data / part / "numbers.parquet").read() for part in parts)
+    return sorted(number for file in files for number in file.column("number").to_pylist())
 
 
 def rows(lake: Lake, manifest: Manifest) -> dict[str, list[int]]:

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from barnabas.lake.keeping import manifest as manifests
-from barnabas.lake.keeping.manifest import BatchDone, StreamState, TableChange
+from barnabas.lake.keeping.manifest import BatchDone, Manifest, StreamState, TableChange
 from barnabas.lake.keeping.store import (
     COMMITS,
     Lake,
@@ -28,7 +29,17 @@ ALL = STATES[-1]
 
 
 def part_files(lake: Lake) -> set[str]:
-    return {str(path.parent.relative_to(lake.data)) for path in lake.data.rglob("numbers") if path.is_file()}
+    return {str(path.parent.relative_to(lake.data)) for path in lake.data.rglob("numbers.parquet")}
+
+
+def delta_rows(lake: Lake, manifest: Manifest | None) -> dict[str, list[int]]:
+    """The rows of all tables as another program reads them, of the versions of a manifest or of the newest ones."""
+    found = {}
+    for path in lake.manifest().tables:
+        version = None if manifest is None else manifest.tables[path].version
+        opened = DeltaTable(lake.data / path, version=version)
+        found[path] = sorted(opened.to_pyarrow_table().column("number").to_pylist())
+    return found
 
 
 def test_a_writer_killed_after_any_step_leaves_what_one_more_run_makes_whole(tmp_path: Path) -> None:
@@ -46,6 +57,8 @@ def test_a_writer_killed_after_any_step_leaves_what_one_more_run_makes_whole(tmp
         assert manifest.streams[STREAM].rows == 3
         assert part_files(lake) == set(manifest.parts()), f"after step {step}"
         assert not list((lake.data / COMMITS).glob(".*"))
+        assert delta_rows(lake, manifest) == ALL, "the versions that the manifest states"
+        assert delta_rows(lake, None) == ALL, "the newest versions"
 
 
 def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:

@@ -280,6 +280,8 @@ def tables(directory: Path, output: Output) -> None:
                     "parts": len(parts) if is_stored else None,
                     "question": table.question,
                     "columns": {column.name: column.type for column in table.columns},
+                    "path": str(found.data / table.path) if state else None,
+                    "version": state.version if state else None,
                 }
             )
         output.rows(columns("table", "layer", "rows", "bytes", "parts", "question"), rows)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from barnabas.lake.declared_column import Column
+from barnabas.lake.declared_column import Column, Nested, parse_type
 
 MODULES: Final = (
     "barnabas.lake.facts.metadata_kinds",
@@ -119,27 +119,17 @@ _SIMPLE: Final = {
 @cache
 def arrow_type(text: str) -> pa.DataType:
     """Return the Arrow type for a type of Spark's DDL; of nested types, only arrays and structs."""
-    text = text.strip()
-    if text in _SIMPLE:
-        return _SIMPLE[text]
-    name, _, rest = text.partition("<")
-    if name == "array" and rest.endswith(">"):
-        return pa.list_(pa.field("element", arrow_type(rest[:-1])))
-    if name == "struct" and rest.endswith(">"):
-        fields = [part.partition(":") for part in _split(rest[:-1])]
-        return pa.struct([pa.field(field.strip(), arrow_type(inner)) for field, _, inner in fields])
-    raise ValueError(f"{text!r} is not a type that facts may have")
+    return _arrow(parse_type(text))
 
 
-def _split(text: str) -> Iterator[str]:
-    """Split at commas that are not inside of angle brackets."""
-    depth = start = 0
-    for position, letter in enumerate(text):
-        depth += (letter == "<") - (letter == ">")
-        if letter == "," and depth == 0:
-            yield text[start:position]
-            start = position + 1
-    yield text[start:]
+def _arrow(kind: str | Nested) -> pa.DataType:
+    if isinstance(kind, str) and kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if isinstance(kind, Nested) and kind.name == "array":
+        return pa.list_(pa.field("element", _arrow(kind.members[0][1])))
+    if isinstance(kind, Nested) and kind.name == "struct":
+        return pa.struct([pa.field(name, _arrow(inner)) for name, inner in kind.members])
+    raise ValueError(f"{kind!r} is not a type that facts may have")
 
 
 def fact_batch(cluster_id: str, log: str, kind: str, facts: Sequence[Fact]) -> pa.RecordBatch:

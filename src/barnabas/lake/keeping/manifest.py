@@ -1,7 +1,9 @@
 """A manifest: the content of a lake at one commit, as the parts of each table and the progress of each stream. Pure.
 
 Its one rule: a manifest is an immutable value with all there is to know; `after` returns the next one. A part is a directory of
-Parquet files, named by its path below the lake's data. Parts never change: a commit only changes which parts are named.
+Parquet files, named by its path below the lake's data. Parts never change: a commit only changes which parts are named. A table
+has a version of its own, that of its Delta log, which a commit raises if it changes the table: so a manifest states which
+versions belong together.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ class TableState:
     """Parts whose rows stay: appended ones, and those of facts that have ended."""
     present: Mapping[str, Parts] = field(default_factory=dict)
     """For each stream, the parts that its next batch replaces: open facts, or all rows of a table in mode FULL."""
+    version: int = 0
+    """The version of its Delta log."""
+    created_ms: int = 0
 
     @property
     def parts(self) -> Parts:
@@ -85,14 +90,22 @@ def after(manifest: Manifest, batch: BatchDone, time_ms: int) -> Manifest:
     """Return the manifest with one more batch. Raises IncompatibleError."""
     tables = dict(manifest.tables)
     for path, change in batch.tables.items():
-        before = tables.get(path) or TableState({})
+        before = tables.get(path) or TableState({}, version=-1, created_ms=time_ms)
         present = dict(before.present)
         if change.present is not None:
             present[batch.stream] = change.present
         columns = merged_columns(path, before.columns, change.columns)
-        tables[path] = TableState(columns, before.lasting + change.added, present)
+        tables[path] = _next(
+            before, replace(before, columns=columns, lasting=before.lasting + change.added, present=present)
+        )
     streams = {**manifest.streams, batch.stream: batch.state}
     return Manifest(manifest.version + 1, time_ms, tables, streams)
+
+
+def _next(before: TableState, after: TableState) -> TableState:
+    """Return the table with the next version if it is new, or has other columns or parts than before."""
+    is_same = before.version >= 0 and (before.columns, before.parts) == (after.columns, after.parts)
+    return after if is_same else replace(after, version=before.version + 1)
 
 
 def after_compaction(manifest: Manifest, table: str, merged: Parts, into: Parts, time_ms: int) -> Manifest:
@@ -100,15 +113,16 @@ def after_compaction(manifest: Manifest, table: str, merged: Parts, into: Parts,
     state = manifest.tables[table]
     gone = set(merged)
     lasting = into + tuple(part for part in state.lasting if part not in gone)
-    tables = {**manifest.tables, table: replace(state, lasting=lasting)}
+    tables = {**manifest.tables, table: _next(state, replace(state, lasting=lasting))}
     return replace(manifest, version=manifest.version + 1, time_ms=time_ms, tables=tables)
 
 
 def with_others(
     manifest: Manifest, tables: Mapping[str, TableState], streams: Mapping[str, StreamState], time_ms: int
 ) -> Manifest:
-    """Return the manifest with tables and streams of another lake added."""
-    return Manifest(manifest.version + 1, time_ms, {**manifest.tables, **tables}, {**manifest.streams, **streams})
+    """Return the manifest with tables and streams of another lake added. The tables begin with their first version."""
+    added = {path: replace(table, version=0, created_ms=time_ms) for path, table in tables.items()}
+    return Manifest(manifest.version + 1, time_ms, {**manifest.tables, **added}, {**manifest.streams, **streams})
 
 
 def stream_path(stream: str) -> str:
@@ -134,7 +148,13 @@ def to_text(manifest: Manifest) -> str:
         "version": manifest.version,
         "time_ms": manifest.time_ms,
         "tables": {
-            path: {"columns": dict(table.columns), "lasting": table.lasting, "present": dict(table.present)}
+            path: {
+                "columns": dict(table.columns),
+                "lasting": table.lasting,
+                "present": dict(table.present),
+                "version": table.version,
+                "created_ms": table.created_ms,
+            }
             for path, table in manifest.tables.items()
         },
         "streams": {
@@ -152,13 +172,15 @@ def to_text(manifest: Manifest) -> str:
 
 
 def from_text(text: str) -> Manifest:
-    """Parse a manifest. Raises ValueError or KeyError."""
+    """Parse a manifest, also one without versions of tables, of the first format. Raises ValueError or KeyError."""
     document: dict[str, Any] = json.loads(text)
     tables = {
         path: TableState(
             table["columns"],
             tuple(table["lasting"]),
             {stream: tuple(parts) for stream, parts in table["present"].items()},
+            table.get("version", 0),
+            table.get("created_ms", 0),
         )
         for path, table in document["tables"].items()
     }

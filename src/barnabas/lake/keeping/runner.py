@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.lake.declared_column import schema_of
+from barnabas.lake.keeping import parquet_times
 from barnabas.lake.keeping.checks import Checked, check
 from barnabas.lake.keeping.feeds import Feed
 from barnabas.lake.keeping.manifest import BatchDone, Parts, StreamState, TableChange, stream_path
+from barnabas.lake.keeping.publishing import files_of
 from barnabas.lake.keeping.store import CHECKPOINTS, REBUILD, LakeError, Writer
 from barnabas.lake.keeping.table_reading import column_types, read_parts, read_table
 from barnabas.lake.tables.declaration import Mode, Table
@@ -80,6 +82,7 @@ class Runner:
         compact_parts: int = COMPACT_PARTS,
     ) -> None:
         self.spark, self.writer, self._watch = spark, writer, watch
+        spark.conf.set(*parquet_times.SETTING)
         self._shards = shards or spark.sparkContext.defaultParallelism
         self._compact_parts = compact_parts
         self._swept = writer.manifest.version
@@ -323,7 +326,7 @@ def _existing(data: Path, part: str, *below: str) -> list[Parts]:
 
 
 def _files(part: Path) -> Iterable[Path]:
-    return part.rglob("*.parquet")
+    return files_of(part, (".",))
 
 
 def rows_of(part: Path) -> int:

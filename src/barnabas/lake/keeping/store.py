@@ -3,12 +3,15 @@
     lake.json             format, the data directory, and the sources of the lake
     lock                  held by the one process that writes
     data-1/commits/       a manifest for each commit; the newest is the lake
-    data-1/<layer>/...    parts of tables; data-1/state/...: open facts by stream; data-1/checkpoints/...: Spark's checkpoints
+    data-1/<layer>/...    tables, each a directory of parts with a Delta log; data-1/state/...: open facts by stream
+    data-1/checkpoints/   Spark's checkpoints
     log/                  Spark's log
 
 Its one rule: a part is written first, and named by a manifest afterwards, in one atomic step. So a reader sees all tables as of
-one commit. No manifest names what a killed writer left, and the next writer sweeps it. Parts and manifests that were replaced
-stay for a while for current readers. This module knows neither Spark nor any table.
+one commit. The Delta logs follow (`publishing`). No manifest names what a killed writer left, and the next writer sweeps it.
+Parts and manifests that were replaced stay for a while for current readers. The lock keeps a second writer away. Should it
+fail, as it may on a network file system, creating the next manifest decides: the writer that comes second fails, and has
+changed nothing. This module knows neither Spark nor any table.
 """
 
 from __future__ import annotations
@@ -29,10 +32,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from barnabas.lake.keeping import delta_log, parquet_times, publishing
 from barnabas.lake.keeping import manifest as manifests
 from barnabas.lake.keeping.manifest import BatchDone, IncompatibleError, Manifest, Parts
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+WITH_INT96: Final = 1
+"""The format without Delta logs, and with times as INT96, which a rebuild can take observations from."""
 SETTINGS_FILE: Final = "lake.json"
 LOCK_FILE: Final = "lock"
 COMMITS: Final = "commits"
@@ -110,14 +116,16 @@ class Lake:
         self.path = path.absolute()
         self.settings = read_settings(self.path)
         if self.settings.format != FORMAT:
-            raise LakeFormatError(
-                f"{path} has format {self.settings.format}, this version needs {FORMAT}; {REBUILD} writes the lake anew"
-            )
+            raise LakeFormatError(_unknown_format(path, self.settings.format))
         self.data = self.path / self.settings.data
 
     def manifest(self) -> Manifest:
         """Return the manifest of the last commit."""
         return newest(self.data / COMMITS)
+
+
+def _unknown_format(path: Path, found: int) -> str:
+    return f"{path} has format {found}, this version needs {FORMAT}; {REBUILD} writes the lake anew"
 
 
 def newest(commits: Path) -> Manifest:
@@ -211,6 +219,8 @@ class Writer:
     def open(self) -> Self:
         """Continue with the existing data, and sweep what killed writers and long-gone readers left."""
         self._open(Lake(self.path).data)
+        for _ in publishing.reconcile(self.data, self.manifest, self._grace_ms / 1000):
+            self.on_step("log reconciled")
         for old in self.path.glob(f"{_DATA}*"):
             at_ms = self.settings.replaced.get(old.name)
             if old != self.data and (at_ms is None or self._clock_ms() - at_ms >= self._grace_ms):
@@ -229,7 +239,9 @@ class Writer:
 
         Raises LakeFormatError if they cannot be read.
         """
-        old = Lake(self.path).data
+        if self.settings.format not in (FORMAT, WITH_INT96):
+            raise LakeFormatError(_unknown_format(self.path, self.settings.format))
+        old = self.path / self.settings.data
         before = newest(old / COMMITS)
         taken = {table: before.tables[table] for table in tables if table in before.tables}
         if not taken:
@@ -238,6 +250,9 @@ class Writer:
         checkpoints = [f"{CHECKPOINTS}/{manifests.stream_path(name)}" for name in states]
         for part in [*(part for table in taken.values() for part in table.parts), *checkpoints]:
             shutil.copytree(old / part, self.data / part, dirs_exist_ok=True)
+        if self.settings.format == WITH_INT96:
+            for file in publishing.files_of(self.data, (part for table in taken.values() for part in table.parts)):
+                parquet_times.to_microseconds(file)
         for path in checkpoints:
             _sync_tree(self.data / path, until=self.data)
         with self._mutex:
@@ -313,9 +328,19 @@ class Writer:
         self.on_step("manifest named")
         _sync_directory(commits)
         self.on_step("commits synced")
-        self.manifest = after
+        before_commit, self.manifest = self.manifest, after
+        self._publish(before_commit)
         self._staged.difference_update([part for part in self._staged if any(_is_in(name, part) for name in added)])
         return after
+
+    def _publish(self, before: Manifest) -> None:
+        try:
+            for _ in publishing.publish(self.data, before, self.manifest, self._grace_ms / 1000):
+                self.on_step("log written")
+        except FileExistsError as error:
+            raise LakeError(
+                f"{error.filename} already exists: another program has written to this table, which is only for reading"
+            ) from None
 
     def sweep(self) -> None:
         """Remove manifests replaced long ago, and parts that no manifest names and that are not being written."""
@@ -336,10 +361,12 @@ class Writer:
                 | set(kept[-1].parts() if kept else ())
                 | self._staged
             )
-            above = {str(parent) for part in named for parent in Path(part).parents}
-            for part in _unnamed(self.data, "", named, above):
+            logs = {f"{table}/{delta_log.LOG}" for manifest in kept[-1:] for table in manifest.tables}
+            above = {str(parent) for part in named | logs for parent in Path(part).parents}
+            for part in _unnamed(self.data, "", named | logs, above):
                 shutil.rmtree(self.data / part, ignore_errors=True)
                 self.on_step("part removed")
+            publishing.checkpoint_and_trim(self.data, self.manifest, self._grace_ms / 1000, expired)
 
 
 def _unnamed(data: Path, below: str, named: set[str], above: set[str]) -> Iterator[str]:
