@@ -57,7 +57,7 @@ def administered(mix: Mix) -> Iterator[sync.Admin]:
 
 def replicas_of(admin: sync.Admin, topics: list[str]) -> dict[tuple[str, int], tuple[int, ...]]:
     return {
-        (topic, each.partition_index): each.replicas
+        (str(topic), each.partition_index): each.replicas
         for topic, found in admin.describe_topics(topics).items()
         if not isinstance(found, KafkaError)
         for each in found.partitions
@@ -93,7 +93,7 @@ def lead(admin: sync.Admin, targets: Places) -> None:
 
 def leaders_of(admin: sync.Admin, topics: list[str]) -> dict[tuple[str, int], int]:
     return {
-        (topic, each.partition_index): each.leader_id
+        (str(topic), each.partition_index): each.leader_id
         for topic, found in admin.describe_topics(topics).items()
         if not isinstance(found, KafkaError)
         for each in found.partitions
