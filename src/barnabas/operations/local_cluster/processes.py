@@ -121,7 +121,7 @@ def send(cluster: LocalCluster, node_id: int, number: signal.Signals) -> int:
 def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     """Stop nodes cleanly and wait until they have ended. Return those that had to be killed.
 
-    Nodes of Apache Kafka are stopped first and one after another: each waits for minutes if there is no active controller.
+    Nodes of Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
     """
     wanted = list(node_ids)
     alone = [[each] for each in wanted if each in cluster.nodes and cluster.nodes[each].is_apache]
