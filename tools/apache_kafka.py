@@ -12,6 +12,7 @@ import contextlib
 import functools
 import os
 import re
+import shlex
 import shutil
 import socket
 import struct
@@ -220,6 +221,18 @@ def run_tool(
     """Run a command line tool of Apache Kafka (`kafka-topics`, or a class) and return its output."""
     command = [*java_command(version, TOOL_JVM, "tools", tool_class(name, version)), *args]
     return subprocess.run(command, input=stdin or "", capture_output=True, text=True, timeout=timeout_s, check=False)
+
+
+def write_home(folder: Path, version: str = VERSION, jvm: Sequence[str] = SMALL_JVM) -> Path:
+    """Write `bin` as in a distribution of Apache Kafka: scripts that run the classes of the cached jars."""
+    commands = {name: java_command(version, TOOL_JVM, "tools", main) for name, main in TOOLS.items()}
+    commands["kafka-server-start"] = java_command(version, jvm, "server", "kafka.Kafka")
+    (folder / "bin").mkdir(parents=True)
+    for name, command in commands.items():
+        script = folder / "bin" / f"{name}.sh"
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        script.chmod(0o755)
+    return folder
 
 
 # ---- sockets

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import confluent_kafka as ck
 import pytest
-from tools.apache_kafka import HOST, ROOT, SMALL_JVM, TOOL_JVM, TOOLS, VERSION, Node, free_ports, java_command
+from tools.apache_kafka import HOST, ROOT, VERSION, Node, free_ports, write_home
 
 from tests.crash.clients import committed, consumer, create_topic, producer, read, wait_until
 from tests.interop.conftest import jars
@@ -38,21 +38,6 @@ def blocks() -> list[Block]:
     return [Block(*found) for found in BLOCK.findall(PAGE.read_text())]
 
 
-def shell_names(folder: Path) -> None:
-    """`bin` as in a distribution of Apache Kafka."""
-    commands = {name: java_command(VERSION, TOOL_JVM, "tools", main) for name, main in TOOLS.items()}
-    commands["kafka-server-start"] = java_command(VERSION, SMALL_JVM, "server", "kafka.Kafka")
-    folder.mkdir()
-    for name, command in commands.items():
-        script = folder / f"{name}.sh"
-        script.write_text(f'#!/bin/sh\nexec {" ".join(map(_quoted, command))} "$@"\n')
-        script.chmod(0o755)
-
-
-def _quoted(word: str) -> str:
-    return f"'{word}'"
-
-
 class Reader:
     """Does what the page says."""
 
@@ -61,7 +46,7 @@ class Reader:
         self.ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
         self.nodes: dict[str, Node] = {}
         self.environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        shell_names(directory / "bin")
+        write_home(directory)
 
     def do(self, block: Block) -> str:
         text = re.sub("|".join(PORTS), lambda found: self.ports[found[0]], block.text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.batches import Record, build_batch, decode_header, iterate_batches
+from barnabas.batches import Record, build_batch, decode_header, decode_records, iterate_batches
 from barnabas.raft import messages, requests
 from barnabas.raft.log import MemoryLog, OffsetAndEpoch
 from barnabas.raft.messages import LeaderView
@@ -635,6 +635,21 @@ def test_proposals_gather_while_the_disk_is_busy_and_become_one_batch() -> None:
     replica.flush()
     replica.process()
     assert replica.core.high_watermark == start + 5
+
+
+def test_all_records_of_a_batch_have_one_timestamp_as_apache_kafka_requires() -> None:
+    replica = elected(voters=voter_set(1), flushes=False)
+    start = replica.log.end_offset
+    first_ms = replica.now_ms
+    for number in range(3):
+        replica.propose(b"%d" % number)
+        replica.now_ms += 7
+    replica.flush()
+    replica.process()
+    data = replica.log.read(start, 1 << 20)
+    header = decode_header(data)
+    assert (header.base_timestamp, header.max_timestamp) == (first_ms, first_ms)
+    assert [each.timestamp for each in decode_records(data, 0, header)] == [first_ms] * 3
 
 
 def test_a_batch_is_not_larger_than_allowed_and_a_proposal_is_not_split() -> None:

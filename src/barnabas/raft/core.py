@@ -792,8 +792,9 @@ class RaftCore:
         self._proposed_bytes = 0
 
     def _append_values(self, proposals: list[_Proposal]) -> None:
+        timestamp = proposals[0].timestamp  # of all: Apache Kafka ends if records of a batch have different ones
         batch = build_batch(
-            (Record(0, each.timestamp, None, value) for each in proposals for value in each.values),
+            (Record(0, timestamp, None, value) for each in proposals for value in each.values),
             base_offset=self.log.end_offset,
             partition_leader_epoch=self.epoch,
         )

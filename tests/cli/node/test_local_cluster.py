@@ -11,6 +11,7 @@ import pytest
 
 from barnabas.operations.local_cluster import processes
 from barnabas.operations.local_cluster.directory import read
+from barnabas.operations.local_cluster.layout import nodes_of
 from tests.command_line import Process, invoke, spawn
 
 
@@ -75,3 +76,24 @@ def test_what_cannot_be_is_refused_before_anything_is_made(tmp_path: Path) -> No
     assert "--override" in invoke("cluster", "up", "--dir", new, "--override", "num.partitions=x", code=1).stderr
     assert "there is no cluster" in invoke("cluster", "status", "--dir", new, code=1).stderr
     assert not new.exists()
+
+
+def test_apache_kafka_is_refused_where_it_cannot_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = tmp_path / "new"
+    monkeypatch.delenv("KAFKA_HOME", raising=False)
+    up = ("cluster", "up", "--dir", new)
+    assert "Apache Kafka was not found" in invoke(*up, "--apache", 1, code=1).stderr
+    assert "not a distribution" in invoke(*up, "--apache", 1, "--kafka-home", tmp_path, code=1).stderr
+    monkeypatch.setenv("KAFKA_HOME", str(tmp_path))
+    assert "not a distribution" in invoke(*up, "--apache", 1, code=1).stderr
+    assert "4 of 3 brokers" in invoke(*up, "--apache", 4, code=2).stderr
+    assert "only be used with --apache" in invoke(*up, "--kafka-home", tmp_path, code=2).stderr
+    assert not new.exists()
+
+
+def test_the_last_brokers_run_apache_kafka() -> None:
+    made = nodes_of(3, apache=2)
+    assert [(each.node_id, each.is_apache) for each in made] == [(1, False), (2, True), (3, True)]
+    assert not any(each.is_apache for each in nodes_of(3, 3) if each.is_controller)
+    with pytest.raises(ValueError, match="4 of 3"):
+        nodes_of(3, apache=4)

@@ -6,6 +6,7 @@ Parses arguments and prints rows; directories, processes and questions are in `o
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import sys
@@ -31,9 +32,10 @@ DEFAULT_DIR = Path("cluster")
 VIEW_S = 2.0
 
 _STATE = Column("state", style=lambda value: {"running": "green", "paused": "yellow"}.get(value, "red"))
-_NODE_COLUMNS = columns("node", "roles", _STATE, "pid", "rack", "clients", "controller")
+_NODE_COLUMNS = columns("node", "program", "roles", _STATE, "pid", "rack", "clients", "controller")
 _LIVE_COLUMNS = columns(
     "node",
+    "program",
     "roles",
     _STATE,
     "pid",
@@ -54,6 +56,11 @@ _dir_option = click.option(
     default=DEFAULT_DIR,
     show_default=True,
     help="Directory of the cluster.",
+)
+_home_option = click.option(
+    "--kafka-home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory of a distribution of Apache Kafka.  [default: $KAFKA_HOME]",
 )
 _node_argument = click.argument("node", type=int)
 
@@ -81,6 +88,12 @@ def _existing(directory: Path) -> LocalCluster:
 )
 @click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn.")
 @click.option(
+    "--apache",
+    type=click.IntRange(0, 20),
+    help="Number of the brokers that run Apache Kafka: the last ones. Needs its distribution and Java 17.",
+)
+@_home_option
+@click.option(
     "--override", "overrides", multiple=True, metavar="KEY=VALUE", help="Setting of every node; may be repeated."
 )
 @click.option("--detach", is_flag=True, help="Return when the cluster is ready, and leave it running.")
@@ -90,6 +103,8 @@ def up(
     nodes: int | None,
     controllers: int | None,
     racks: str | None,
+    apache: int | None,
+    kafka_home: Path | None,
     overrides: tuple[str, ...],
     detach: bool,
     directory: Path,
@@ -104,11 +119,12 @@ def up(
     Examples:
       barnabas cluster up
       barnabas cluster up --nodes 3 --controllers 3 --racks a,b,c
+      barnabas cluster up --nodes 3 --apache 2 --kafka-home ~/kafka_2.13-4.3.1
       barnabas cluster up --dir /tmp/try --override log.retention.hours=1
     """
     from barnabas.operations.local_cluster import processes
 
-    local = _created(directory, nodes, controllers, racks, overrides)
+    local = _created(directory, nodes, controllers, racks, apache, kafka_home, overrides)
     with failures():
         stopped = [each for each in local.nodes if processes.pid_of(local, each) is None]
         started = {each: processes.start(local, each) for each in stopped}
@@ -136,23 +152,36 @@ def up(
 
 
 def _created(
-    directory: Path, nodes: int | None, controllers: int | None, racks: str | None, overrides: tuple[str, ...]
+    directory: Path,
+    nodes: int | None,
+    controllers: int | None,
+    racks: str | None,
+    apache: int | None,
+    kafka_home: Path | None,
+    overrides: tuple[str, ...],
 ) -> LocalCluster:
     from barnabas.operations.local_cluster import directory as directories
+    from barnabas.operations.local_cluster.apache import find_home
     from barnabas.operations.local_cluster.layout import nodes_of, settings_of
 
     path = directory.absolute()
     with failures():
         found = directories.read(path)
     if found is not None:
-        if nodes is not None or controllers is not None or racks is not None or overrides:
+        if any(each is not None for each in (nodes, controllers, racks, apache, kafka_home)) or overrides:
             raise Failure(
                 f"there is a cluster in {directory} already",
                 advice="leave out the options to start it again, or choose another --dir",
             )
         return found
     names = tuple(filter(None, (each.strip() for each in (racks or "").split(","))))
-    wanted = nodes_of(nodes or 3, controllers or 0, names)
+    if (apache or 0) > (nodes or 3):
+        raise click.UsageError(f"--apache: {apache} of {nodes or 3} brokers cannot run Apache Kafka.")
+    if kafka_home is not None and not apache:
+        raise click.UsageError("--kafka-home can only be used with --apache.")
+    wanted = nodes_of(nodes or 3, controllers or 0, names, apache or 0)
+    with failures():
+        home = find_home(kafka_home, os.environ) if apache else None
     try:
         settings = unique_keys(map(parse_override, overrides), "--override")
         ports = {"PLAINTEXT": 1, "CONTROLLER": 2}
@@ -163,7 +192,7 @@ def _created(
     if path.exists() and any(path.iterdir()):
         raise Failure(f"{directory} is not empty and has no cluster", advice="choose another --dir")
     with failures():
-        return directories.create(path, wanted, names, settings, _now_ms, random.SystemRandom())
+        return directories.create(path, wanted, names, settings, _now_ms, random.SystemRandom(), kafka_home=home)
 
 
 def _show_processes(local: LocalCluster, output: Output) -> None:
@@ -244,7 +273,7 @@ def _signalling(name: str, number: signal.Signals, short: str, done: str) -> cli
         with failures():
             pid = processes.send(local, node, number)
             if number is signal.SIGKILL:
-                processes.wait_stopped(local, node)
+                processes.wait_stopped(local, node, pid)
         click.echo(f"node {node}, process {pid}: {done}")
 
     return command
@@ -297,21 +326,28 @@ def stop(nodes: tuple[int, ...], directory: Path) -> None:
 
 @click.command("add", short_help="Add a broker to a cluster on this machine.")
 @click.argument("node", type=click.IntRange(min=1), required=False)
+@click.option("--apache", is_flag=True, help="The broker runs Apache Kafka. Needs its distribution and Java 17.")
+@_home_option
 @_dir_option
-def add(node: int | None, directory: Path) -> None:
+def add(node: int | None, apache: bool, kafka_home: Path | None, directory: Path) -> None:
     """Add a broker to a cluster on this machine and start it. Partitions move to it only when they are reassigned.
 
     \b
     Examples:
       barnabas cluster add
       barnabas cluster add 9
+      barnabas cluster add --apache --kafka-home ~/kafka_2.13-4.3.1
     """
     from barnabas.operations.local_cluster import directory as directories
     from barnabas.operations.local_cluster import processes
+    from barnabas.operations.local_cluster.apache import find_home
 
+    if kafka_home is not None and not apache:
+        raise click.UsageError("--kafka-home can only be used with --apache.")
     local = _existing(directory)
     with failures():
-        local, made = directories.added(local, node, _now_ms, random.SystemRandom())
+        home = find_home(kafka_home or local.kafka_home, os.environ) if apache else None
+        local, made = directories.added(local, node, _now_ms, random.SystemRandom(), kafka_home=home)
         processes.wait_ready(local, {made.node_id: processes.start(local, made.node_id)})
     pid = processes.pid_of(local, made.node_id)
     click.echo(f"node {made.node_id}, process {pid}: ready at {made.address('PLAINTEXT')}")

@@ -30,6 +30,8 @@ class LocalCluster(NamedTuple):
     nodes: Mapping[int, LocalNode]
     racks: tuple[str, ...]
     settings: Mapping[str, str]
+    kafka_home: Path | None = None
+    """The distribution of Apache Kafka that its nodes run, if there are any."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -70,14 +72,18 @@ def create(
     settings: Mapping[str, str],
     now_ms: Callable[[], int],
     random: Random,
+    *,
+    kafka_home: Path | None = None,
+    is_static: bool = False,
 ) -> LocalCluster:
     """Create the directory of a new cluster, with formatted log dirs and free ports."""
     placed = {node.node_id: node._replace(ports=ports) for node, ports in zip(nodes, _free_ports(nodes), strict=True)}
-    made = LocalCluster(path, "", placed, racks, settings)
+    made = LocalCluster(path, "", placed, racks, settings, kafka_home)
     for node_id in placed:
         made.directory(node_id).mkdir(parents=True, exist_ok=True)
-    made = made._replace(cluster_id=format_all(placed.values(), made.log_dir, now_ms, random))
-    _write(made)
+    cluster_id = format_all(placed.values(), made.log_dir, now_ms, random, is_static=is_static)
+    made = made._replace(cluster_id=cluster_id)
+    _write(made, is_static=is_static)
     return made
 
 
@@ -86,7 +92,11 @@ def read(path: Path) -> LocalCluster | None:
     try:
         found = json.loads((path / STATE_FILE).read_text())
         nodes = {each["node_id"]: LocalNode(**each) for each in found["nodes"]}
-        return LocalCluster(path, found["cluster_id"], nodes, tuple(found["racks"]), found["settings"])
+        home = found.get("kafka_home")
+        racks = tuple(found["racks"])
+        return LocalCluster(
+            path, found["cluster_id"], nodes, racks, found["settings"], None if home is None else Path(home)
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -94,34 +104,47 @@ def read(path: Path) -> LocalCluster | None:
 
 
 def added(
-    cluster: LocalCluster, wanted: int | None, now_ms: Callable[[], int], random: Random
+    cluster: LocalCluster,
+    wanted: int | None,
+    now_ms: Callable[[], int],
+    random: Random,
+    *,
+    kafka_home: Path | None = None,
+    is_controller: bool = False,
 ) -> tuple[LocalCluster, LocalNode]:
-    """Add a broker to the directory, with this id or a free one, and return the cluster with it. Raises OperationError."""
+    """Add a broker to the directory, with this id or a free one, and return the cluster with it. Raises OperationError.
+
+    With `kafka_home`, the node runs Apache Kafka. A new controller does not become a voter by itself, unless
+    `controller.quorum.auto.join.enable` is among the settings.
+    """
     if wanted in cluster.nodes:
         raise OperationError(f"the cluster in {cluster.path} has a node {wanted} already")
     brokers = [node.node_id for node in cluster.nodes.values() if node.is_broker]
     node_id = wanted or next(each for each in range(1, len(cluster.nodes) + 2) if each not in cluster.nodes)
-    node = LocalNode(node_id, True, False, {}, rack_of(len(brokers) + 1, cluster.racks))
+    rack = rack_of(len(brokers) + 1, cluster.racks)
+    node = LocalNode(node_id, True, is_controller, {}, rack, kafka_home is not None)
     (ports,) = _free_ports([node])
     node = node._replace(ports=ports)
-    larger = cluster._replace(nodes={**cluster.nodes, node_id: node})
+    larger = cluster._replace(nodes={**cluster.nodes, node_id: node}, kafka_home=kafka_home or cluster.kafka_home)
     larger.directory(node_id).mkdir(parents=True, exist_ok=True)
     format_joining(cluster.cluster_id, node_id, larger.log_dir(node_id), now_ms, random)
     _write(larger, only=node_id)
     return larger, node
 
 
-def _write(cluster: LocalCluster, only: int | None = None) -> None:
+def _write(cluster: LocalCluster, only: int | None = None, *, is_static: bool = False) -> None:
     """Write the settings of all nodes, or of a new one alone, and then the state file."""
     for node_id, node in cluster.nodes.items():
         if only in (None, node_id):
-            given = settings_of(node, cluster.nodes.values(), str(cluster.log_dir(node_id)), cluster.settings)
+            log_dir = str(cluster.log_dir(node_id))
+            given = settings_of(node, cluster.nodes.values(), log_dir, cluster.settings, is_static=is_static)
             cluster.properties(node_id).write_text(dumps(given))
     state = {
         "cluster_id": cluster.cluster_id,
         "nodes": [node._asdict() for node in cluster.nodes.values()],
         "racks": cluster.racks,
         "settings": dict(cluster.settings),
+        "kafka_home": None if cluster.kafka_home is None else str(cluster.kafka_home),
     }
     unfinished = cluster.path / f"{STATE_FILE}.{os.getpid()}"
     unfinished.write_text(json.dumps(state, indent=2))

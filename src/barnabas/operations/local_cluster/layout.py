@@ -20,13 +20,15 @@ MAX_REPLICATION_FACTOR: Final = 3
 
 
 class LocalNode(NamedTuple):
-    """One node: its id, its roles, the port of each listener, and its rack."""
+    """One node: its id, its roles, the port of each listener, its rack, and the program that it runs."""
 
     node_id: int
     is_broker: bool
     is_controller: bool
     ports: Mapping[str, int]
     rack: str | None = None
+    is_apache: bool = False
+    """Whether the node runs Apache Kafka instead of barnabas."""
 
     @property
     def listener_names(self) -> tuple[str, ...]:
@@ -48,12 +50,21 @@ def listener_names(*, is_broker: bool, is_controller: bool) -> tuple[str, ...]:
     return (CLIENTS,) * is_broker + (CONTROLLER,) * is_controller
 
 
-def nodes_of(nodes: int, controllers: int = 0, racks: Sequence[str] = ()) -> list[LocalNode]:
-    """Return the nodes, without ports. Raises ValueError."""
+def nodes_of(nodes: int, controllers: int = 0, racks: Sequence[str] = (), apache: int = 0) -> list[LocalNode]:
+    """Return the nodes, without ports. The last `apache` brokers run Apache Kafka. Raises ValueError."""
     if nodes < 1 or controllers < 0:
         raise ValueError(f"a cluster has at least one broker, not {nodes}, and no fewer controllers than none")
+    if not 0 <= apache <= nodes:
+        raise ValueError(f"{apache} of {nodes} brokers cannot run Apache Kafka")
     made = [
-        LocalNode(number, True, not controllers and number <= MAX_COMBINED_VOTERS, {}, rack_of(number, racks))
+        LocalNode(
+            number,
+            True,
+            not controllers and number <= MAX_COMBINED_VOTERS,
+            {},
+            rack_of(number, racks),
+            number > nodes - apache,
+        )
         for number in range(1, nodes + 1)
     ]
     made += [LocalNode(FIRST_CONTROLLER_ID + each, False, True, {}) for each in range(controllers)]

@@ -11,17 +11,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 
-from barnabas.config.properties import loads
+from barnabas.config.properties import dumps, loads
 from barnabas.operations.errors import OperationError
+from barnabas.operations.local_cluster import apache
 from barnabas.operations.local_cluster.directory import LocalCluster
 from barnabas.storage.log_dirs import lock_holder
 
 LOOK_AGAIN_S = 0.05
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
 LINES_OF_A_FAILURE = 5
 
@@ -40,7 +41,9 @@ def pid_of(cluster: LocalCluster, node_id: int) -> int | None:
     if sys.platform.startswith("linux"):
         return lock_holder(cluster.log_dir(node_id))
     try:
-        return int(loads(cluster.ready_file(node_id).read_text())["pid"])
+        pid = int(loads(cluster.ready_file(node_id).read_text())["pid"])
+        os.kill(pid, 0)  # Apache Kafka leaves its file behind
+        return pid
     except (OSError, KeyError, ValueError):
         return None
 
@@ -61,10 +64,22 @@ def start(cluster: LocalCluster, node_id: int) -> subprocess.Popen[bytes]:
         raise OperationError(f"node {node_id} is already running, as process {pid}")
     ready = cluster.ready_file(node_id)
     ready.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "barnabas", "serve", str(cluster.properties(node_id)), "--ready-file", str(ready)]
+    environment: dict[str, str] | None = None
+    if cluster.node(node_id).is_apache:
+        home = apache.find_home(cluster.kafka_home, os.environ)
+        command = apache.start_command(home, cluster.properties(node_id))
+        environment = apache.start_environment(cluster.directory(node_id), os.environ)
+    else:
+        properties = str(cluster.properties(node_id))
+        command = [sys.executable, "-m", "barnabas", "serve", properties, "--ready-file", str(ready)]
     with cluster.log_file(node_id).open("ab") as log:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
         )
 
 
@@ -76,13 +91,21 @@ def wait_ready(cluster: LocalCluster, started: dict[int, subprocess.Popen[bytes]
         for node_id, process in list(waiting.items()):
             if process.poll() is not None:
                 raise OperationError(f"node {node_id} did not start: {_last_lines(cluster.log_file(node_id))}")
-            if cluster.ready_file(node_id).exists():
+            if _is_ready(cluster, node_id, process.pid):
                 del waiting[node_id]
         if waiting and time.monotonic() > deadline_s:
             names = ", ".join(map(str, waiting))
             raise OperationError(f"the nodes {names} were not ready within {START_TIMEOUT_S:g} s")
         if waiting:
             time.sleep(LOOK_AGAIN_S)
+
+
+def _is_ready(cluster: LocalCluster, node_id: int, pid: int) -> bool:
+    """Return whether a node has its ready file. That of Apache Kafka is written here, when the node answers."""
+    node, ready = cluster.node(node_id), cluster.ready_file(node_id)
+    if node.is_apache and pid_of(cluster, node_id) is not None and not ready.exists() and apache.answers(node):
+        ready.write_text(dumps({"cluster.id": cluster.cluster_id, "node.id": str(node_id), "pid": str(pid)}))
+    return ready.exists()
 
 
 def send(cluster: LocalCluster, node_id: int, number: signal.Signals) -> int:
@@ -96,7 +119,17 @@ def send(cluster: LocalCluster, node_id: int, number: signal.Signals) -> int:
 
 
 def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
-    """Stop nodes cleanly and wait until they have ended. Return those that had to be killed."""
+    """Stop nodes cleanly and wait until they have ended. Return those that had to be killed.
+
+    Nodes of Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
+    """
+    wanted = list(node_ids)
+    alone = [[each] for each in wanted if each in cluster.nodes and cluster.nodes[each].is_apache]
+    together = [each for each in wanted if [each] not in alone]
+    return [killed for some in (*alone, together) for killed in _stop_at_once(cluster, some)]
+
+
+def _stop_at_once(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     running = {node_id: pid for node_id in node_ids if (pid := pid_of(cluster, node_id)) is not None}
     for pid in running.values():
         os.kill(pid, signal.SIGCONT)  # a paused process would not hear the next one
@@ -104,28 +137,39 @@ def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     left = _until_stopped(cluster, running, STOP_TIMEOUT_S)
     for node_id in left:
         os.kill(running[node_id], signal.SIGKILL)
-    return _until_stopped(cluster, {node_id: running[node_id] for node_id in left}, STOP_TIMEOUT_S) or left
+    return _until_stopped(cluster, {node_id: running[node_id] for node_id in left}, STOP_TIMEOUT_S) or list(left)
 
 
-def wait_stopped(cluster: LocalCluster, node_id: int) -> None:
+def wait_stopped(cluster: LocalCluster, node_id: int, pid: int) -> None:
     """Wait until a node that was killed is gone."""
-    _until_stopped(cluster, [node_id], STOP_TIMEOUT_S)
+    _until_stopped(cluster, {node_id: pid}, STOP_TIMEOUT_S)
 
 
-def _until_stopped(cluster: LocalCluster, node_ids: Iterable[int], timeout_s: float) -> list[int]:
+def _until_stopped(cluster: LocalCluster, running: Mapping[int, int], timeout_s: float) -> list[int]:
+    """Wait until these nodes have released their locks and their processes have ended. Return those that have not."""
     deadline_s = time.monotonic() + timeout_s
-    left = list(node_ids)
-    while (left := [each for each in left if pid_of(cluster, each) is not None]) and time.monotonic() < deadline_s:
+    while left := [each for each, pid in running.items() if pid_of(cluster, each) is not None or _is_alive(pid)]:
+        if time.monotonic() > deadline_s:
+            break
         time.sleep(LOOK_AGAIN_S)
     return left
 
 
+def _is_alive(pid: int) -> bool:
+    """Return whether a process has not ended. Apache Kafka releases its lock long before."""
+    return _state(pid) not in (None, "Z", "X")
+
+
 def _is_paused(pid: int) -> bool:
+    return _state(pid) == "T"
+
+
+def _state(pid: int) -> str | None:
+    """Return the state of a process as Linux has it, or None if it is gone or this is another system."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] == "T"
+        return None
 
 
 def _last_lines(path: Path) -> str:

@@ -31,6 +31,7 @@ def processes(local: LocalCluster) -> list[dict[str, Any]]:
     return [
         {
             "node": node_id,
+            "program": "Apache Kafka" if node.is_apache else "barnabas",
             "roles": node.roles,
             "state": state_of(local, node_id).value,
             "pid": pid_of(local, node_id),
