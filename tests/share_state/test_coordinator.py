@@ -12,6 +12,7 @@ from barnabas.share_state.state import TOPIC
 from barnabas.wire import ErrorCode, Uuid
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
 from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
@@ -119,6 +120,45 @@ def test_replaced_records_are_deleted_and_a_deleted_state_is_gone(tmp_path: Path
             gone = [delete.DeleteStateData(topic_id=topic_id(node), partitions=[delete.PartitionData()])]
             await node.persister.delete(delete(group_id="g", topics=gone))
             assert (await node.persister.read_summary(asked)).results[0].partitions[0].start_offset == -1
+        finally:
+            await node.stop()
+
+    asyncio.run(main())
+
+
+def test_the_state_of_a_deleted_topic_is_deleted(tmp_path: Path) -> None:
+    async def main() -> None:
+        node = await started(tmp_path)
+        try:
+            await initialize(node)
+            machine = node.share_state.machines.machine(0)
+            assert len(machine.image.states) == 1
+            await ask(node.addresses["PLAINTEXT"], DeleteTopicsRequest(topic_names=["t"], timeout_ms=10_000), 5)
+            async with asyncio.timeout(30):
+                while machine.image.states:
+                    await asyncio.sleep(0.01)
+        finally:
+            await node.stop()
+
+    asyncio.run(main())
+
+
+def test_a_share_partition_that_nobody_writes_to_gets_one_snapshot(tmp_path: Path) -> None:
+    async def main() -> None:
+        node = await started(tmp_path, **{"share.coordinator.cold.partition.snapshot.interval.ms": "1"})
+        try:
+            await initialize(node)
+            machine = node.share_state.machines.machine(0)
+            (state,) = machine.image.states.values()
+            async with asyncio.timeout(30):
+                while machine.image.states and next(iter(machine.image.states.values())) == state:
+                    await asyncio.sleep(0.005)
+                    await node.share_state.snapshot_cold()
+            (again,) = machine.image.states.values()
+            assert again.snapshot_epoch == 1 and again.write_timestamp_ms > again.create_timestamp_ms
+            await asyncio.sleep(0.01)
+            await node.share_state.snapshot_cold()
+            assert machine.log.log_end_offset == 2
         finally:
             await node.stop()
 
