@@ -346,6 +346,10 @@ def _describe_quorum(names: Cast, version: int) -> dict[str, Any]:
     return {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
 
 
+def _share_state(names: Cast, version: int) -> dict[str, Any]:
+    return {"group_id": "shared", "topics": [{"topic_id": names.topic_id, "partitions": [{"partition": 0}]}]}
+
+
 def _consumer_groups(names: Cast, version: int) -> dict[str, Any]:
     return {"group_ids": [names.consumer_group], "include_authorized_operations": True}
 
@@ -536,6 +540,11 @@ def cases() -> list[Case]:
             0,
         ),
         _case("ControllerRegistration", lambda n, v: {"controller_id": 77, "incarnation_id": NOBODYS_ID}),
+        _case("InitializeShareGroupState", _share_state),
+        _case("ReadShareGroupState", _share_state),
+        _case("WriteShareGroupState", _share_state),
+        _case("DeleteShareGroupState", _share_state),
+        _case("ReadShareGroupStateSummary", _share_state),
         _case("GetTelemetrySubscriptions", lambda n, v: {}),
         _case("PushTelemetry", lambda n, v: {"client_instance_id": NOBODYS_ID}),
         _case("AssignReplicasToDirs", lambda n, v: {"broker_id": 77, "broker_epoch": 5}),

@@ -31,6 +31,8 @@ from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
+from barnabas.share_state.coordinator import ShareCoordinator
+from barnabas.share_state.persister import Persister
 from barnabas.steps import at_once
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import APIS, ApiKey, ErrorCode, KafkaError, Message, Uuid
@@ -147,6 +149,14 @@ class MemoryNode(NodeServices):
     @property
     def groups(self) -> GroupCoordinator:
         return self.memory_groups.coordinator
+
+    @property
+    def share_state(self) -> ShareCoordinator:
+        raise AssertionError("there is no share coordinator here")
+
+    @property
+    def persister(self) -> Persister:
+        raise AssertionError("there is no share coordinator here")
 
     @property
     def transactions(self) -> TransactionCoordinator:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from barnabas.replicas.fetch_sessions import FetchSessions
     from barnabas.replicas.log_directories import LogDirectories
     from barnabas.replicas.replicas import Replicas
+    from barnabas.share_state.coordinator import ShareCoordinator
+    from barnabas.share_state.persister import Persister
     from barnabas.transactions.coordinator import TransactionCoordinator
 
 R = TypeVar("R")
@@ -131,6 +133,12 @@ class Services(Protocol):
 
     @property
     def transactions(self) -> TransactionCoordinator: ...
+
+    @property
+    def share_state(self) -> ShareCoordinator: ...
+
+    @property
+    def persister(self) -> Persister: ...
 
     @property
     def quorum_leader_id(self) -> int:

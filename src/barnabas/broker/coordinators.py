@@ -1,4 +1,4 @@
-"""The group and transaction coordinators of a node, and the scheduler that both use."""
+"""The group, transaction and share coordinators of a node, and the scheduler that they use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import touched_topics
 from barnabas.replicas.partition import Partition
 from barnabas.replicated.scheduler import Scheduler
+from barnabas.share_state.coordinator import DeleteRecords, ShareCoordinator
+from barnabas.share_state.persister import Persister
+from barnabas.share_state.state import TOPIC as SHARE_STATE_TOPIC
 from barnabas.steps import Slices
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.markers import AskBroker, WriteMarkers
 from barnabas.transactions.producer_ids import Allocate, ProducerIds
 from barnabas.transactions.state import TOPIC as TRANSACTIONS_TOPIC
+from barnabas.wire.records.metadata import RemoveTopicRecord
 
 
 class LoopScheduler:
@@ -32,7 +36,7 @@ class LoopScheduler:
 
 
 class Coordinators:
-    """Both coordinators. `led` and `image_changed` pass on changes of leadership and metadata."""
+    """The three coordinators. `led` and `image_changed` pass on changes of leadership and metadata."""
 
     def __init__(
         self,
@@ -43,30 +47,40 @@ class Coordinators:
         random: Random,
         allocate_producer_ids: Allocate,
         write_markers: WriteMarkers,
+        delete_share_records: DeleteRecords,
+        create_topic: Callable[[str], None],
         ask_broker: AskBroker | None = None,
     ) -> None:
+        self.share_state = ShareCoordinator(config, image, scheduler, delete_share_records)
+        self.persister = Persister(
+            config().node_id, image, scheduler, self.share_state, ask_broker, lambda: create_topic(SHARE_STATE_TOPIC)
+        )
         self.groups = GroupCoordinator(config, image, scheduler, monotonic_ms, random)
         self.producer_ids = ProducerIds(allocate_producer_ids, monotonic_ms)
         self.transactions = TransactionCoordinator(
             config, image, scheduler, self.producer_ids, write_markers, ask_broker
         )
-        self._by_topic: dict[str, GroupCoordinator | TransactionCoordinator] = {
+        self._by_topic: dict[str, GroupCoordinator | TransactionCoordinator | ShareCoordinator] = {
             OFFSETS_TOPIC: self.groups,
             TRANSACTIONS_TOPIC: self.transactions,
+            SHARE_STATE_TOPIC: self.share_state,
         }
 
     def start(self) -> None:
         self.transactions.start()
+        self.share_state.start()
 
     def stop(self) -> None:
         self.transactions.stop()
         self.producer_ids.stop()
         self.groups.stop()
+        self.share_state.stop()
 
     async def wait_loaded(self) -> None:
         """Wait until all partitions led now are loaded or have failed to load."""
         await self.groups.machines.wait_loaded()
         await self.transactions.machines.wait_loaded()
+        await self.share_state.machines.wait_loaded()
 
     def led(self, partition: Partition, leads: bool) -> None:
         """Handle a change of leadership: this broker now leads the partition, or no longer does."""
@@ -81,3 +95,6 @@ class Coordinators:
         """Handle a new image. A subscriber of the metadata loop."""
         yield from self.groups.image_changed(old, new, touched_topics(records))
         self.transactions.image_changed(old, new)
+        deleted = {record.topic_id for record in records if isinstance(record, RemoveTopicRecord)}
+        if deleted:
+            self.share_state.topics_deleted(deleted)

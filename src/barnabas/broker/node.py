@@ -34,7 +34,7 @@ from barnabas.broker.topic_creation import TopicCreation
 from barnabas.client.errors import AuthenticationError, TlsError
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import Endpoint, address_text, parse_loopback_address
-from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server import METRICS, METRICS_LISTENER
 from barnabas.config.server_config import ServerConfig
@@ -66,11 +66,13 @@ if TYPE_CHECKING:
     from barnabas.broker.coordinators import Coordinators
     from barnabas.broker.metrics.listener import MetricsListener
     from barnabas.groups.coordinator import GroupCoordinator
+    from barnabas.share_state.coordinator import ShareCoordinator
+    from barnabas.share_state.persister import Persister
     from barnabas.transactions.coordinator import TransactionCoordinator
 
 
 MAX_FETCH_WAIT_MS = 500
-COORDINATORS_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
+COORDINATORS_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC)
 
 
 class NodeError(Exception):
@@ -176,6 +178,8 @@ class Node(NodeServices):
                 self.surroundings.random_for("groups"),
                 self._allocate_producer_ids,
                 partial(write_markers, self),
+                self._delete_share_records,
+                lambda name: self.topic_creation.begin([name]),
                 self.replication.others.ask,
             )
             for partition in self.replicas:
@@ -191,6 +195,14 @@ class Node(NodeServices):
     @property
     def transactions(self) -> TransactionCoordinator:
         return self.coordinators.transactions
+
+    @property
+    def share_state(self) -> ShareCoordinator:
+        return self.coordinators.share_state
+
+    @property
+    def persister(self) -> Persister:
+        return self.coordinators.persister
 
     @property
     def quorum_leader_id(self) -> int:
@@ -687,6 +699,9 @@ class Node(NodeServices):
         if self._is_stopping and _is_fenced(new, self.config.node_id):
             # Before a client reads in Metadata that no broker is left: some clients then forget this one for good.
             self._server.dismiss_clients()
+
+    def _delete_share_records(self, partition_id: int, offset: int) -> None:
+        self.replicas.leader(SHARE_GROUP_STATE_TOPIC, partition_id).delete_records(offset)
 
     def _image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None] | None:
         return None if self._coordinators is None else self._coordinators.image_changed(old, new, records)

@@ -66,6 +66,8 @@ from barnabas.replicated.decision import Result
 from barnabas.replicated.loop import Appended, ignore_appended
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS
+from barnabas.share_state.coordinator import ShareCoordinator
+from barnabas.share_state.persister import Persister
 from barnabas.slices import in_slices
 from barnabas.steps import Slices, result_of
 from barnabas.storage.checkpoints import TopicPartition
@@ -265,6 +267,8 @@ class ReadOnlyNode(NodeServices):
             surroundings.random_for("groups"),
             self._allocate_producer_ids,
             _write_no_markers,
+            lambda partition_id, offset: None,
+            lambda name: None,
         )
         self.controller = ReadOnlyController(self)
         self.topic_creation = TopicCreation(self.controller, config)
@@ -288,6 +292,14 @@ class ReadOnlyNode(NodeServices):
     @property
     def transactions(self) -> TransactionCoordinator:
         return self.coordinators.transactions
+
+    @property
+    def share_state(self) -> ShareCoordinator:
+        return self.coordinators.share_state
+
+    @property
+    def persister(self) -> Persister:
+        return self.coordinators.persister
 
     @property
     def quorum_leader_id(self) -> int:

@@ -50,6 +50,16 @@ def broker_default(name: str) -> Value:
     return broker.definitions()[name].default_value()
 
 
+def effective(name: str, of_group: Mapping[str, str], broker_number: Callable[[str], int]) -> int:
+    """Return the number of a group, limited to the bounds that the broker has now, or the broker's if it has none."""
+    text = of_group.get(name)
+    if text is None:
+        return broker_number(definitions()[name].synonyms[0].name)
+    _, min_name, max_name = bounds()[name]
+    value = min(int(text), broker_number(max_name))
+    return value if min_name is None else max(value, broker_number(min_name))
+
+
 def validate(configs: Mapping[str, str | None], broker_value: Callable[[str], Value] = broker_default) -> None:
     """Validate all configs of a group. `broker_value` returns bounds and defaults. Raises `ConfigError`."""
     if nulls := [name for name, text in configs.items() if text is None]:

@@ -24,11 +24,11 @@ from barnabas.groups.classic.requests import (
     Write,
     join_failed,
 )
-from barnabas.groups.errors import response_error
 from barnabas.groups.image import GroupMetadata
 from barnabas.groups.shard import Shard, Timer
 from barnabas.groups.shards import Shards
 from barnabas.replicated.decision import Records, Result
+from barnabas.replicated.errors import response_error
 from barnabas.replicated.scheduler import Scheduler
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.codec import MAX_STRING_LENGTH

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from barnabas.config.group import effective
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups.assignors import ASSIGNORS
 from barnabas.groups.classic.settings import ClassicSettings
@@ -38,11 +39,7 @@ def consumer_settings(config: ServerConfig, of_group: Mapping[str, str]) -> Cons
     """Return the settings of a group. Its own are limited to the bounds that the broker has now."""
 
     def bounded(name: str) -> int:
-        text = of_group.get(f"consumer.{name}")
-        if text is None:
-            return config.get_int(f"group.consumer.{name}")
-        least, most = config.get_int(f"group.consumer.min.{name}"), config.get_int(f"group.consumer.max.{name}")
-        return min(max(int(text), least), most)
+        return effective(f"consumer.{name}", of_group, config.get_int)
 
     policy = (config.get_str("group.consumer.migration.policy") or "").lower()
     given = config.get_list("group.consumer.assignors")

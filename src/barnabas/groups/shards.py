@@ -16,10 +16,10 @@ from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import replay
 from barnabas.groups.classic.settings import ClassicSettings
-from barnabas.groups.errors import response_error
 from barnabas.groups.image import EMPTY_IMAGE, GroupsImage
 from barnabas.groups.shard import Shard
 from barnabas.metadata.image import MetadataImage
+from barnabas.replicated.errors import response_error
 from barnabas.replicated.loop import Decision
 from barnabas.replicated.machines import Coordinator, Machine, Machines
 from barnabas.replicated.placement import partition_for

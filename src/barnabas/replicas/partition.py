@@ -392,6 +392,21 @@ class Partition:
             if len(self._leading.maximal_isr) < least:
                 raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
+    def delete_records(self, offset: int) -> int:
+        """Delete the records before the offset, and return it; -1 is the high watermark.
+
+        Raises OFFSET_OUT_OF_RANGE if it is not committed, and POLICY_VIOLATION if records are only compacted.
+        """
+        log = self.log
+        if log.config.compact and not log.config.delete:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION)
+        if offset == -1:
+            offset = self.high_watermark
+        if not 0 <= offset <= self.high_watermark:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        log.advance_log_start_offset(offset)
+        return offset
+
     async def wait_deleted(self, offset: int) -> None:
         """Wait until all replicas on live brokers begin at `offset` or later. The caller sets the timeout.
 

@@ -233,6 +233,11 @@ REQUIRED: Final[Mapping[str, tuple[Required, ...]]] = MappingProxyType(
         "AddRaftVoter": _ALTERS,
         "RemoveRaftVoter": _ALTERS,
         "UpdateRaftVoter": _NODES,
+        "InitializeShareGroupState": _NODES,
+        "ReadShareGroupState": _NODES,
+        "WriteShareGroupState": _NODES,
+        "DeleteShareGroupState": _NODES,
+        "ReadShareGroupStateSummary": _NODES,
     }
 )
 """By API, of other versions of Kafka too. An API with no permissions answers everyone."""

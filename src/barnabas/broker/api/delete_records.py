@@ -27,8 +27,6 @@ from barnabas.wire.messages.delete_records import DeleteRecordsRequest, DeleteRe
 Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
 Row = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
-HIGH_WATERMARK = -1
-
 
 class Unfinished(NamedTuple):
     """A row of the response that is valid once the low watermark of the partition has reached the offset."""
@@ -95,7 +93,7 @@ def _row(context: Context, may: bool, name: str, index: int, offset: int, unfini
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         partition = replicas.leader(name, index)
         try:
-            offset = _delete(partition, offset)
+            offset = partition.delete_records(offset)
             row.low_watermark = partition.low_watermark
             if row.low_watermark < offset:
                 unfinished.append(Unfinished(row, partition, offset))
@@ -104,16 +102,3 @@ def _row(context: Context, may: bool, name: str, index: int, offset: int, unfini
     except KafkaError as error:
         row.error_code = error.code
     return row
-
-
-def _delete(partition: Partition, offset: int) -> int:
-    """Delete the records before the offset, and return it, or the high watermark for -1."""
-    log = partition.log
-    if log.config.compact and not log.config.delete:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION)
-    if offset == HIGH_WATERMARK:
-        offset = partition.high_watermark
-    if not 0 <= offset <= partition.high_watermark:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    log.advance_log_start_offset(offset)
-    return offset

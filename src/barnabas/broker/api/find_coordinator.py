@@ -3,8 +3,7 @@
 A key is a group (needs DESCRIBE on it), from version 1 on a transactional id (DESCRIBE), from version 6 on a share
 partition `group:topic id:partition` (CLUSTER_ACTION). Its coordinator is the leader of the key's partition of the
 internal topic. If that topic does not exist, it is created. Until the partition has a live leader, the response is
-COORDINATOR_NOT_AVAILABLE. An unknown key type is INVALID_REQUEST for the whole request. Not done: a share coordinator;
-for a share partition the response names a broker that does not have one yet.
+COORDINATOR_NOT_AVAILABLE. An unknown key type is INVALID_REQUEST for the whole request.
 """
 
 from __future__ import annotations

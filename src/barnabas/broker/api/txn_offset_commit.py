@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from barnabas.broker.context import Context
 from barnabas.broker.offset_topics import TopicRows, touchable
-from barnabas.groups.errors import response_error
 from barnabas.groups.shards import TOPIC
 from barnabas.replicated.decision import Producer
+from barnabas.replicated.errors import response_error
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.slices import in_slices
 from barnabas.storage import TopicPartition

@@ -26,7 +26,7 @@ from barnabas.groups.classic.requests import (
     join_failed,
 )
 from barnabas.groups.classic.state import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
-from barnabas.groups.errors import response_error
+from barnabas.replicated.errors import response_error
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupResponse
 

@@ -8,7 +8,7 @@ from barnabas.groups.classic.rebalancing import fail_syncs, rebalance_or_complet
 from barnabas.groups.classic.records import group_record
 from barnabas.groups.classic.requests import AnswerSync, Moment, Sync, Write, sync_failed
 from barnabas.groups.classic.state import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
-from barnabas.groups.errors import response_error
+from barnabas.replicated.errors import response_error
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 

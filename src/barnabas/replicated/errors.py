@@ -1,4 +1,4 @@
-"""Errors of the log as clients of the group coordinator see them."""
+"""Errors of the log as clients of a coordinator see them."""
 
 from __future__ import annotations
 
