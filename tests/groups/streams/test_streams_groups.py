@@ -7,6 +7,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 from barnabas.groups.streams.group import State, StreamsGroup
+from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.security.authorizer import AuthorizerSettings
+from barnabas.security.principal import KafkaPrincipal
 from barnabas.wire import ErrorCode, Message
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
@@ -15,12 +18,17 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from barnabas.wire.records.metadata import FeatureLevelRecord
+from tests.broker.topic_captures import allow
 from tests.groups.harness import Clients, topic
 
 Request = StreamsGroupHeartbeatRequest
 ENABLED: list[Message] = [FeatureLevelRecord(name="streams.version", feature_level=1)]
 TOPICS = [*ENABLED, *topic("lines", 4)]
 AT_ONCE = {"group.streams.initial.rebalance.delay.ms": "0", "group.streams.assignment.interval.ms": "0"}
+
+
+WITH_ACLS = AuthorizerSettings(enabled=True, super_users=frozenset({"User:ANONYMOUS"}))
+ALICE = KafkaPrincipal("User", "alice")
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -44,17 +52,19 @@ class Thread:
         member_id: str,
         *subtopologies: StreamsGroupHeartbeatRequest.Subtopology,
         process_id: str | None = None,
+        **peer: Any,
     ) -> None:
         self.member_id, self.epoch = member_id, 0
         self.active: dict[str, list[int]] = {}
         self.standby: dict[str, list[int]] = {}
         self._clients = clients
+        self._peer = peer
         self._subtopologies = list(subtopologies) or [subtopology("lines")]
         self._process_id = process_id or f"process of {member_id}"
 
     async def ask(self, **fields: Any) -> StreamsGroupHeartbeatResponse:
         given = {"group_id": "g", "member_id": self.member_id, "member_epoch": self.epoch, **fields}
-        response: StreamsGroupHeartbeatResponse = await self._clients.ask(Request(**given), 0)
+        response: StreamsGroupHeartbeatResponse = await self._clients.ask(Request(**given), 0, **self._peer)
         if not response.error_code and response.member_epoch >= 0:
             self.epoch = response.member_epoch
             if response.active_tasks is not None:
@@ -260,5 +270,42 @@ def test_without_the_feature_the_requests_are_unsupported() -> None:
         async with Clients(AT_ONCE, topic("lines", 4)) as clients:
             response = await Thread(clients, "m1").join()
             assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+    run(story())
+
+
+def test_internal_topics_are_not_created_without_the_permission_to_create_them() -> None:
+    async def story() -> None:
+        rights = [
+            allow("User:alice", AclOperation.READ, ResourceType.GROUP, "g"),
+            allow("User:alice", AclOperation.DESCRIBE, ResourceType.TOPIC, "lines"),
+            allow("User:alice", AclOperation.DESCRIBE, ResourceType.TOPIC, "g-store-changelog"),
+        ]
+        stateful = subtopology("lines", state_changelog_topics=[changelog("g-store-changelog")])
+        async with Clients(AT_ONCE, [*TOPICS, *rights], authorizer=WITH_ACLS) as clients:
+            response = await Thread(clients, "m1", stateful, principal=ALICE).join()
+            assert [(each.status_code, each.status_detail) for each in response.status or ()] == [
+                (
+                    3,
+                    "Internal topics are missing: g-store-changelog; Unauthorized to CREATE on topics g-store-changelog.",
+                )
+            ]
+
+    run(story())
+
+
+def test_a_topology_needs_the_permission_to_describe_its_topics() -> None:
+    async def story() -> None:
+        rights = [
+            allow("User:alice", AclOperation.READ, ResourceType.GROUP, "g"),
+            allow("User:alice", AclOperation.DESCRIBE, ResourceType.GROUP, "g"),
+        ]
+        async with Clients(AT_ONCE, [*TOPICS, *rights], authorizer=WITH_ACLS) as clients:
+            response = await Thread(clients, "m1", principal=ALICE).join()
+            assert response.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            await Thread(clients, "m1").join()
+            shown = await clients.ask(StreamsGroupDescribeRequest(group_ids=["g"]), 0, principal=ALICE)
+            assert shown.groups[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            assert shown.groups[0].topology is None
 
     run(story())
