@@ -384,6 +384,18 @@ def _heartbeat_of_consumer(names: Cast, version: int) -> dict[str, Any]:
     }
 
 
+def _heartbeat_of_streams(names: Cast, version: int) -> dict[str, Any]:
+    topology = {"epoch": 0, "subtopologies": [{"subtopology_id": "0", "source_topics": [names.topic]}]}
+    return {
+        "group_id": names.group,
+        "member_id": "member",
+        "member_epoch": 0,
+        "rebalance_timeout_ms": 1000,
+        "topology": topology,
+        "task_offsets": [],  # refused after the permissions were asked for
+    }
+
+
 def cases() -> list[Case]:
     """All cases: at least one for every API and listener."""
     found: list[Iterator[Case]] = [
@@ -553,6 +565,12 @@ def cases() -> list[Case]:
         _case("DescribeTopicPartitions", lambda n, v: {}, what="of all"),
         _case("AddRaftVoter", lambda n, v: {"cluster_id": OTHER_CLUSTER, "voter_id": 77}, 0),
         _case("RemoveRaftVoter", lambda n, v: {"cluster_id": OTHER_CLUSTER, "voter_id": 77}),
+        _case("StreamsGroupHeartbeat", _heartbeat_of_streams, 0),
+        _case(
+            "StreamsGroupDescribe",
+            lambda n, v: {"group_ids": [n.group], "include_authorized_operations": True},
+            0,
+        ),
         _case("UpdateRaftVoter", lambda n, v: {"cluster_id": OTHER_CLUSTER, "voter_id": 77}),
     ]
     return [case for some in found for case in some]

@@ -63,6 +63,7 @@ def test_new_clusters_support_them_but_do_not_have_them(tmp_path: Path, command:
         "transaction.version": 2,
         "group.version": 1,
         "eligible.leader.replicas.version": 1,
+        "streams.version": 1,
     }
 
 

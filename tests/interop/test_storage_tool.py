@@ -27,7 +27,7 @@ DYNAMIC = "controller.quorum.bootstrap.servers=127.0.0.1:9093\n"
 STATIC = "controller.quorum.voters=1@127.0.0.1:9093\n"
 VOTERS = "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg,2@[::1]:9094:MvDxzVmcRsaTz33bUuRU6A"
 # New clusters of barnabas do not have these features, whose APIs are not served, unless they are chosen.
-UNSERVED = ("share.version", "streams.version")
+UNSERVED = ("share.version",)
 SCRAM = (
     "SCRAM-SHA-256=[name=alice,password=alice-secret,salt=MWx2NWM2ZTV2]",
     'SCRAM-SHA-512=[name=bob,iterations=8192,salt="N3E=",saltedpassword="YCE="]',

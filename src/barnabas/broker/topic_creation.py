@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.controller import topics
 from barnabas.slices import in_slices
-from barnabas.steps import mapped
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 DEFAULT = -1
 CREATE_TOPICS_VERSION = 7
+MAX_ERRORS = 1000  # of creations, that are remembered
 MAX_SHOWN = 10  # topics in the log, of those that one request names
 
 
@@ -40,6 +41,7 @@ class TopicCreation:
         self._config = config
         self._channel = channel
         self._names: set[str] = set()
+        self._errors: dict[str, tuple[str, int]] = {}  # by topic: message, and until when it is shown
         self._tasks: dict[asyncio.Task[None], None] = {}  # in order
 
     def begin(self, names: Iterable[str], asked_by: Context | None = None) -> None:
@@ -48,12 +50,43 @@ class TopicCreation:
         The audit log names the request that asked for them.
         """
         wanted = [name for name in names if name not in self._names]
-        if not wanted:
-            return
-        self._names.update(wanted)
-        task = asyncio.get_running_loop().create_task(self._create(wanted, asked_by))
+        if wanted:
+            self._start(wanted, mapped(lambda name: creatable_topic(name, self._config), wanted), asked_by)
+
+    def begin_topics(
+        self, wanted: Iterable[CreateTopicsRequest.CreatableTopic], asked_by: Context, remember_ms: int
+    ) -> None:
+        """Start to create topics as they are given. One that failed is not tried again until its error is forgotten."""
+        failed = self.errors((topic.name for topic in wanted), asked_by)
+        new = [topic for topic in wanted if topic.name not in self._names and topic.name not in failed]
+        if new:
+            self._start([topic.name for topic in new], mapped(lambda topic: topic, new), asked_by, remember_ms)
+
+    def errors(self, names: Iterable[str], asked_by: Context) -> dict[str, str]:
+        """Return the errors of recent creations by `begin_topics`."""
+        now_ms = asked_by.services.monotonic_ms()
+        found = {name: self._errors[name] for name in names if name in self._errors}
+        return {name: message for name, (message, until_ms) in found.items() if until_ms > now_ms}
+
+    def _start(
+        self,
+        names: list[str],
+        wanted: Slices[list[CreateTopicsRequest.CreatableTopic]],
+        asked_by: Context | None,
+        remember_ms: int = 0,
+    ) -> None:
+        self._names.update(names)
+        task = asyncio.get_running_loop().create_task(self._create(names, wanted, asked_by, remember_ms))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
+
+    def _remember(self, errors: Mapping[str, str], asked_by: Context, remember_ms: int) -> None:
+        now_ms = asked_by.services.monotonic_ms()
+        for name, message in errors.items():
+            self._errors.pop(name, None)  # the newest is the last
+            self._errors[name] = (message, now_ms + remember_ms)
+        for name in list(self._errors)[: max(0, len(self._errors) - MAX_ERRORS)]:
+            del self._errors[name]
 
     async def wait_done(self) -> None:
         """Wait until no creation is in progress."""
@@ -65,26 +98,37 @@ class TopicCreation:
             task.cancel()
         await self.wait_done()
 
-    async def _create(self, names: list[str], asked_by: Context | None) -> None:
+    async def _create(
+        self,
+        names: list[str],
+        creatable: Slices[list[CreateTopicsRequest.CreatableTopic]],
+        asked_by: Context | None,
+        remember_ms: int,
+    ) -> None:
         timeout_ms = self._config.get_int("request.timeout.ms")
         asked = None if asked_by is None else asked_by.for_later()
         controller = self._controller if asked is None else asked.controller
         errors: Counter[int] = Counter()
+        messages: dict[str, str] = {}
         try:
-            wanted = await in_slices(mapped(lambda name: creatable_topic(name, self._config), names))
+            wanted = await in_slices(creatable)
             rows = await self._created(controller, wanted, timeout_ms)
         except (KafkaError, OSError) as error:
             _log.warning("creating the topics %s failed: %s", _shown(names), error)
             errors[error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR] = len(names)
+            messages = dict.fromkeys(names, str(error))
         else:
             failed = [row for row in rows if row.error_code]
             errors.update(row.error_code for row in failed)
+            messages = {row.name: row.error_message or str(ErrorCode(row.error_code).message) for row in failed}
             for row in failed[:MAX_SHOWN]:
                 _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
             if len(failed) > MAX_SHOWN:
                 _log.warning("creating %d more topics failed", len(failed) - MAX_SHOWN)
         finally:
             self._names.difference_update(names)
+        if asked is not None and remember_ms:
+            self._remember(messages, asked, remember_ms)
         if asked is not None and asked.services.audit is not None:
             await in_slices(asked.services.audit.created(asked, names, errors))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from random import Random
@@ -16,7 +15,6 @@ from typing import TypeVar
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import consumer_classic_members, consumer_heartbeat, regular_expressions
-from barnabas.groups.classic.member import NEVER
 from barnabas.groups.classic.requests import AnswerJoin, AnswerSync, Join, Leaver, Sync, join_failed, sync_failed
 from barnabas.groups.classic_coordinator import ClassicCoordinator
 from barnabas.groups.consumer_decision import Asker, ConsumerSituation, Decided, Outcome, Timer, TimerChange
@@ -279,25 +277,13 @@ class ConsumerCoordinator:
 
     def _schedule(self, shard: Shard) -> None:
         """Make sure that the shard is woken by its earliest deadline."""
-        state = shard.consumer
-        if state.is_closed or state.earliest_ms >= state.wake_ms or state.earliest_ms == NEVER:
-            return
-        if state.wake is not None:
-            state.wake.cancel()
-        state.wake_ms = state.earliest_ms
-        delay_ms = max(0, math.ceil(state.wake_ms - self._steady_ms()))
-        state.wake = self._scheduler.call_later(delay_ms, partial(self._woken, shard))
+        shard.consumer.schedule(self._scheduler, self._steady_ms, partial(self._woken, shard))
 
     def _woken(self, shard: Shard) -> None:
         """Fence the members whose timers are over."""
         state = shard.consumer
-        if state.is_closed:
-            return
-        state.wake, state.wake_ms = None, NEVER
-        for key in state.due(self._steady_ms()):
-            deadline = state.deadlines.pop(key, None)
-            if deadline is not None:
-                self._expire(shard, key, deadline)
+        for key, deadline in state.take_due(self._steady_ms()):
+            self._expire(shard, key, deadline)
         groups = shard.machine.head.groups
         for group_id in [group_id for group_id in state.checked if group_id not in groups]:
             del state.checked[group_id]

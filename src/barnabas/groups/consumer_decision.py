@@ -67,12 +67,13 @@ class Asker(NamedTuple):
 
 
 class Timer(Enum):
-    """Timers of a member. It is removed when one of them expires."""
+    """Timers of a member, which is removed when one of them expires, and of a group."""
 
     SESSION = "session"
     REBALANCE = "rebalance"  # to revoke partitions in an epoch
     JOIN = "join"  # for a classic member to join again
     SYNC = "sync"  # for a classic member to send SyncGroup
+    INITIAL_REBALANCE = "initial rebalance"  # of a streams group, for more members to join
 
 
 class TimerChange(NamedTuple):

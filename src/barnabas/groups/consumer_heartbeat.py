@@ -38,7 +38,7 @@ from barnabas.groups.consumer_records import (
 from barnabas.groups.consumer_settings import ConsumerSettings
 from barnabas.groups.current_assignment import Owned
 from barnabas.groups.hash_tables import name_order
-from barnabas.groups.image import group_not_found
+from barnabas.groups.image import Group, group_not_found
 from barnabas.groups.regular_expressions import UNRESOLVED, ResolvedRegularExpression
 from barnabas.replicated.decision import Result
 from barnabas.wire import ErrorCode, KafkaError, Uuid
@@ -48,7 +48,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 )
 
 R = TypeVar("R")
-AnyGroup = ConsumerGroup | ClassicGroup
+AnyGroup = Group
 NOT_GIVEN: Final = -1
 
 
@@ -139,7 +139,7 @@ def _group_to_join(
         if not is_joining:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
         return ConsumerGroup(group_id), (), False
-    if not is_joining:
+    if not is_joining or not isinstance(known, ClassicGroup):
         raise not_a_consumer_group(group_id)
     if known.is_empty:
         return ConsumerGroup(group_id), list(known.tombstones(group_id)), False

@@ -1,9 +1,10 @@
 """The group coordinator of a node: passes requests on by the type of their group, and keeps offsets and their
 retention.
 
-Its one rule: it knows both types of groups, and they do not know it. `classic_coordinator` runs classic groups,
-`consumer_coordinator` consumer groups; a consumer group that is downgraded passes from the second to the first. Both
-write through `shards`. Authorization and the form of Kafka's requests are left to the broker's handlers.
+Its one rule: it knows all types of groups, and they do not know it. `classic_coordinator` runs classic groups,
+`consumer_coordinator` consumer groups, `streams.coordinator` streams groups; a consumer group that is downgraded passes
+from the second to the first. All write through `shards`. Authorization and the form of Kafka's requests are left to the
+broker's handlers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NamedTuple, TypeVar
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups import offsets
 from barnabas.groups.classic.group import ClassicGroup
-from barnabas.groups.classic.requests import Join, Leaver, Sync, sync_failed
+from barnabas.groups.classic.requests import Join, Leaver, Sync, join_failed, sync_failed
 from barnabas.groups.classic.state import State
 from barnabas.groups.classic_coordinator import ClassicCoordinator
 from barnabas.groups.consumer_coordinator import ConsumerCoordinator
@@ -27,6 +28,8 @@ from barnabas.groups.image import Group, GroupMetadata, GroupsImage, GroupType
 from barnabas.groups.room import GroupRoom
 from barnabas.groups.shard import Shard
 from barnabas.groups.shards import TOPIC, Shards
+from barnabas.groups.streams.coordinator import StreamsCoordinator
+from barnabas.groups.streams.group import StreamsGroup
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.replicated.decision import Producer, Records, Result
@@ -81,6 +84,7 @@ class GroupCoordinator:
         self.consumer = ConsumerCoordinator(
             self.shards, self.room, self._classic, config, image, scheduler, steady_ms, random
         )
+        self.streams = StreamsCoordinator(self.shards, self.room, config, image, scheduler, steady_ms)
 
     # --- lifetime
 
@@ -114,6 +118,7 @@ class GroupCoordinator:
     def _loaded(self, shard: Shard) -> None:
         self._classic.loaded(shard)
         self.consumer.loaded(shard)
+        self.streams.loaded(shard)
         self._schedule_expiry(shard)
 
     def _unloaded(self, shard: Shard) -> None:
@@ -121,6 +126,7 @@ class GroupCoordinator:
             shard.expiry.cancel()
         self._classic.unloaded(shard)
         self.consumer.unloaded(shard)
+        self.streams.unloaded(shard)
 
     # --- finding
 
@@ -128,7 +134,7 @@ class GroupCoordinator:
         """Return the partition of `__consumer_offsets` that a group belongs to, on whatever node."""
         return self.shards.partition_for(group_id)
 
-    def committed_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+    def committed_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | StreamsGroup | None:
         """Return a group that is committed, in its current state, or None."""
         shard = self.shards.of(group_id)
         return shard.group(shard.machine.image, group_id)
@@ -152,7 +158,9 @@ class GroupCoordinator:
         group = shard.machine.head.groups.get(group_id)
         future: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
         answer = partial(_set_result, future)
-        if isinstance(group, ConsumerGroup) and not group.is_empty:
+        if isinstance(group, StreamsGroup) and not group.is_empty:
+            answer(join_failed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        elif isinstance(group, ConsumerGroup) and not group.is_empty:
             self.consumer.join(shard, group_id, request, answer)
         else:
             self._classic.join(shard, group_id, request, answer)
@@ -167,7 +175,7 @@ class GroupCoordinator:
         answer = partial(_set_result, future)
         if isinstance(group, ClassicGroup):
             self._classic.sync(shard, group, request, answer)
-        elif group is None or group.is_empty:
+        elif not isinstance(group, ConsumerGroup) or group.is_empty:
             answer(sync_failed(ErrorCode.UNKNOWN_MEMBER_ID))
         else:
             self.consumer.sync(shard, group_id, request, answer)
@@ -179,7 +187,7 @@ class GroupCoordinator:
         group = shard.group(shard.machine.head, group_id)
         if isinstance(group, ClassicGroup):
             return self._classic.heartbeat(group, member_id, group_instance_id, generation)
-        if group is None:
+        if not isinstance(group, ConsumerGroup):
             return ErrorCode.UNKNOWN_MEMBER_ID
         return self.consumer.heartbeat(shard, group_id, group, member_id, group_instance_id, generation)
 
@@ -189,7 +197,7 @@ class GroupCoordinator:
         group = shard.group(shard.machine.head, group_id)
         if isinstance(group, ClassicGroup):
             return await self._classic.leave(shard, group, leavers)
-        if group is None:
+        if not isinstance(group, ConsumerGroup):
             return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers)
         return await self.consumer.leave(shard, group_id, leavers)
 

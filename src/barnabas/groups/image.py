@@ -18,6 +18,7 @@ from barnabas.wire import ErrorCode, KafkaError, Uuid
 
 if TYPE_CHECKING:
     from barnabas.groups.consumer_group import ConsumerGroup
+    from barnabas.groups.streams.group import StreamsGroup
 
 
 class GroupType(StrEnum):
@@ -97,7 +98,7 @@ NO_OFFSETS: Offsets = PMap()
 class GroupsImage(NamedTuple):
     """The groups of one partition of `__consumer_offsets`."""
 
-    groups: PMap[str, GroupMetadata | ConsumerGroup] = PMap()
+    groups: PMap[str, GroupMetadata | ConsumerGroup | StreamsGroup] = PMap()
     offsets: PMap[str, Offsets] = PMap()  # by group; groups and topics without offsets are not here
     pending: PMap[int, PMap[GroupTopicPartition, CommittedOffset]] = PMap()  # by producer id
     open_transactions: PMap[str, PMap[TopicPartition, frozenset[int]]] = (
@@ -107,7 +108,10 @@ class GroupsImage(NamedTuple):
     pattern_count: int = 0  # regular expressions of all groups
 
     def with_group(
-        self, group_id: str, group: GroupMetadata | ConsumerGroup | None, growth_bytes: int | None = None
+        self,
+        group_id: str,
+        group: GroupMetadata | ConsumerGroup | StreamsGroup | None,
+        growth_bytes: int | None = None,
     ) -> GroupsImage:
         """Return the image with a new or changed group, or without it. `growth_bytes` saves summing up its members."""
         old = self.groups.get(group_id)

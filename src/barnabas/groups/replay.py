@@ -1,7 +1,7 @@
 """Replay: records of `__consumer_offsets` change the image only here.
 
 Each file with records has a table from the type of the key to `replay(image, key, value, place)`; a value of None is a
-tombstone. This file joins the tables. Record types without a function (share and streams groups) are ignored.
+tombstone. This file joins the tables. Record types without a function (share groups) are ignored.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from barnabas.groups import consumer_replay, offset_records
 from barnabas.groups.classic import records as classic_records
 from barnabas.groups.image import GroupsImage, RecordPosition, Replay
+from barnabas.groups.streams import replay as streams_replay
 from barnabas.replicated.loop import Batch
 from barnabas.steps import ROWS_PER_STEP, Slices
 from barnabas.wire import Message
@@ -17,6 +18,7 @@ REPLAY: dict[type[Message], Replay] = {
     **offset_records.REPLAY,
     **classic_records.REPLAY,
     **consumer_replay.REPLAY,
+    **streams_replay.REPLAY,
 }
 
 

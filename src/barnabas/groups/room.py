@@ -18,8 +18,11 @@ from barnabas.groups.classic.requests import Join, Sync
 from barnabas.groups.consumer_group import TOPIC_BYTES, ConsumerGroup
 from barnabas.groups.image import MEMBER_BYTES
 from barnabas.groups.shard import Shard
+from barnabas.groups.streams.group import StreamsGroup
+from barnabas.groups.streams.topology import topology_of_request
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +87,18 @@ class GroupRoom:
             growth_bytes -= sum(TOPIC_BYTES + len(name) for name in member.subscribed_topic_names)
         is_new_pattern = bool(pattern) and pattern not in group.patterns
         self._check(growth_bytes, is_new_group=stored is None, is_new_pattern=is_new_pattern)
+
+    def check_streams_heartbeat(self, shard: Shard, request: StreamsGroupHeartbeatRequest) -> None:
+        """Check a member of a streams group that joins. Raises GROUP_MAX_SIZE_REACHED."""
+        if request.topology is None:
+            return
+        stored = shard.machine.head.groups.get(request.group_id)
+        growth_bytes = 0
+        if not isinstance(stored, StreamsGroup) or stored.topology is None:
+            growth_bytes += topology_of_request(request.topology).held_bytes
+        if not isinstance(stored, StreamsGroup) or request.member_id not in stored.members:
+            growth_bytes += MEMBER_BYTES + sum(len(tag.key) + len(tag.value) for tag in request.client_tags or ())
+        self._check(growth_bytes, is_new_group=stored is None)
 
     def check_commit(self, shard: Shard, group_id: str) -> None:
         """Check a commit of offsets. Raises INVALID_COMMIT_OFFSET_SIZE."""

@@ -1,7 +1,7 @@
 """The soft state of one partition of `__consumer_offsets`: what the coordinator knows beside the log.
 
-Classic groups as they live, with their timers, and the soft state of consumer groups. Lost with the leadership of the
-partition, by design.
+Classic groups as they live, with their timers, and the soft state of consumer and streams groups. Lost with the
+leadership of the partition, by design.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from barnabas.groups.classic.settings import ClassicSettings
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.consumer_soft_state import ConsumerSoftState
 from barnabas.groups.image import GroupMetadata, GroupsImage
+from barnabas.groups.streams.group import StreamsGroup
+from barnabas.groups.streams.soft_state import StreamsSoftState
 from barnabas.replicated.machines import Machine
 from barnabas.replicated.scheduler import Handle
 
@@ -34,10 +36,11 @@ class Shard:
         self.classic_bytes = 0  # about the memory of the members of `classic`, without assignments
         self._bytes_of: dict[str, int] = {}  # by classic group
         self.consumer = ConsumerSoftState()
+        self.streams = StreamsSoftState()
         self.expiry: Handle | None = None  # next check for expired offsets
         self._settings = settings
 
-    def group(self, image: GroupsImage, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+    def group(self, image: GroupsImage, group_id: str) -> ClassicGroup | ConsumerGroup | StreamsGroup | None:
         """Return a group of an image with its soft state, or None."""
         found = image.groups.get(group_id)
         if isinstance(found, GroupMetadata):
@@ -58,7 +61,12 @@ class Shard:
         self._bytes_of[group.group_id] = held_bytes
 
     def forget(self, group_id: str) -> None:
-        """Drop the soft state of a classic group that was deleted or becomes a consumer group."""
+        """Drop the soft state of a group that was deleted or gets another type."""
+        self.streams.forget(group_id)
+        self.forget_classic(group_id)
+
+    def forget_classic(self, group_id: str) -> None:
+        """Drop the soft state of a classic group that was deleted or gets another type."""
         self.classic_bytes -= self._bytes_of.pop(group_id, 0)
         group = self.classic.pop(group_id, None)
         timer = self.timers.pop(group_id, None)

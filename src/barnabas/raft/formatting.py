@@ -31,7 +31,7 @@ from barnabas.wire.records.metadata import FeatureLevelRecord
 
 # Features whose APIs are not served: new clusters do not have them unless they are chosen. Directories of Apache Kafka that
 # have them are opened.
-UNSERVED_FEATURES: Final = frozenset({"share.version", "streams.version"})
+UNSERVED_FEATURES: Final = frozenset({"share.version"})
 
 
 class Formatting(NamedTuple):

@@ -238,6 +238,16 @@ REQUIRED: Final[Mapping[str, tuple[Required, ...]]] = MappingProxyType(
         "WriteShareGroupState": _NODES,
         "DeleteShareGroupState": _NODES,
         "ReadShareGroupStateSummary": _NODES,
+        "StreamsGroupHeartbeat": (
+            Required(_READ, _GROUP, _G),
+            Required(_DESCRIBE, _TOPIC, f"{_T} if the topology has the topic"),
+            Required(_CREATE, _TOPIC, "internal topics that are missing are not created, and a status names them"),
+            Required(_CREATE, _CLUSTER, "", is_instead=True),
+        ),
+        "StreamsGroupDescribe": (
+            Required(_DESCRIBE, _GROUP, _G),
+            Required(_DESCRIBE, _TOPIC, f"{_T} for the group, if its topology has the topic"),
+        ),
     }
 )
 """By API, of other versions of Kafka too. An API with no permissions answers everyone."""

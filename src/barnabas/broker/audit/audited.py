@@ -186,6 +186,7 @@ DATA: Final[Mapping[int, Callable[[Any], Resources]]] = {
     ApiKey.SYNC_GROUP: _group,
     ApiKey.LEAVE_GROUP: _group,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _group,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _group,
     ApiKey.INIT_PRODUCER_ID: _transactional_id,
     ApiKey.ADD_PARTITIONS_TO_TXN: _transactional_ids,
     ApiKey.ADD_OFFSETS_TO_TXN: _transactional_id,
