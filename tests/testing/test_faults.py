@@ -37,10 +37,11 @@ def values(broker: Broker, topic: str = "orders") -> list[bytes | None]:
 
 
 def wait_for(is_true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < deadline_s, "it did not happen"
+    for _ in range(3000):
+        if is_true():
+            return
         time.sleep(0.01)
+    raise TimeoutError("it did not happen")
 
 
 def ask(broker: Broker, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
@@ -175,11 +176,10 @@ def test_a_full_disk_fails_the_broker_and_a_healed_one_starts_again() -> None:
 
 def test_a_slow_disk_makes_flushes_slow(broker: Broker) -> None:
     broker.create_topic("safe", config={"flush.messages": 1})
-    broker.faults.slow_disk(300)
-    began_s = time.monotonic()
-    assert produce(broker.bootstrap_servers, "safe") is None
-    assert time.monotonic() - began_s >= 0.3  # the delay itself, not a measurement
+    broker.faults.slow_disk(5000)
+    assert produce(broker.bootstrap_servers, "safe", **{"message.timeout.ms": 1000}) is not None
     broker.faults.heal_disk()
+    assert produce(broker.bootstrap_servers, "safe") is None
 
 
 def test_an_isolated_leader_loses_its_partition_and_returns() -> None:

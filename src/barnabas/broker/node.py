@@ -376,14 +376,15 @@ class Node(NodeServices):
 
     async def _start_http(self) -> None:
         """Answer for metrics, health and faults from now on, so that a long start can be watched."""
-        # Few nodes have these. They import much, and a thread leaves the event loop free meanwhile.
+        # Few nodes have metrics. They import much, and a thread leaves the event loop free meanwhile.
         if self.config.get_str(METRICS_LISTENER):
             module = await asyncio.to_thread(import_module, "barnabas.broker.metrics.listener")
             await self._serve_http(METRICS_LISTENER, METRICS, partial(module.MetricsListener, self.observed))
         if self.config.get_str(FAULTS_LISTENER):
-            module = await asyncio.to_thread(import_module, "barnabas.broker.faults.listener")
-            build = partial(module.FaultsListener, self.faults, self.move_leader)
-            await self._serve_http(FAULTS_LISTENER, FAULTS, build)
+            from barnabas.broker.faults.listener import FaultsListener  # noqa: PLC0415  (only tests have faults)
+
+            assert self.faults is not None
+            await self._serve_http(FAULTS_LISTENER, FAULTS, partial(FaultsListener, self.faults, self.move_leader))
 
     async def _serve_http(self, setting: str, name: str, build: Callable[[socket.socket], HttpListener]) -> None:
         address = parse_loopback_address(setting, self.config.get_str(setting) or "")

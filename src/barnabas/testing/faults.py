@@ -16,8 +16,6 @@ from barnabas.wire import ErrorCode
 
 T = TypeVar("T")
 
-Run = Callable[[Callable[[], T]], T]
-
 __all__ = ["FaultRule", "Faults", "RuleError"]
 
 
