@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.context import ClientInformation, Peer
-from barnabas.broker.dispatch import Pieces, Refused, Unfinished, dispatch
+from barnabas.broker.dispatch import Dropped, Pieces, Refused, Unfinished, dispatch
 from barnabas.broker.login import TIMEOUT_S as LOGIN_TIMEOUT_S
 from barnabas.broker.login import Login
 from barnabas.broker.request_memory import MAX_READ_BYTES
@@ -230,7 +230,7 @@ class Connection(asyncio.BufferedProtocol):
         except Refused as error:
             if error.answer is not None and not self.closing:
                 self._write(error.answer)
-            self.refuse(str(error))
+            self.refuse(str(error), logging.INFO if isinstance(error, Dropped) else logging.WARNING)
             return
         if pieces is not None and not self.closing:
             if _is_streamed(pieces):
@@ -330,8 +330,8 @@ class Connection(asyncio.BufferedProtocol):
             self._writable = self.endpoint.loop.create_future()
             await self._writable
 
-    def refuse(self, why: str) -> None:
-        _log.warning("closing the connection from %s on %s: %s", self.host, self.endpoint.listener.name, why)
+    def refuse(self, why: str, level: int = logging.WARNING) -> None:
+        _log.log(level, "closing the connection from %s on %s: %s", self.host, self.endpoint.listener.name, why)
         self.close()
 
     def close_after_answer(self) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from barnabas.broker.counters import RequestCounters
     from barnabas.broker.dispatch import Route
     from barnabas.broker.encoded_topics import EncodedTopics
+    from barnabas.broker.faults.faults import NodeFaults
     from barnabas.broker.forwarding import Forwarding
     from barnabas.broker.login import Login
     from barnabas.broker.node_quotas import NodeQuotas
@@ -104,6 +105,7 @@ class Services(Protocol):
     quotas: NodeQuotas
     fetch_sessions: FetchSessions
     forwarding: Forwarding | None  # None if no other node can be the active controller
+    faults: NodeFaults | None  # None unless the node may have some, for tests
     routes: dict[tuple[bool, bytes], Route]
     monotonic_ns: Callable[[], int]
 

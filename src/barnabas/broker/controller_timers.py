@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from barnabas.broker.active_controller import ActiveController
@@ -31,8 +31,14 @@ Decision = Callable[[Situation], Result[Any] | Slices[Result[Any]]]
 class ControllerTimers:
     """Runs from `start` to `stop`."""
 
-    def __init__(self, controller: ActiveController, config: ServerConfig) -> None:
+    def __init__(
+        self,
+        controller: ActiveController,
+        config: ServerConfig,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._controller = controller
+        self._sleep = sleep
         intervals_s: list[tuple[Decision, float]] = [
             (brokers.fence_stale_brokers, brokers.session_check_ms(config) / 1000),
             (elections.balance_leaders, config.get_int("leader.imbalance.check.interval.seconds")),
@@ -54,7 +60,7 @@ class ControllerTimers:
 
     async def _repeat(self, decision: Decision, interval_s: float) -> None:
         while True:
-            await asyncio.sleep(interval_s)
+            await self._sleep(interval_s)
             try:
                 while self._controller.loop.is_leader and await self._controller.write(decision, accepted=_report):
                     pass

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from barnabas.broker.surroundings import Surroundings
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.shards import TOPIC as OFFSETS_TOPIC
@@ -26,13 +26,11 @@ from barnabas.wire.records.metadata import RemoveTopicRecord
 
 
 class LoopScheduler:
-    """The node's wall clock and the event loop's timers. Implements `replicated.scheduler.Scheduler`."""
+    """The node's wall clock and its timers. Implements `replicated.scheduler.Scheduler`."""
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
-        self.now_ms = now_ms
-
-    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(max(delay_ms, 0) / 1000, callback)
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.now_ms = surroundings.now_ms
+        self.call_later = surroundings.call_later
 
 
 class Coordinators:

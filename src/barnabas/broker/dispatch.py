@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Generator
 from importlib import import_module
 from inspect import isawaitable, iscoroutine
 from types import GeneratorType
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from barnabas.broker import api as handlers
 from barnabas.broker.context import Context, Listener, Peer, Services
@@ -42,6 +42,10 @@ from barnabas.wire.codec import Reader, SlicedReader, reader, sliced_reader, tak
 from barnabas.wire.errors import TooLongError
 from barnabas.wire.frame import Frame, encode_response, encode_response_in_slices, frame_size
 from barnabas.wire.messages.header import RequestHeader
+
+if TYPE_CHECKING:
+    from barnabas.broker.faults.faults import NodeFaults
+    from barnabas.broker.faults.rules import Rule
 
 _log = logging.getLogger(__name__)
 
@@ -68,6 +72,10 @@ class Refused(Exception):  # noqa: N818  (it closes a connection; it is not a fa
         self.answer = answer
 
 
+class Dropped(Refused):
+    """Raised if a fault rule drops a connection. Nothing is wrong with the frame."""
+
+
 class Route(NamedTuple):
     """Decoders, handler and counters of one API in one version, created at the node's first such request."""
 
@@ -80,6 +88,7 @@ class Route(NamedTuple):
     takes_views: bool = False  # the request has records, which stay in the frame's buffer
     writes: bool = False  # a read-only node refuses it
     is_forwarded: bool = False  # the active controller carries it out, on this node or another
+    faults: NodeFaults | None = None  # None while there are none, so that nothing asks for them
 
     @property
     def read_sliced(self) -> SlicedReader:
@@ -208,6 +217,26 @@ def _handle_in_slices(route: Route, context: Context, request: Message) -> Slice
 
 
 def _handle(route: Route, context: Context, request: Any) -> Any:
+    """Carry out the request, unless a fault rule hits it."""
+    if route.faults is not None:
+        fault = route.faults.hit(route.api.name, context, request)
+        if fault is not None:
+            return _with_fault(fault, route, context, request)
+    return _carry_out(route, context, request)
+
+
+async def _with_fault(fault: Rule, route: Route, context: Context, request: Any) -> Response:
+    """Delay the request, fail it or drop its connection, before it is carried out or afterwards."""
+    response = await _waited(_carry_out(route, context, request)) if fault.after else None
+    await asyncio.sleep(fault.delay_ms / 1000)
+    if fault.drop:
+        raise Dropped(f"a fault rule drops the connection of {route.api.name}")
+    if fault.code is not None:
+        _refuse(request, KafkaError(fault.code, "a fault rule"))
+    return response if fault.after else await _waited(_carry_out(route, context, request))
+
+
+def _carry_out(route: Route, context: Context, request: Any) -> Any:
     """Call the handler, unless the node is read-only and the request would change something."""
     if route.writes and context.services.refusal is not None:
         _refuse(request, context.services.refusal)
@@ -231,7 +260,11 @@ async def _by_active_controller(route: Route, context: Context, request: Any, fo
 
 
 async def _response(route: Route, context: Context, request: Any) -> Response:
-    response = route.handle(context, request)
+    return await _waited(route.handle(context, request))
+
+
+async def _waited(response: Any) -> Response:
+    """Return the response of a handler, whatever kind of function it is."""
     if isinstance(response, GeneratorType):
         response = await in_slices(response)
     return await response if isawaitable(response) else cast(Response, response)
@@ -320,6 +353,7 @@ def _find_route(services: Services, listener: Listener, frame: Frame) -> Route:
         takes_views=takes_views(request),
         writes=key in WRITING_KEYS,
         is_forwarded=key in FORWARDABLE_KEYS - PARTLY_FORWARDED_KEYS and not listener.is_controller,
+        faults=services.faults if services.faults is not None and services.faults.is_any else None,
     )
     return route
 

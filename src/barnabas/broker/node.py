@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
@@ -36,7 +37,7 @@ from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import Endpoint, address_text, parse_loopback_address
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.config.resource_type import ConfigResourceType
-from barnabas.config.server import METRICS, METRICS_LISTENER
+from barnabas.config.server import FAULTS, FAULTS_LISTENER, METRICS, METRICS_LISTENER
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import check_supported
 from barnabas.controller import activation
@@ -64,7 +65,7 @@ from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsR
 
 if TYPE_CHECKING:
     from barnabas.broker.coordinators import Coordinators
-    from barnabas.broker.metrics.listener import MetricsListener
+    from barnabas.broker.http_listener import HttpListener
     from barnabas.groups.coordinator import GroupCoordinator
     from barnabas.share_state.coordinator import ShareCoordinator
     from barnabas.share_state.persister import Persister
@@ -93,6 +94,10 @@ class Node(NodeServices):
 
     def __init__(self, config: ServerConfig, surroundings: Surroundings = REAL_WORLD) -> None:
         check_supported(config)
+        if config.get_str(FAULTS_LISTENER) and surroundings.faults is None:
+            from barnabas.broker.faults.faults import Faults  # noqa: PLC0415  (only tests have faults)
+
+            surroundings = Faults(surroundings).surroundings()
         enabled = bool(config.get_str("authorizer.class.name"))
         authorizer = AuthorizerSettings(
             enabled=enabled,
@@ -102,13 +107,17 @@ class Node(NodeServices):
         )
         receiver = config.get_str("barnabas.telemetry.receiver") or ""
         super().__init__(config, surroundings, authorizer, telemetry_receiver=receiver)
+        if surroundings.faults is not None:
+            self.faults = surroundings.faults.attach(config.node_id, self)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.addresses: dict[str, tuple[str, int]] = {}
         self._random = surroundings.random_for("ids")
         self._credentials = Credentials(
             lambda: self.image, surroundings.random_for("logins"), surroundings, config.get_str(SECRET_KEY)
         )
-        self._to_controllers = to_controllers(config, self._credentials.new_nonce, surroundings.now_ms)
+        self._to_controllers = to_controllers(config, self._credentials.new_nonce, surroundings.now_ms)._replace(
+            links=self.faults
+        )
         self.channel = ControllerChannel(f"broker-{config.node_id}", self._find_controller, self._to_controllers)
         self._heartbeat_channel = ControllerChannel(
             f"broker-{config.node_id}-heartbeat", self._find_controller, self._to_controllers
@@ -136,7 +145,7 @@ class Node(NodeServices):
             lambda: self.dynamic.current if self._has_quorum else config,
             lambda: self.image,
             lambda: self.replicas,
-            connections=to_brokers(config, self._credentials.new_nonce, surroundings.now_ms)
+            connections=to_brokers(config, self._credentials.new_nonce, surroundings.now_ms)._replace(links=self.faults)
             if config.is_broker
             else NOT_PROTECTED,
             channel=self.channel,
@@ -144,7 +153,7 @@ class Node(NodeServices):
         )
         self.loop_watch = LoopWatch(surroundings.monotonic_ms, surroundings.thread_cpu_ms)
         self._server = Server(self, limits_of(config), surroundings.listen)
-        self._metrics: MetricsListener | None = None
+        self._http: list[HttpListener] = []  # for metrics and for faults
         self._started_ms = surroundings.monotonic_ms()
         self._is_stopping = False
         self._securities = ListenerSecurities(self._credentials, self._server.secure)
@@ -173,8 +182,8 @@ class Node(NodeServices):
             self._coordinators = Coordinators(
                 lambda: self.dynamic.current,
                 lambda: self.image,
-                LoopScheduler(self.surroundings.now_ms),
-                self.surroundings.monotonic_ms,
+                LoopScheduler(self.surroundings),
+                self.surroundings.session_ms,
                 self.surroundings.random_for("groups"),
                 self._allocate_producer_ids,
                 partial(write_markers, self),
@@ -224,7 +233,7 @@ class Node(NodeServices):
         try:
             self._bind()
             await self._credentials.start()
-            await self._start_metrics()
+            await self._start_http()
             self._open_log_dirs()
             self.start_audit()
             self._check_files()
@@ -282,8 +291,8 @@ class Node(NodeServices):
         await self.stop_audit()
         for lock in self._locks:
             lock.release()
-        if self._metrics is not None:
-            await self._metrics.stop()
+        for listener in self._http:
+            await listener.stop()
 
     async def drop(self) -> None:
         """Stop at once and without a word, as if the process had died: no controlled shutdown, no resignation, no flush.
@@ -315,8 +324,8 @@ class Node(NodeServices):
         await self.stop_audit()
         for lock in self._locks:
             lock.release()
-        if self._metrics is not None:
-            await self._metrics.stop()
+        for listener in self._http:
+            await listener.stop()
 
     def observed(self) -> Observed:
         """Return the parts of this node for its metrics."""
@@ -351,6 +360,8 @@ class Node(NodeServices):
         yield f"  data         {', '.join(self.config.log_dirs)}"
         if METRICS in self.addresses:
             yield f"  metrics      http://{address_text(*self.addresses[METRICS])}/metrics"
+        if FAULTS in self.addresses:
+            yield f"  faults       http://{address_text(*self.addresses[FAULTS])}/faults"
         clients = [e for e in self.config.listeners if not self._is_controller_listener(e)]
         if clients:
             host, port = self.addresses[clients[0].listener_name]
@@ -375,21 +386,45 @@ class Node(NodeServices):
                     "choose another port in listeners"
                 ) from error
 
-    async def _start_metrics(self) -> None:
-        """Answer for metrics and health from now on, so that a long start can be watched."""
-        address = parse_loopback_address(METRICS_LISTENER, self.config.get_str(METRICS_LISTENER) or "")
-        if address is None:
-            return
-        # Few nodes have one. It imports much, and a thread leaves the event loop free meanwhile.
-        listener = await asyncio.to_thread(import_module, "barnabas.broker.metrics.listener")
+    async def _start_http(self) -> None:
+        """Answer for metrics, health and faults from now on, so that a long start can be watched."""
+        # Few nodes have metrics. They import much, and a thread leaves the event loop free meanwhile.
+        if self.config.get_str(METRICS_LISTENER):
+            module = await asyncio.to_thread(import_module, "barnabas.broker.metrics.listener")
+            await self._serve_http(METRICS_LISTENER, METRICS, partial(module.MetricsListener, self.observed))
+        if self.config.get_str(FAULTS_LISTENER):
+            from barnabas.broker.faults.listener import FaultsListener  # noqa: PLC0415  (only tests have faults)
+
+            assert self.faults is not None
+            await self._serve_http(FAULTS_LISTENER, FAULTS, partial(FaultsListener, self.faults, self.move_leader))
+
+    async def _serve_http(self, setting: str, name: str, build: Callable[[socket.socket], HttpListener]) -> None:
+        address = parse_loopback_address(setting, self.config.get_str(setting) or "")
+        assert address is not None
         try:
-            self._metrics = listener.MetricsListener(self.observed, self.surroundings.listen(*address))
+            listener = build(self.surroundings.listen(*address))
         except OSError as error:
-            reason = f"cannot listen on {address_text(*address)} for metrics: {error.strerror or error}"
-            raise NodeError(f"{reason}; choose another port in {METRICS_LISTENER}, or empty it") from error
-        assert self._metrics is not None
-        await self._metrics.start()
-        self.addresses[METRICS] = self._metrics.address
+            reason = f"cannot listen on {address_text(*address)} for {name}: {error.strerror or error}"
+            raise NodeError(f"{reason}; choose another port in {setting}, or empty it") from error
+        self._http.append(listener)
+        await listener.start()
+        self.addresses[name] = listener.address
+
+    # --- faults
+
+    async def move_leader(self, topic: str, partition: int, to: int | None = None) -> int:
+        """Move the leader of a partition to another replica. Raises RuleError, KafkaError or TimeoutError."""
+        from barnabas.broker.faults.leaders import move_leader  # noqa: PLC0415  (for tests)
+
+        return await move_leader(self.channel, lambda: self.image, topic, partition, to)
+
+    def faults_changed(self) -> None:
+        """Forget the routes, so that new ones ask for faults, or no longer do."""
+        self.routes.clear()
+
+    def close_connections(self) -> None:
+        """Close all connections of clients and other nodes, at once."""
+        self._server.close_connections()
 
     def _open_log_dirs(self) -> None:
         dirs = [Path(each) for each in self.config.log_dirs]
@@ -521,7 +556,7 @@ class Node(NodeServices):
         self._has_quorum = True
         await self.quorum.start()
         self._server.start(is_controller=True)  # the voters need each other to elect a leader
-        self._timers = ControllerTimers(self.controller, self.config)
+        self._timers = ControllerTimers(self.controller, self.config, self.surroundings.sleep)
         self._timers.start()
 
     def _check_voters(self, voters: VoterHistory) -> None:
@@ -624,7 +659,8 @@ class Node(NodeServices):
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.start())
         self.replication.fetchers.start()
-        self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, self.surroundings.now_ms)
+        world = self.surroundings
+        self._maintenance = Maintenance(self.replicas, lambda: self.dynamic.current, world.now_ms, world.sleep)
         self._maintenance.start()
         self._assignments.start()
         self._check_log_dirs()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from barnabas.broker.listener_security import CLIENT_AUTH, jaas_text, tls_values
 from barnabas.client.connection import Connection
@@ -25,6 +25,16 @@ from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
 from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
 
 
+class Links(Protocol):
+    """Decides which addresses the node can reach. Implemented by `faults.NodeFaults`."""
+
+    def check(self, host: str, port: int) -> None:
+        """Raise NotConnectedError if the address is out of reach."""
+        ...
+
+    def opened(self, connection: Connection, host: str, port: int) -> None: ...
+
+
 class OwnConnections(NamedTuple):
     """Opens connections to one listener. Without TLS and login, nothing is sent before the first request.
 
@@ -35,14 +45,17 @@ class OwnConnections(NamedTuple):
     login: Login | None = None
     principal: str = str(ANONYMOUS)  # as the other side sees it, in words if it depends on a certificate
     problem: str = ""  # why no connection can be opened
+    links: Links | None = None  # asked before a connection is opened
 
     async def open(
         self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
     ) -> Connection:
         """Connect and log in. The certificate must have `host_name`, or else the host. Raises what `connect` raises."""
-        if self.tls is None and self.login is None and not self.problem:
-            return await Connection.open(host, port, client_id, timeout_ms=timeout_ms)
-        return await self.open_negotiated(host, port, client_id, host_name=host_name, timeout_ms=timeout_ms)
+        if self.tls is not None or self.login is not None or self.problem:
+            return await self.open_negotiated(host, port, client_id, host_name=host_name, timeout_ms=timeout_ms)
+        if self.links is not None:
+            self.links.check(host, port)
+        return self._noted(await Connection.open(host, port, client_id, timeout_ms=timeout_ms), host, port)
 
     async def open_negotiated(
         self, host: str, port: int, client_id: str, *, host_name: str | None = None, timeout_ms: float = 10_000
@@ -50,8 +63,16 @@ class OwnConnections(NamedTuple):
         """Do the same, and negotiate versions, so that calls need none. Raises ConnectionError if there is a `problem`."""
         if self.problem:
             raise ConnectionError(self.problem)
+        if self.links is not None:
+            self.links.check(host, port)
         tls = None if self.tls is None else self.tls()
-        return await connect(Address(host, port), Options(client_id, tls, self.login, timeout_ms, host_name))
+        options = Options(client_id, tls, self.login, timeout_ms, host_name)
+        return self._noted(await connect(Address(host, port), options), host, port)
+
+    def _noted(self, connection: Connection, host: str, port: int) -> Connection:
+        if self.links is not None:
+            self.links.opened(connection, host, port)
+        return connection
 
 
 NOT_PROTECTED = OwnConnections()

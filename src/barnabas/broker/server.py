@@ -119,14 +119,18 @@ class Server:
             connection.close("stop")
         await self._until_closed()
 
+    def close_connections(self) -> None:
+        """Close every connection at once. New ones are accepted."""
+        for connection in list(self.connections):
+            connection.close("stop", at_once=True)
+
     async def drop(self) -> None:
         """Close everything at once, as if the process had died."""
         for endpoint in self.endpoints:
             await endpoint.stop()
         if self._idle_check is not None:
             await _cancelled(self._idle_check)
-        for connection in list(self.connections):
-            connection.close("stop", at_once=True)
+        self.close_connections()
         while self.connections:
             await asyncio.sleep(0)
 
@@ -135,8 +139,7 @@ class Server:
         deadline_s = asyncio.get_running_loop().time() + CLOSE_S
         while self.connections and asyncio.get_running_loop().time() < deadline_s:
             await asyncio.sleep(CLOSE_S / 50)
-        for connection in list(self.connections):
-            connection.close("stop", at_once=True)
+        self.close_connections()
         await asyncio.sleep(0)
 
     def limit(self, limits: Limits) -> None:

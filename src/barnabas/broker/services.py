@@ -23,6 +23,7 @@ from barnabas.wire import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.dispatch import Route
+    from barnabas.broker.faults.faults import NodeFaults
     from barnabas.broker.forwarding import Forwarding
 
 
@@ -44,6 +45,7 @@ class NodeServices:
         self.cluster_id = ""
         self.refusal: KafkaError | None = None
         self.forwarding: Forwarding | None = None
+        self.faults: NodeFaults | None = None
         self.encoded: dict[tuple[Any, ...], Encoded] = {}
         self.encoded_topics = EncodedTopics()
         self.client_metrics = ClientMetrics(

@@ -1,20 +1,25 @@
 """The world around a node: its clocks, its sources of randomness, its listening sockets, its locks and the name of its host.
 
 Its one rule: a node and the parts that it builds take these from here and never from the operating system, so that a test
-or a simulation can replace them. Timers, outgoing connections and work in threads belong to the event loop, files to
+or a simulation can replace them. Other timers, outgoing connections and work in threads belong to the event loop, files to
 `storage.files`, the times of log lines to `logging`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random, SystemRandom
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from barnabas.replicated.scheduler import Handle
 from barnabas.storage.log_dirs import THIS_PROCESS, HeldLocks
+
+if TYPE_CHECKING:
+    from barnabas.broker.faults.faults import Faults
 
 BACKLOG: Final = 1024
 
@@ -50,6 +55,11 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return sock
 
 
+def loop_timer(delay_ms: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+    """Have a function called by the event loop after some time."""
+    return asyncio.get_running_loop().call_later(max(delay_ms, 0) / 1000, callback)
+
+
 Listen = Callable[[str, int], socket.socket]
 
 
@@ -66,6 +76,11 @@ class Surroundings:
     host_name: Callable[[], str] = socket.getfqdn
     locks: HeldLocks = THIS_PROCESS
     watches_loop: bool = True  # with a thread, for which a simulation has no place
+    # These may be moved ahead: the time of sessions of groups, and the timers of coordinators and of periodic work.
+    session_ms: Callable[[], int] = monotonic_clock_ms
+    call_later: Callable[[float, Callable[[], None]], Handle] = loop_timer
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    faults: Faults | None = None
 
 
 REAL_WORLD: Final = Surroundings()

@@ -41,6 +41,17 @@ class LoopThread:
             future.cancel()  # has no effect if it has already failed
             raise
 
+    def run(self, function: Callable[[], object]) -> None:
+        """Have a function called in the loop, and wait for it. Raises what it raises."""
+        if self.is_current:
+            function()
+            return
+
+        async def work() -> None:
+            function()
+
+        self.call(work())
+
     def call_soon(self, function: Callable[[], object]) -> None:
         """Have a function called in the loop. Does not wait for it."""
         self._loop.call_soon_threadsafe(function)

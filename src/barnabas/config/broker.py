@@ -895,6 +895,8 @@ barnabas.audit.log.max.files int 10 low >=1
     Number of files of the audit log, with the current one; the oldest is deleted.
 barnabas.audit.log.queue.max.bytes long 16777216 low >=65536
     Memory for lines of the audit log that are not written yet; lines beyond it are dropped and counted.
+barnabas.faults.listener string "" low only-loopback-address
+    HTTP address where tests set fault rules: host:port of this machine, or :port for 127.0.0.1; empty for none.
 barnabas.metrics.listener string "" low loopback-address
     HTTP address of metrics in Prometheus' format and of health checks: host:port, or :port for 127.0.0.1; empty for none.
 barnabas.metrics.max.groups int 500 low >=0

@@ -86,6 +86,15 @@ def parse_loopback_address(name: str, text: str) -> Address | None:
     return Address(match[1] or LOOPBACK, _port(name, match[2]))
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether only programs on this machine reach the host.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("10.0.0.1"), is_loopback("")
+    (True, True, False, False)
+    """
+    return host == "localhost" or host.strip("[]") == "::1" or re.fullmatch(r"127(\.[0-9]{1,3}){3}", host) is not None
+
+
 def parse_pairs(name: str, text: str) -> dict[str, str]:
     """Parse a comma-separated list of `key:value` pairs. A key may contain colons, a value may not."""
     pairs = {}

@@ -27,7 +27,17 @@ from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import ignored
 from barnabas.config.values import split_list
 
-__all__ = ["EMBEDDED_DEFAULTS", "METRICS", "METRICS_LISTENER", "ServerConfig", "load", "on_port", "parse_override"]
+__all__ = [
+    "EMBEDDED_DEFAULTS",
+    "FAULTS",
+    "FAULTS_LISTENER",
+    "METRICS",
+    "METRICS_LISTENER",
+    "ServerConfig",
+    "load",
+    "on_port",
+    "parse_override",
+]
 
 # A single node for development: it is its own controller, and no internal topic needs more brokers.
 EMBEDDED_DEFAULTS: Mapping[str, str] = MappingProxyType(
@@ -47,8 +57,10 @@ EMBEDDED_DEFAULTS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+FAULTS_LISTENER = "barnabas.faults.listener"
+FAULTS = "faults"  # its name among the addresses of a node; names of listeners are in upper case
 METRICS_LISTENER = "barnabas.metrics.listener"
-METRICS = "metrics"  # its name among the addresses of a node; names of listeners are in upper case
+METRICS = "metrics"
 
 _REPLICATION_FACTORS = (
     "default.replication.factor",

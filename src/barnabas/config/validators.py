@@ -8,7 +8,7 @@ is used in the config tables:
     list            a list, not empty, not null      list+empty+null:a|b   also empty or null, with only these entries
 
 and the names of checks implemented as functions: gzip-level, loopback-address, non-empty, non-null, offset-reset,
-quorum-servers, quorum-voters, throttled-replicas.
+only-loopback-address, quorum-servers, quorum-voters, throttled-replicas.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, Protocol
 
-from barnabas.config.endpoints import parse_addresses, parse_loopback_address, parse_voters
+from barnabas.config.endpoints import is_loopback, parse_addresses, parse_loopback_address, parse_voters
 from barnabas.config.values import ConfigError, Value, invalid
 
 
@@ -169,9 +169,18 @@ def _loopback_address(name: str, value: Value) -> None:
     parse_loopback_address(name, value if isinstance(value, str) else "")
 
 
+def _only_loopback_address(name: str, value: Value) -> None:
+    address = parse_loopback_address(name, value if isinstance(value, str) else "")
+    if address is not None and not is_loopback(address.host):
+        raise ConfigError(
+            name, f"Invalid value {value} for configuration {name}: It must be an address of this machine, such as :0"
+        )
+
+
 _CHECKS: dict[str, Callable[[str, Value], None]] = {
     "gzip-level": _gzip_level,
     "loopback-address": _loopback_address,
+    "only-loopback-address": _only_loopback_address,
     "non-empty": _non_empty,
     "non-null": _non_null,
     "offset-reset": _offset_reset,

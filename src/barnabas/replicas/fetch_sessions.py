@@ -178,6 +178,11 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def topics_of(self, session_id: int) -> set[str]:
+        """Return the names of the topics in a session, none if there is no such session."""
+        session = self._sessions.get(session_id)
+        return set() if session is None else {each.topic for each in session.partitions.values() if each.topic}
+
     def begin(
         self, request: FetchRequest, version: int, now_ms: int, name_of: NameOf, *, is_follower: bool
     ) -> Slices[Fetch]:

@@ -34,7 +34,14 @@ MAX_INTERVAL_S = 86400.0
 class Maintenance:
     """The periodic tasks of a broker. `config` returns the current configuration."""
 
-    def __init__(self, replicas: Replicas, config: Callable[[], ServerConfig], now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        replicas: Replicas,
+        config: Callable[[], ServerConfig],
+        now_ms: Callable[[], int],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._sleep = sleep
         self._replicas = replicas
         self._config = config
         self._now_ms = now_ms
@@ -72,13 +79,13 @@ class Maintenance:
         return min(self._config().get_int(name) / 1000, MAX_INTERVAL_S)
 
     async def _repeat(self, do: Callable[[], Awaitable[None]], first_s: float, interval_s: Callable[[], float]) -> None:
-        await asyncio.sleep(first_s or interval_s())
+        await self._sleep(first_s or interval_s())
         while True:
             try:
                 await do()
             except Exception:
                 _log.exception("%s failed and will be retried", getattr(do, "__name__", do))
-            await asyncio.sleep(interval_s())
+            await self._sleep(interval_s())
 
     def _each_log(
         self, do: Callable[[Partition], Slices[None]], opens: Callable[[Partition], bool] = lambda partition: False

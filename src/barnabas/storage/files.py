@@ -140,6 +140,11 @@ class File:
     def path(self) -> Path:
         return Path(self.name)
 
+    @property
+    def descriptor(self) -> int:
+        """The descriptor, negative if the file is not open."""
+        return self._descriptor
+
     def exists(self) -> bool:
         return self.find_size() is not None
 

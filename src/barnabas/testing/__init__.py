@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from barnabas.testing.broker import AsyncBroker, Broker, BrokerError, Record, Security
     from barnabas.testing.cluster import AsyncCluster, Cluster
+    from barnabas.testing.faults import FaultRule, Faults, RuleError
 
-__all__ = ["AsyncBroker", "AsyncCluster", "Broker", "BrokerError", "Cluster", "Record", "Security"]
+__all__ = [
+    "AsyncBroker",
+    "AsyncCluster",
+    "Broker",
+    "BrokerError",
+    "Cluster",
+    "FaultRule",
+    "Faults",
+    "Record",
+    "RuleError",
+    "Security",
+]
 
 if not TYPE_CHECKING:  # type checkers would accept any name
 
@@ -24,5 +36,6 @@ if not TYPE_CHECKING:  # type checkers would accept any name
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        module = "cluster" if name.endswith("Cluster") else "broker"
+        of_faults = ("FaultRule", "Faults", "RuleError")
+        module = "cluster" if name.endswith("Cluster") else "faults" if name in of_faults else "broker"
         return getattr(import_module(f"barnabas.testing.{module}"), name)

@@ -57,6 +57,7 @@ class Broker:
         self._broker = AsyncBroker(
             topics, config=config, data_dir=data_dir, host=host, port=port, metrics=metrics, security=security
         )
+        self.faults = self._broker.faults
         self._thread: LoopThread | None = None
         self._lock = threading.RLock()  # held while it starts and stops
 
@@ -88,6 +89,11 @@ class Broker:
     def metrics_url(self) -> str:
         """URL of the metrics in Prometheus' format. /healthz and /readyz are beside it."""
         return self._broker.metrics_url
+
+    @property
+    def faults_url(self) -> str:
+        """URL where programs in other languages set faults: see docs/testing.md."""
+        return self._broker.faults_url
 
     @property
     def cluster_id(self) -> str:
@@ -124,6 +130,7 @@ class Broker:
         with self._lock:
             self._broker.refuse_second_start()
             self._thread = LoopThread("barnabas-broker")
+            self.faults.in_loop = self._thread.run
             _in_threads.add(self)
             try:
                 self._thread.call(self._broker.start(), START_TIMEOUT_S + CALL_TIMEOUT_S)
@@ -190,6 +197,7 @@ class Broker:
 
     def _end_thread(self, timeout_s: float) -> None:
         thread, self._thread = self._thread, None
+        self.faults.in_loop = None
         _in_threads.discard(self)
         if thread is not None:
             thread.close(timeout_s)

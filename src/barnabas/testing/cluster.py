@@ -25,6 +25,7 @@ from barnabas.config.values import ConfigError
 from barnabas.operations.local_cluster.formatting import format_all
 from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, HOST, LocalNode, nodes_of, settings_of
 from barnabas.testing.embedded import START_TIMEOUT_S, BrokerError, be_quiet, stop_node
+from barnabas.testing.faults import Faults
 from barnabas.testing.settings import TEST_DEFAULTS, Setting, setting_texts, topic_partitions
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -79,6 +80,7 @@ class AsyncCluster:
         self._racks = tuple(racks)
         self._is_static = static_quorum
         self._surroundings = surroundings
+        self.faults = Faults(surroundings)
         self._kept_dir = None if data_dir is None else Path(data_dir).absolute()
         self._directory: Path | None = None
         self._reserved: dict[int, socket.socket] = {}
@@ -143,7 +145,7 @@ class AsyncCluster:
         """Start a node on its ports and data. Returns when it serves clients."""
         if node_id in self.nodes:
             raise BrokerError(f"node {node_id} is already running")
-        node = Node(self._config(node_id), replace(self._surroundings, listen=self._listen))
+        node = Node(self._config(node_id), replace(self.faults.state.surroundings(), listen=self._listen))
         self.nodes[node_id] = node
         try:
             await node.start()
@@ -221,6 +223,21 @@ class AsyncCluster:
         while any(name not in each.image.topics.ids for each in self.nodes.values()):
             await asyncio.sleep(LOOK_AGAIN_S)
 
+    async def move_leader(self, topic: str, partition: int = 0, *, to: int | None = None) -> int:
+        """Move the leader of a partition to a replica, or to any other one in sync, and return its id.
+
+        Returns when every running node knows it. Raises `RuleError` if that replica cannot lead.
+        """
+        leader = await next(iter(self.nodes.values())).move_leader(topic, partition, to)
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            while any(leader_of(each, topic, partition) != leader for each in self.nodes.values()):
+                await asyncio.sleep(LOOK_AGAIN_S)
+        return leader
+
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """The id of the broker that leads a partition, as some running node knows it; None if none does."""
+        return next((leader_of(each, topic, partition) for each in self.nodes.values()), None)
+
     async def wait_active_controller(self, *, other_than: int | None = None, timeout_s: float = 20.0) -> int:
         """Wait until a controller is active, other than the given one, and return its id. Raises TimeoutError."""
         async with asyncio.timeout(timeout_s):
@@ -235,6 +252,7 @@ class AsyncCluster:
         node = self.nodes.pop(node_id, None)
         if node is None:
             raise BrokerError(f"node {node_id} is not running")
+        self.faults.state.nodes.pop(node_id, None)
         return node
 
     async def _all(self, work: Iterable[Coroutine[Any, Any, object]]) -> None:
@@ -287,6 +305,12 @@ class AsyncCluster:
         known.write_text(f"{self.cluster_id}\n")
 
 
+def leader_of(node: Node, topic: str, partition: int) -> int | None:
+    found = node.image.topics.get(topic)
+    leader = None if found is None else found.partitions[partition].leader
+    return None if leader is None or leader < 0 else leader
+
+
 class Cluster:
     """A cluster in a thread of its own, for any client: `with Cluster(nodes=3) as cluster`.
 
@@ -314,6 +338,7 @@ class Cluster:
             racks=racks,
             static_quorum=static_quorum,
         )
+        self.faults = self._cluster.faults
         self._thread: LoopThread | None = None
 
     @property
@@ -346,6 +371,7 @@ class Cluster:
         """Start all nodes. Returns when each of them serves clients and the topics exist."""
         if self._thread is None:
             self._thread = LoopThread("barnabas-cluster")
+            self.faults.in_loop = self._thread.run
         try:
             self._call(self._cluster.start())
         except BaseException:
@@ -375,6 +401,14 @@ class Cluster:
     ) -> None:
         """Create a topic. Returns when every running node knows it. Raises `barnabas.wire.KafkaError`."""
         self._call(self._cluster.create_topic(name, partitions, replication_factor=replication_factor, config=config))
+
+    def move_leader(self, topic: str, partition: int = 0, *, to: int | None = None) -> int:
+        """Move the leader of a partition to a replica, or to any other one in sync, and return its id."""
+        return self._call(self._cluster.move_leader(topic, partition, to=to))
+
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """The id of the broker that leads a partition, as some running node knows it; None if none does."""
+        return self._cluster.leader(topic, partition)
 
     def wait_active_controller(self, *, other_than: int | None = None, timeout_s: float = 20.0) -> int:
         """Wait until a controller is active, other than the given one, and return its id. Raises TimeoutError."""
@@ -412,5 +446,6 @@ class Cluster:
 
     def _end_thread(self) -> None:
         thread, self._thread = self._thread, None
+        self.faults.in_loop = None
         if thread is not None:
             thread.close(CALL_TIMEOUT_S)

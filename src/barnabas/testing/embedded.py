@@ -25,12 +25,14 @@ from types import TracebackType
 from typing import Self
 
 from barnabas.broker.node import Node, NodeError
+from barnabas.broker.surroundings import Surroundings
 from barnabas.client.settings import load
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import reachable_text
-from barnabas.config.server import METRICS, METRICS_LISTENER
+from barnabas.config.server import FAULTS, FAULTS_LISTENER, METRICS, METRICS_LISTENER
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller import topics as decisions
+from barnabas.testing.faults import Faults
 from barnabas.testing.records import Record, committed_records
 from barnabas.testing.security import Security
 from barnabas.testing.settings import Setting, Wanted, server_config, setting_texts, topic_partitions
@@ -70,6 +72,7 @@ class AsyncBroker:
         """Like `Broker`."""
         self._security = Security(security) if isinstance(security, str) else security
         self._topics = topic_partitions(topics)
+        self.faults = Faults()
         self._kept_dir = None if data_dir is None else Path(data_dir).absolute()
         self._temporary_dir: Path | None = None
         self._addresses: dict[str, tuple[str, int]] = {}
@@ -141,6 +144,14 @@ class AsyncBroker:
         return f"http://{reachable_text(*self._addresses[METRICS])}/metrics"
 
     @property
+    def faults_url(self) -> str:
+        """URL where programs in other languages set faults: see docs/testing.md."""
+        self._require_start()
+        if FAULTS not in self._addresses:
+            raise BrokerError(f"the broker has no control port: set {FAULTS_LISTENER} to :0 in config")
+        return f"http://{reachable_text(*self._addresses[FAULTS])}"
+
+    @property
     def cluster_id(self) -> str:
         self._require_start()
         return self._cluster_id
@@ -183,7 +194,7 @@ class AsyncBroker:
         self._is_starting = True
         try:
             self._config = self._prepared()
-            await self._bring_up(_new_node(self._config))
+            await self._bring_up(_new_node(self._config, self.faults.state.surroundings()))
         except TimeoutError as error:
             text = f"the broker was not ready within {START_TIMEOUT_S:g} s; logging.getLogger('barnabas') has details"
             raise BrokerError(text) from error
@@ -200,6 +211,7 @@ class AsyncBroker:
         self._refuse_other_loop()
         node, self._node, self._loop = self._node, None, None
         if node is not None:
+            self.faults.state.nodes.clear()
             await stop_node(node)
 
     async def restart(self) -> None:
@@ -386,9 +398,9 @@ class AsyncBroker:
                     raise BrokerError(f"topics: could not create {name!r}: {error}") from error
 
 
-def _new_node(config: ServerConfig) -> Node:
+def _new_node(config: ServerConfig, surroundings: Surroundings) -> Node:
     try:
-        return Node(config)
+        return Node(config, surroundings)
     except RuntimeError:  # trio's loop, or none
         raise BrokerError("there is no asyncio event loop here; `with Broker()` needs none") from None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.config.endpoints import address_text
-from barnabas.config.server import EMBEDDED_DEFAULTS, METRICS, METRICS_LISTENER, load
+from barnabas.config.server import EMBEDDED_DEFAULTS, FAULTS, FAULTS_LISTENER, METRICS, METRICS_LISTENER, load
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import check_supported
 from barnabas.config.values import ConfigError, split_list
@@ -71,6 +71,8 @@ def server_config(wanted: Wanted, log_dirs: str, addresses: Mapping[str, tuple[s
         )
         if METRICS in addresses:
             given[METRICS_LISTENER] = address_text(*addresses[METRICS])
+        if FAULTS in addresses:
+            given[FAULTS_LISTENER] = address_text(*addresses[FAULTS])
         config = load(None, given)
     if not config.is_broker:
         raise ConfigError("process.roles", "A Broker needs the role broker: remove process.roles, or add broker to it")

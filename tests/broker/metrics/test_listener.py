@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from barnabas.broker import http_listener
+from barnabas.broker.http_listener import MAX_CONNECTIONS, MAX_HEAD_BYTES
 from barnabas.broker.metrics import listener
-from barnabas.broker.metrics.listener import MAX_CONNECTIONS, MAX_HEAD_BYTES
 from barnabas.broker.node import Node, NodeError
 from barnabas.client.sync import Admin
 from barnabas.config import server
@@ -147,7 +148,7 @@ def test_no_more_than_the_first_bytes_of_an_endless_head_are_kept(broker: Broker
 
 
 def test_who_does_not_finish_a_request_in_time_is_disconnected(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "REQUEST_S", 0.2)
+    monkeypatch.setattr(http_listener, "REQUEST_S", 0.2)
     with connect(broker) as client:
         client.sendall(b"GET /metrics HTTP/1.1\r\n")
         assert received(client) == b""
@@ -155,13 +156,13 @@ def test_who_does_not_finish_a_request_in_time_is_disconnected(broker: Broker, m
 
 
 def test_who_does_not_take_the_answer_in_time_is_disconnected(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = listener.Page(200, b"x" * (64 << 20))
+    page = http_listener.Page(200, b"x" * (64 << 20))
 
-    async def large(self: object, path: str) -> listener.Page:
+    async def large(self: object, request: http_listener.HttpRequest) -> http_listener.Page:
         return page
 
     monkeypatch.setattr(listener.MetricsListener, "page", large)
-    monkeypatch.setattr(listener, "RESPONSE_S", 0.3)
+    monkeypatch.setattr(http_listener, "RESPONSE_S", 0.3)
     with connect(broker) as client:
         client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
         threading.Event().wait(1)

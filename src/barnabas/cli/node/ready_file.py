@@ -15,7 +15,7 @@ from typing import Protocol
 import click
 
 from barnabas.config.endpoints import reachable_text
-from barnabas.config.server import METRICS
+from barnabas.config.server import FAULTS, METRICS
 from barnabas.config.server_config import ServerConfig
 
 
@@ -60,6 +60,8 @@ def ready_facts(node: Announced) -> Mapping[str, str]:
     facts = {"bootstrap.servers": places[clients[0]]} if clients else {}
     if METRICS in node.addresses:
         facts["metrics.url"] = f"http://{reachable_text(*node.addresses[METRICS])}/metrics"
+    if FAULTS in node.addresses:
+        facts["faults.url"] = f"http://{reachable_text(*node.addresses[FAULTS])}"
     return facts | {
         "cluster.id": node.cluster_id,
         "node.id": str(config.node_id),
