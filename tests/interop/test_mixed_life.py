@@ -124,9 +124,6 @@ def settle(crew: Crew) -> None:
         load.check()
 
 
-@pytest.mark.xfail(
-    strict=False, reason="open: a broker may not stop in time after its controller was restarted; a producer was fenced"
-)
 @pytest.mark.parametrize("nodes", MIXES.values(), ids=[each.replace(" ", "-") for each in MIXES])
 def test_clients_go_on_while_leaders_and_replicas_move_and_nodes_are_killed(
     tmp_path: Path, nodes: Mapping[int, str]
