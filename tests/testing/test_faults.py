@@ -6,7 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +16,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from barnabas.testing import Broker, BrokerError, Cluster, RuleError
 from barnabas.wire import ErrorCode
 
+NOTHING: Mapping[str, Any] = {}
+
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
@@ -23,10 +25,12 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def produce(servers: str, topic: str = "orders", value: bytes = b"one", **more: Any) -> Exception | None:
+def produce(
+    servers: str, topic: str = "orders", value: bytes = b"one", settings: Mapping[str, Any] = NOTHING
+) -> Exception | None:
     """Send a record and return the error of its delivery."""
     outcome: list[Any] = []
-    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, **more})
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, **settings})
     producer.produce(topic, value, on_delivery=lambda error, _: outcome.append(error))
     producer.flush(30)
     return outcome[0] if outcome else TimeoutError("no delivery")
@@ -71,7 +75,7 @@ def test_a_producer_sees_an_error_that_cannot_be_retried(broker: Broker) -> None
 def test_a_producer_retries_the_second_and_third_request(broker: Broker) -> None:
     rule = broker.faults.fail("produce", "NOT_LEADER_OR_FOLLOWER", nth=2, times=2, client_id="billing")
     for value in (b"one", b"two"):
-        assert produce(broker.bootstrap_servers, value=value, **{"client.id": "billing"}) is None
+        assert produce(broker.bootstrap_servers, value=value, settings={"client.id": "billing"}) is None
     assert rule.hits == 2
     assert values(broker) == [b"one", b"two"]
 
@@ -81,7 +85,7 @@ def test_only_an_idempotent_producer_survives_a_lost_answer_without_a_duplicate(
     broker: Broker, is_idempotent: bool
 ) -> None:
     broker.faults.drop("Produce", after=True)
-    assert produce(broker.bootstrap_servers, **{"enable.idempotence": is_idempotent}) is None
+    assert produce(broker.bootstrap_servers, settings={"enable.idempotence": is_idempotent}) is None
     assert values(broker) == [b"one"] * (1 if is_idempotent else 2)
 
 
@@ -92,7 +96,8 @@ def test_a_delayed_fetch_delays_the_consumer_and_nobody_else(broker: Broker) -> 
         {"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["orders"])
-    assert consumer.poll(30).value() == b"one"
+    message = consumer.poll(30)
+    assert message is not None and message.value() == b"one"
     consumer.close()
     assert rule.hits >= 1
     rule.remove()
@@ -165,7 +170,7 @@ def test_a_full_disk_fails_the_broker_and_a_healed_one_starts_again() -> None:
     with Broker(topics=["orders"]) as broker:
         assert produce(broker.bootstrap_servers) is None
         broker.faults.fill_disk()
-        error = produce(broker.bootstrap_servers, **{"message.timeout.ms": 1500})
+        error = produce(broker.bootstrap_servers, settings={"message.timeout.ms": 1500})
         assert error is not None
         broker.faults.heal_disk()
         broker.stop()
@@ -177,7 +182,7 @@ def test_a_full_disk_fails_the_broker_and_a_healed_one_starts_again() -> None:
 def test_a_slow_disk_makes_flushes_slow(broker: Broker) -> None:
     broker.create_topic("safe", config={"flush.messages": 1})
     broker.faults.slow_disk(5000)
-    assert produce(broker.bootstrap_servers, "safe", **{"message.timeout.ms": 1000}) is not None
+    assert produce(broker.bootstrap_servers, "safe", settings={"message.timeout.ms": 1000}) is not None
     broker.faults.heal_disk()
     assert produce(broker.bootstrap_servers, "safe") is None
 
@@ -229,7 +234,7 @@ def test_other_languages_set_rules_over_http(broker: Broker) -> None:
     assert ask(broker, "POST", "/time", {"advance_ms": 5})[1]["time"] == {"ahead_ms": 5}
     assert ask(broker, "POST", "/disk", {"slow_ms": 1})[1]["disk"] == {"full": False, "slow_ms": 1}
     assert ask(broker, "POST", "/isolation", {"clients": True})[1]["isolation"] == {"from": [], "clients": True}
-    assert produce(broker.bootstrap_servers, **{"message.timeout.ms": 1000}) is not None
+    assert produce(broker.bootstrap_servers, settings={"message.timeout.ms": 1000}) is not None
     status, cleared = ask(broker, "DELETE", "/faults")
     assert (status, cleared["rules"], cleared["isolation"]) == (200, [], None)
     assert produce(broker.bootstrap_servers) is None
