@@ -15,7 +15,7 @@ from barnabas import wire
 from barnabas.batches import ControlType, encode_control_key
 from barnabas.groups import replay
 from barnabas.groups.consumer_group import ConsumerGroup
-from barnabas.groups.image import EMPTY_IMAGE, SIMPLE_GROUP, GroupsImage
+from barnabas.groups.image import EMPTY_IMAGE, SIMPLE_GROUP, GroupMetadata, GroupsImage
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.group_kinds import GROUPS, MEMBERS, OFFSETS
 from barnabas.lake.facts.groups import GroupsFold
@@ -315,6 +315,7 @@ def test_as_of_any_batch_end_groups_and_members_are_those_of_the_coordinator(bat
             group = image.groups[group_id]
             assert row["group_type"] == ("consumer" if isinstance(group, ConsumerGroup) else "classic")
             if not isinstance(group, ConsumerGroup):
+                assert isinstance(group, GroupMetadata)
                 assert (row["generation"] or 0, row["protocol_type"] or None) == (group.generation, group.protocol_type)
                 said |= {(group_id, member.member_id) for member in group.members}
                 continue
