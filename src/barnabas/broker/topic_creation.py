@@ -42,16 +42,17 @@ class TopicCreation:
         self._names: set[str] = set()
         self._tasks: dict[asyncio.Task[None], None] = {}  # in order
 
-    def begin(self, names: Iterable[str], asked_by: Context | None = None) -> None:
+    def begin(self, names: Iterable[str], asked_by: Context | None = None, *, as_caller: bool = False) -> None:
         """Start to create the topics whose creation is not in progress. Names must be valid.
 
-        The audit log names the request that asked for them.
+        The audit log names the request that asked for them. If another node is the active controller, it gets the request
+        with the caller's principal if `as_caller` is true, and otherwise with this broker's.
         """
         wanted = [name for name in names if name not in self._names]
         if not wanted:
             return
         self._names.update(wanted)
-        task = asyncio.get_running_loop().create_task(self._create(wanted, asked_by))
+        task = asyncio.get_running_loop().create_task(self._create(wanted, asked_by, as_caller))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
 
@@ -65,14 +66,14 @@ class TopicCreation:
             task.cancel()
         await self.wait_done()
 
-    async def _create(self, names: list[str], asked_by: Context | None) -> None:
+    async def _create(self, names: list[str], asked_by: Context | None, as_caller: bool) -> None:
         timeout_ms = self._config.get_int("request.timeout.ms")
         asked = None if asked_by is None else asked_by.for_later()
         controller = self._controller if asked is None else asked.controller
         errors: Counter[int] = Counter()
         try:
             wanted = await in_slices(mapped(lambda name: creatable_topic(name, self._config), names))
-            rows = await self._created(controller, wanted, timeout_ms)
+            rows = await self._created(controller, wanted, timeout_ms, asked if as_caller else None)
         except (KafkaError, OSError) as error:
             _log.warning("creating the topics %s failed: %s", _shown(names), error)
             errors[error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR] = len(names)
@@ -89,7 +90,11 @@ class TopicCreation:
             await in_slices(asked.services.audit.created(asked, names, errors))
 
     async def _created(
-        self, controller: Controller, wanted: list[CreateTopicsRequest.CreatableTopic], timeout_ms: int
+        self,
+        controller: Controller,
+        wanted: list[CreateTopicsRequest.CreatableTopic],
+        timeout_ms: int,
+        caller: Context | None,
     ) -> list[CreateTopicsResponse.CreatableTopicResult]:
         try:
             return (await controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
@@ -97,7 +102,12 @@ class TopicCreation:
             if error.code is not ErrorCode.NOT_CONTROLLER or self._channel is None:
                 raise
         request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms)
-        response: CreateTopicsResponse = await self._channel.call(request, CREATE_TOPICS_VERSION, timeout_ms=timeout_ms)
+        response: CreateTopicsResponse
+        if caller is not None and caller.services.forwarding is not None:
+            enclosed = caller.for_message("CreateTopics", CREATE_TOPICS_VERSION)
+            response = await caller.services.forwarding.forward_message(enclosed, request)
+        else:
+            response = await self._channel.call(request, CREATE_TOPICS_VERSION, timeout_ms=timeout_ms)
         return response.topics
 
 
